@@ -1,0 +1,1 @@
+"""Users, API tokens, SSH keys, idempotent requests."""

@@ -1,0 +1,9 @@
+"""Registers the app with Django."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "accounts"
+    label = "accounts"
+    verbose_name = "Accounts"

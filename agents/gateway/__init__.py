@@ -1,0 +1,1 @@
+"""Where agents meet the control plane: enrolment, signed sync, audit."""

@@ -1,0 +1,45 @@
+"""Agents' identities and the audit of refused messages."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from common import clock
+
+
+class AgentIdentity(models.Model):
+    """The public key of one host's agent, and how far its present boot has counted."""
+
+    host = models.OneToOneField("marketplace.Host", on_delete=models.CASCADE, primary_key=True, related_name="+")
+    public_key = models.CharField(max_length=64)
+    boot_id = models.CharField(max_length=40, blank=True)
+    last_sequence = models.BigIntegerField(default=0)
+    enrolled_at = models.DateTimeField(default=clock.now)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "agent identities"
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(public_key__regex=r"^[0-9a-f]{64}$"), name="agent_key_is_ed25519"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.host_id)
+
+
+class RefusedMessage(models.Model):
+    """A message of an agent that was refused, and why: unsigned, replayed, forged, or naming what is not the host's."""
+
+    id = models.BigAutoField(primary_key=True)
+    claimed_host = models.CharField(max_length=80)
+    reason = models.CharField(max_length=40)
+    detail = models.CharField(max_length=300, blank=True)
+    remote_address = models.CharField(max_length=64, blank=True)
+    at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.claimed_host}"

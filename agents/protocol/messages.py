@@ -1,0 +1,165 @@
+"""The messages of one exchange: what is (report, upwards) and what should be (desired state, downwards)."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Run = Literal["running", "stopped", "gone"]
+Phase = Literal["pulling", "creating", "testing", "running", "stopping", "stopped", "exited", "failed", "unknown"]
+
+# failure codes of an instance (ObservedInstance.failure_code)
+FAILURES = (
+    "image_missing",  # no such image, here or in its registry
+    "image_pull_timeout",
+    "create_failed",  # the engine refused the container
+    "start_failed",
+    "gpu_not_visible",  # acceptance test: a leased GPU is not in the container
+    "ssh_silent",  # acceptance test: no SSH banner within the deadline
+    "gpu_conflict",  # another live container holds one of the GPUs (fourth wall)
+    "disk_full",
+    "exited",  # the container ended by itself
+    "out_of_memory",
+)
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """One physical GPU; `vram_mb` in MiB, `pcie_gen`/`pcie_width` as negotiated at most."""
+
+    uuid: str
+    name: str
+    vram_mb: int
+    index: int = 0
+    pcie_gen: int = 0
+    pcie_width: int = 0
+    simulated: bool = False
+    healthy: bool = True
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What the host has. `cuda` is the highest version that its driver supports, such as "12.4"."""
+
+    hostname: str
+    runtime: Literal["docker", "simulated"]
+    runtime_version: str
+    kernel: str
+    cpu_model: str
+    cpu_cores: int
+    ram_mb: int
+    disk_total_gb: int
+    disk_free_gb: int
+    disk_kind: Literal["nvme", "ssd", "hdd", "unknown"]
+    driver: str
+    cuda: str
+    gpus: list[GpuFacts] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)  # official images present by reference
+    port_first: int = 0  # range of host ports kept for instances, inclusive
+    port_last: int = 0
+    address: str = ""  # name or address at which renters reach published ports
+    warnings: list[str] = field(default_factory=list)  # preflight findings, plain sentences
+
+
+@dataclass(frozen=True)
+class GpuSample:
+    uuid: str
+    util_pct: int
+    vram_used_mb: int
+    temperature_c: int = 0
+    power_w: int = 0
+
+
+@dataclass(frozen=True)
+class InstanceSample:
+    """Use of one instance since the last report; CPU in percent of one core, memory in MiB, traffic in bytes."""
+
+    cpu_pct: float
+    ram_mb: int
+    disk_mb: int
+    rx_bytes: int
+    tx_bytes: int
+    gpus: list[GpuSample] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ObservedInstance:
+    """What the agent sees of one instance. An instance that it was told of and that has left nothing behind is reported by
+    `id` in `Report.absent`, never as a row here."""
+
+    id: str  # uuid, 32 hex digits
+    generation: int  # of the desired state that this container was made or started for
+    phase: Phase
+    gpu_uuids: list[str] = field(default_factory=list)
+    container: str = ""  # engine's id
+    run_seconds: float = 0.0  # monotonic, since this container's last start
+    detail: str = ""  # a sentence for the renter: progress or failure
+    failure_code: str = ""
+    sample: InstanceSample | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Full observed state of a host. `facts` may be left out (None) when equal to what this boot last sent."""
+
+    agent_version: str
+    versions: list[int]
+    facts: HostFacts | None
+    instances: list[ObservedInstance] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # told to be gone, and proven gone: no container, network, mount, file
+    foreign: list[str] = field(default_factory=list)  # containers with our label that no desired state names
+    engine_age_s: float = 0.0  # seconds since the container engine last answered
+
+
+@dataclass(frozen=True)
+class DesiredInstance:
+    """What one instance should be. A higher `generation` than the container's means: make it run (again) for this one.
+
+    The container is named berth-<id>-<generation>. The agent refuses a `fence` lower than the highest it has accepted.
+    """
+
+    id: str
+    generation: int
+    fence: int
+    run: Run
+    image: str
+    gpu_uuids: list[str] = field(default_factory=list)
+    simulated_gpus: bool = False
+    cpu_millis: int = 0  # thousandths of a core
+    ram_mb: int = 0
+    pids_limit: int = 4096
+    data_disk_gb: int = 0  # fixed-size image at /data; 0 means none
+    ports: list[tuple[int, int]] = field(default_factory=list)  # (container port, host port); 22 is always among them
+    ssh_keys: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    stop_grace_s: int = 10
+
+
+@dataclass(frozen=True)
+class DesiredState:
+    """Everything that this host should run. An instance that the agent has and that is not named here is left as it is and
+    reported as foreign; removal happens by `run="gone"` alone."""
+
+    protocol: int
+    version: int  # the host's change counter; the next wait compares with it
+    wait_url: str
+    wait_ticket: str
+    instances: list[DesiredInstance] = field(default_factory=list)
+    report_interval_s: float = 20.0
+    need_facts: bool = False
+    frozen: bool = False  # do nothing but report (second agent with this identity, or an operator's freeze)
+
+
+@dataclass(frozen=True)
+class EnrolRequest:
+    token: str
+    public_key: str  # Ed25519, 64 hex digits
+    agent_version: str
+    versions: list[int]
+    facts: HostFacts
+
+
+@dataclass(frozen=True)
+class EnrolReply:
+    host_id: str
+    name: str
+    protocol: int

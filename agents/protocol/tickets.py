@@ -1,0 +1,51 @@
+"""Short-lived tickets that the web signs and the relay checks, so that the relay needs no database."""
+
+import base64
+import hashlib
+import hmac
+import json
+from dataclasses import dataclass
+
+
+class BadTicket(Exception):
+    """The ticket is malformed, forged or out of date."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """Leave to wait for one topic (`host:<hex>` or `user:<hex>`) until `expires_at` (Unix seconds)."""
+
+    topic: str
+    expires_at: int
+
+
+def sign_ticket(secret: str, *, topic: str, expires_at: int) -> str:
+    body = json.dumps([topic, expires_at], separators=(",", ":")).encode()
+    return f"{_b64(body)}.{_b64(_mac(secret, body))}"
+
+
+def read_ticket(secret: str, text: str, *, now: float) -> Ticket:
+    """The ticket in `text`. Raises BadTicket; `now` is Unix seconds."""
+    try:
+        head, tail = text.split(".")
+        body, mac = _unb64(head), _unb64(tail)
+        if not hmac.compare_digest(mac, _mac(secret, body)):
+            raise BadTicket("forged")
+        topic, expires_at = json.loads(body)
+    except (ValueError, TypeError) as error:
+        raise BadTicket("malformed") from error
+    if now >= expires_at:
+        raise BadTicket("expired")
+    return Ticket(topic=topic, expires_at=expires_at)
+
+
+def _mac(secret: str, body: bytes) -> bytes:
+    return hmac.new(secret.encode(), b"berth-ticket-v1\n" + body, hashlib.sha256).digest()
+
+
+def _b64(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def _unb64(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

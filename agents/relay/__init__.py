@@ -1,0 +1,1 @@
+"""The relay: waiting agents and page events; no Django, no database."""

@@ -1,0 +1,37 @@
+"""Transactions of use cases: durable and outermost, with a bounded wait for locks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from django.db import connection, transaction
+
+LOCK_TIMEOUT_MS = 5_000
+_joined: ContextVar[bool] = ContextVar("joined", default=False)
+
+
+@contextmanager
+def use_case() -> Iterator[None]:
+    """The transaction of one use case. It must be the outermost one, unless `joining()` has opened it to be joined."""
+    outermost = not _joined.get()
+    with transaction.atomic(durable=outermost, savepoint=False):
+        if outermost:
+            _bound_lock_waits()
+        yield
+
+
+@contextmanager
+def joining() -> Iterator[None]:
+    """An outermost transaction that the use cases called inside it become part of (idempotent replies need that)."""
+    with transaction.atomic(durable=True):
+        _bound_lock_waits()
+        token = _joined.set(True)
+        try:
+            yield
+        finally:
+            _joined.reset(token)
+
+
+def _bound_lock_waits() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}")

@@ -1,0 +1,65 @@
+"""Errors that a person or a script can act on: a stable code, an HTTP status, a sentence that says what to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One wrong field of a request."""
+
+    field: str
+    code: str
+    detail: str
+
+
+class DomainError(Exception):
+    """Base of every error that reaches the user as a problem document (RFC 9457)."""
+
+    code = "error"
+    status = 400
+    title = "The request cannot be carried out"
+
+    def __init__(self, detail: str = "", *, errors: Sequence[FieldError] = (), **extra: object) -> None:
+        super().__init__(detail or self.title)
+        self.detail = detail or self.title
+        self.errors = list(errors)
+        self.extra = extra
+
+
+class InvalidInput(DomainError):
+    code = "invalid_input"
+    status = 400
+    title = "The input is not valid"
+
+
+class NotFound(DomainError):
+    code = "not_found"
+    status = 404
+    title = "Not found"
+
+
+class Forbidden(DomainError):
+    code = "forbidden"
+    status = 403
+    title = "Not allowed"
+
+
+class UnlawfulMove(DomainError):
+    code = "unlawful_action"
+    status = 409
+    title = "This action is not possible in the present state"
+
+
+class StaleRow(DomainError):
+    """Someone else changed the row first: read it again, or drop the work."""
+
+    code = "stale"
+    status = 409
+    title = "The object changed meanwhile"
+
+
+class Busy(DomainError):
+    code = "busy"
+    status = 503
+    title = "Too busy right now; try again"

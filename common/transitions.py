@@ -1,0 +1,63 @@
+"""The only writer of `state`: compare-and-swap on (state, generation), plus its event, in one transaction."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from django.db.models import F, Model
+
+from common.errors import StaleRow, UnlawfulMove
+
+
+class Stateful(Protocol):
+    """A row with a state and the number of moves it has made."""
+
+    state: str
+    generation: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A table of lawful moves. `table` maps a state to the states that may follow it."""
+
+    name: str
+    table: Mapping[str, frozenset[str]]
+    initial: str
+    final: frozenset[str] = field(default_factory=frozenset)
+
+    def allows(self, origin: str, target: str) -> bool:
+        return target in self.table.get(origin, frozenset())
+
+    def check(self, origin: str, target: str) -> None:
+        if not self.allows(origin, target):
+            raise UnlawfulMove(f"A {self.name} that is {origin} cannot become {target}.")
+
+
+def move(
+    row: Any,
+    target: str,
+    *,
+    machine: Machine,
+    record: Callable[..., None] | None = None,
+    reason: str,
+    actor: str,
+    **fields: object,
+) -> None:
+    """Move `row` to `target` and set `fields` in the same UPDATE.
+
+    `record(row, origin, target, reason=…, actor=…)` writes the event in the same transaction. Raises UnlawfulMove for a
+    move the table does not hold, StaleRow when another writer was faster (then nothing has changed).
+    """
+    origin = row.state
+    machine.check(origin, target)
+    model: type[Model] = type(row)
+    moved = model._default_manager.filter(pk=row.pk, state=origin, generation=row.generation).update(
+        state=target, generation=F("generation") + 1, **fields
+    )
+    if moved != 1:
+        raise StaleRow(f"This {machine.name} changed meanwhile; read it again.")
+    row.state, row.generation = target, row.generation + 1
+    for name, value in fields.items():
+        setattr(row, name, value)
+    if record is not None:
+        record(row, origin, target, reason=reason, actor=actor)

@@ -1,0 +1,45 @@
+"""Change counters in Redis: whoever waits for a topic compares the counter, so no wake-up between two waits is lost."""
+
+import logging
+from functools import cache
+
+import redis
+from django.conf import settings
+from django.db import transaction
+
+logger = logging.getLogger(__name__)
+
+# One round trip: count, then tell. The relay subscribes first and compares afterwards.
+_TOUCH = "local v = redis.call('INCR', KEYS[1]) redis.call('PUBLISH', KEYS[1], v) return v"
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1)
+
+
+def topic_key(topic: str) -> str:
+    return f"wake:{topic}"
+
+
+def touch(*topics: str) -> None:
+    """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the present transaction commits."""
+    transaction.on_commit(lambda: _touch_now(topics))
+
+
+def _touch_now(topics: tuple[str, ...]) -> None:
+    try:
+        pipe = _client().pipeline(transaction=False)
+        for topic in topics:
+            pipe.eval(_TOUCH, 1, topic_key(topic))
+        pipe.execute()
+    except redis.RedisError:
+        logger.warning("topics %s not touched: Redis is unreachable; waiters look again by themselves", topics)
+
+
+def version_of(topic: str) -> int:
+    """The topic's present counter; 0 when Redis does not know it or cannot be reached."""
+    try:
+        return int(_client().get(topic_key(topic)) or 0)
+    except redis.RedisError:
+        return 0

@@ -1,0 +1,14 @@
+"""Development: demo users and simulated hosts allowed, mail printed to the console. Never for production."""
+
+import os
+
+os.environ.setdefault("SECRET_KEY", "development-only-secret-key-of-berth-not-for-production")
+os.environ.setdefault("RELAY_SECRET", "development-only-relay-secret-of-berth")
+os.environ.setdefault("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1],testserver")
+
+from config.settings.base import *  # noqa: F403  (settings modules compose by star import)
+
+DEBUG = False
+SIMULATION_ALLOWED = True
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+SESSION_COOKIE_SECURE = False

@@ -1,0 +1,6 @@
+"""Tests: fast password hashing, mail in memory, simulated hosts allowed."""
+
+from config.settings.dev import *  # noqa: F403  (settings modules compose by star import)
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"

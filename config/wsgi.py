@@ -1,0 +1,9 @@
+"""WSGI entry point, served by granian."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.prod")
+
+application = get_wsgi_application()

@@ -1,0 +1,1 @@
+"""The renter's container: quotes, life cycle, access, events."""

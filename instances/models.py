@@ -1,0 +1,165 @@
+"""Instances, the quotes they were rented by, their events and their use over time."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from common import clock
+from common.ids import new_uuid
+from instances.states import Desired, FaultOf, InstanceState
+
+
+class Quote(models.Model):
+    """An all-in price for one order, good until `expires_at` and for one order alone."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    renter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.CASCADE, related_name="+")
+    offer_version = models.PositiveIntegerField()
+    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+")
+    billing_mode = models.CharField(max_length=10, default="hourly")
+    gpu_count = models.PositiveIntegerField()
+    data_disk_gb = models.PositiveIntegerField()
+    hours = models.PositiveIntegerField(default=1)
+    rate_micros_per_hour = models.BigIntegerField()
+    due_now_micros = models.BigIntegerField()
+    projected_micros = models.BigIntegerField()
+    lines = models.JSONField()
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(gpu_count__gt=0), name="quote_has_gpus"),
+            models.CheckConstraint(condition=Q(billing_mode__in=["hourly"]), name="quote_mode"),
+        ]
+
+    def __str__(self) -> str:
+        return f"quote {self.id}"
+
+
+class Instance(models.Model):
+    """The renter's container. `desired` is the renter's will, `state` ours, `run_generation` what the agent must run.
+
+    `run_generation` grows with each start and restart; `fence` with each lease of GPUs. The GPUs are those that
+    `marketplace` says this instance's id holds; `gpu_count` is what it asks for when it starts.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    renter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="instances")
+    name = models.CharField(_("name"), max_length=80)
+    state = models.CharField(_("state"), max_length=12, choices=InstanceState, default=InstanceState.REQUESTED)
+    generation = models.PositiveBigIntegerField(default=0)
+    desired = models.CharField(max_length=8, choices=Desired, default=Desired.RUNNING)
+    run_generation = models.PositiveIntegerField(default=1)
+    fence = models.PositiveIntegerField(default=1)
+    observed_generation = models.PositiveIntegerField(default=0)
+    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="instances")
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="+")
+    quote = models.OneToOneField(Quote, on_delete=models.PROTECT, related_name="instance")
+    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+")
+    billing_mode = models.CharField(max_length=10, default="hourly")
+    rate_micros_per_hour = models.BigIntegerField()
+    gpu_count = models.PositiveIntegerField()
+    gpu_uuids = ArrayField(models.CharField(max_length=80), default=list, blank=True, help_text="Leased now or last.")
+    cpu_millis = models.PositiveIntegerField()
+    ram_mb = models.PositiveIntegerField()
+    data_disk_gb = models.PositiveIntegerField()
+    ports = models.JSONField(default=list, help_text="[[container port, host port], …]; stable for life.")
+    ssh_keys = models.JSONField(default=list, help_text="Public keys as OpenSSH lines, as chosen at rent.")
+    jupyter_token = models.CharField(max_length=64)
+    progress = models.CharField(max_length=300, blank=True, help_text="The agent's last sentence on what it is doing.")
+    failure_code = models.CharField(max_length=40, blank=True)
+    failure_detail = models.CharField(max_length=300, blank=True)
+    fault_of = models.CharField(max_length=10, choices=FaultOf, blank=True)
+    created_at = models.DateTimeField(default=clock.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    stop_requested_at = models.DateTimeField(null=True, blank=True)
+    release_at = models.DateTimeField(null=True, blank=True, help_text="A stopped instance's data is kept until then.")
+    released_at = models.DateTimeField(null=True, blank=True)
+    deadline = models.DateTimeField(null=True, blank=True, help_text="When the present passing state has taken too long.")
+    observed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("instance")
+        verbose_name_plural = _("instances")
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=InstanceState.values), name="instance_state"),
+            models.CheckConstraint(condition=Q(desired__in=Desired.values), name="instance_desired"),
+            models.CheckConstraint(
+                condition=Q(state="gone", released_at__isnull=False) | ~Q(state="gone") & Q(released_at__isnull=True),
+                name="instance_released_when_gone",
+            ),
+            models.CheckConstraint(condition=Q(gpu_count__gt=0), name="instance_has_gpus"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["host"], condition=~Q(state="gone"), name="instance_on_host"),
+            models.Index(fields=["deadline"], condition=Q(deadline__isnull=False), name="instance_overdue"),
+            models.Index(fields=["release_at"], condition=Q(state="stopped"), name="instance_to_purge"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class InstancePort(models.Model):
+    """A host port taken by a live instance: the wall against two instances on one port."""
+
+    id = models.BigAutoField(primary_key=True)
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="taken_ports")
+    host = models.ForeignKey("marketplace.Host", on_delete=models.CASCADE, related_name="+")
+    host_port = models.PositiveIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["host", "host_port"], name="one_instance_per_host_port")]
+
+    def __str__(self) -> str:
+        return str(self.host_port)
+
+
+class InstanceEvent(models.Model):
+    """What happened to an instance, in order: moves with their reason, and findings in the words the renter reads."""
+
+    id = models.BigAutoField(primary_key=True)
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="events")
+    kind = models.CharField(max_length=40)
+    from_state = models.CharField(max_length=12, blank=True)
+    to_state = models.CharField(max_length=12, blank=True)
+    detail = models.CharField(max_length=300, blank=True)
+    actor = models.CharField(max_length=80)
+    at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("-id",)
+        indexes: ClassVar = [models.Index(fields=["instance", "-id"], name="event_of_instance")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class InstanceSample(models.Model):
+    """Use of one instance at one time, as its agent measured it. CPU in percent of one core, memory in MiB."""
+
+    id = models.BigAutoField(primary_key=True)
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="samples")
+    at = models.DateTimeField()
+    cpu_pct = models.FloatField()
+    ram_mb = models.PositiveIntegerField()
+    disk_mb = models.PositiveIntegerField()
+    rx_bytes = models.BigIntegerField()
+    tx_bytes = models.BigIntegerField()
+    gpu_util_pct = models.FloatField(help_text="Mean over the instance's GPUs.")
+    vram_used_mb = models.PositiveIntegerField(help_text="Sum over the instance's GPUs.")
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["instance", "at"], name="sample_of_instance")]
+
+    def __str__(self) -> str:
+        return f"{self.instance_id} {self.at:%H:%M:%S}"

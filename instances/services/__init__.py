@@ -1,0 +1,1 @@
+"""Every write of this app, one file per family of use cases."""

@@ -1,0 +1,55 @@
+"""The life of an instance, as data. `docs/lifecycles.md` is printed from these tables."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from common.transitions import Machine
+
+
+class InstanceState(models.TextChoices):
+    REQUESTED = "requested", _("requested")
+    PROVISIONING = "provisioning", _("provisioning")
+    RUNNING = "running", _("running")
+    STOPPING = "stopping", _("stopping")
+    STOPPED = "stopped", _("stopped")
+    STARTING = "starting", _("starting")
+    RESTARTING = "restarting", _("restarting")
+    FAILED = "failed", _("failed")
+    RELEASING = "releasing", _("releasing")
+    GONE = "gone", _("gone")
+
+
+class Desired(models.TextChoices):
+    """The renter's will."""
+
+    RUNNING = "running", _("running")
+    STOPPED = "stopped", _("stopped")
+    GONE = "gone", _("gone")
+
+
+class FaultOf(models.TextChoices):
+    RENTER = "renter", _("renter")
+    HOST = "host", _("host")
+    PLATFORM = "platform", _("platform")
+
+
+S = InstanceState
+
+INSTANCE_MACHINE = Machine(
+    name="instance",
+    initial=S.REQUESTED,
+    final=frozenset({S.GONE}),
+    table={
+        S.REQUESTED: frozenset({S.PROVISIONING, S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
+        S.PROVISIONING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
+        S.RUNNING: frozenset({S.STOPPING, S.RESTARTING, S.FAILED, S.RELEASING}),
+        S.STOPPING: frozenset({S.STOPPED, S.FAILED, S.RELEASING}),
+        S.STOPPED: frozenset({S.STARTING, S.RELEASING}),
+        S.STARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
+        S.RESTARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
+        # A failed instance keeps its data until it is released; it may be started again once its GPUs are let go.
+        S.FAILED: frozenset({S.STOPPING, S.RELEASING}),
+        S.RELEASING: frozenset({S.GONE}),
+        S.GONE: frozenset(),
+    },
+)

