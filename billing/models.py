@@ -1,16 +1,21 @@
 """Money: wallets, double-entry postings, holds and meters. Rows of the ledger are never changed or deleted."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from django.conf import settings
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import RangeOperators
 from django.db import models
 from django.db.models import F, Func, Q
+from django.db.models.functions import Least
 from django.utils.translation import gettext_lazy as _
 
+from billing.errors import LedgerIsAppendOnly
 from common import clock
 from common.ids import new_uuid
+
+ACCRUING = Q(settled_until__lt=Least("proven_until", "funded_until", "capped_at"))
+"""Meters with proven, funded, uncapped time that no posting has charged yet (LEAST passes over a missing cap)."""
 
 
 class TsTzRange(Func):
@@ -93,6 +98,7 @@ class Meter(models.Model):
                 condition=Q(settled_until__gte=F("opened_at"), settled_until__lte=F("proven_until")),
                 name="meter_settles_only_proof",
             ),
+            models.CheckConstraint(condition=Q(funded_until__gte=F("settled_until")), name="meter_settles_only_funded"),
             models.UniqueConstraint(
                 fields=["source_kind", "source_id"], condition=Q(closed_at__isnull=True), name="one_open_meter_per_source"
             ),
@@ -107,7 +113,9 @@ class Meter(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["funded_until"], condition=Q(closed_at__isnull=True), name="meter_to_fund"),
-            models.Index(fields=["settled_until"], condition=Q(settled_until__lt=F("proven_until")), name="meter_to_settle"),
+            models.Index(fields=["settled_until"], condition=ACCRUING & Q(closed_at__isnull=True), name="meter_to_settle"),
+            models.Index(fields=["id"], condition=ACCRUING & Q(closed_at__isnull=False), name="meter_to_finish"),
+            models.Index(fields=["payer"], condition=ACCRUING, name="meter_accruing"),
             models.Index(fields=["source_kind", "source_id"], name="meter_source"),
         ]
 
@@ -115,7 +123,22 @@ class Meter(models.Model):
         return f"{self.label} from {self.opened_at:%Y-%m-%d %H:%M:%S}"
 
 
-class Posting(models.Model):
+class AppendOnly(models.Model):
+    """A row that can only be written once; the database's triggers say the same to whoever goes around this class."""
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise LedgerIsAppendOnly
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise LedgerIsAppendOnly
+
+
+class Posting(AppendOnly):
     """A balanced set of entries with one reason. `idempotency_key` is unique for good. Append-only (trigger)."""
 
     class Kind(models.TextChoices):
@@ -157,7 +180,7 @@ class Posting(models.Model):
         return f"{self.kind} {self.idempotency_key}"
 
 
-class Entry(models.Model):
+class Entry(AppendOnly):
     """One movement of one wallet. The entries of a posting add up to zero (deferred trigger). Append-only (trigger)."""
 
     class Kind(models.TextChoices):

@@ -1,0 +1,156 @@
+"""Staff panel: wallets (with credit grants), the ledger, holds and meters. Host panel: earnings."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
+
+from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from billing.models import Entry, Hold, Meter, Posting, Wallet
+from billing.services.wallets import grant_credit
+from common.ids import new_uuid
+from common.money import format_money, parse_money
+
+
+class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """A wallet is never edited; saving it with an amount grants credit by a posting."""
+
+    amount = forms.DecimalField(
+        label=_("Grant credit"),
+        min_value=0,
+        max_digits=14,
+        decimal_places=6,
+        required=False,
+        widget=UnfoldAdminDecimalFieldWidget,
+    )
+    memo = forms.CharField(label=_("Reason"), max_length=160, required=False, widget=UnfoldAdminTextInputWidget)
+    key = forms.CharField(widget=forms.HiddenInput, initial=lambda: new_uuid().hex)
+
+    class Meta:
+        model = Wallet
+        fields: ClassVar[list[str]] = []
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("amount") and not cleaned.get("memo"):
+            self.add_error("memo", _("Say why the credit is granted; the renter reads it on the statement."))
+        return cleaned
+
+
+@admin.register(Wallet, site=staff_panel)
+class WalletAdmin(ReadOnlyAdmin):
+    list_display = ("owner", "kind", "balance", "held", "spendable", "created_at")
+    list_filter = ("kind",)
+    list_select_related = ("owner",)
+    search_fields = ("owner__email", "id")
+    form = WalletForm
+    readonly_fields = ("owner", "kind", "balance", "held", "spendable", "created_at")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        facts = (None, {"fields": self.readonly_fields})
+        return (facts, (_("Credit"), {"fields": ("amount", "memo", "key")})) if self._grants(obj) else (facts,)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return obj is None or self._grants(obj)
+
+    def save_model(self, request: HttpRequest, obj: Wallet, form: WalletForm, change: bool) -> None:
+        amount = form.cleaned_data.get("amount")
+        if amount and obj.owner_id:
+            staff = signed_in(request)
+            grant_credit(
+                owner_id=obj.owner_id,
+                amount_micros=parse_money(str(amount)),
+                actor=f"staff:{staff.pk.hex}",
+                key=f"staff-grant:{form.cleaned_data['key']}",
+                memo=form.cleaned_data["memo"],
+            )
+            messages.success(request, _("Credit granted."))
+
+    @staticmethod
+    def _grants(obj: Model | None) -> bool:
+        return isinstance(obj, Wallet) and obj.kind == Wallet.Kind.RENTER
+
+    @admin.display(description=_("balance"), ordering="balance_micros")
+    def balance(self, row: Wallet) -> str:
+        return format_money(row.balance_micros)
+
+    @admin.display(description=_("held"), ordering="held_micros")
+    def held(self, row: Wallet) -> str:
+        return format_money(row.held_micros)
+
+    @admin.display(description=_("spendable"))
+    def spendable(self, row: Wallet) -> str:
+        return format_money(row.spendable_micros)
+
+
+class EntryInline(ReadOnlyInline):
+    model = Entry
+    fields = ("wallet", "kind", "amount")
+    readonly_fields = fields
+
+    @admin.display(description=_("amount"))
+    def amount(self, row: Entry) -> str:
+        return format_money(row.amount_micros)
+
+
+@admin.register(Posting, site=staff_panel)
+class PostingAdmin(ReadOnlyAdmin):
+    list_display = ("id", "kind", "memo", "source_kind", "source_id", "period_from", "period_to", "actor", "created_at")
+    list_filter = ("kind",)
+    search_fields = ("idempotency_key", "source_id")
+    inlines = (EntryInline,)
+
+
+@admin.register(Meter, site=staff_panel)
+class MeterAdmin(ReadOnlyAdmin):
+    list_display = ("label", "source_id", "rate", "opened_at", "proven_until", "funded_until", "settled_until", "closed_at")
+    search_fields = ("source_id",)
+
+    @admin.display(description=_("per hour"))
+    def rate(self, row: Meter) -> str:
+        return format_money(row.rate_micros_per_hour)
+
+
+@admin.register(Hold, site=staff_panel)
+class HoldAdmin(ReadOnlyAdmin):
+    list_display = ("wallet", "source_kind", "source_id", "amount", "created_at", "released_at")
+    search_fields = ("source_id",)
+
+    @admin.display(description=_("amount"))
+    def amount(self, row: Hold) -> str:
+        return format_money(row.amount_micros)
+
+
+@admin.register(Entry, site=host_panel)
+class EarningAdmin(OwnRowsAdmin):
+    """One line for each settled hour of use of the owner's GPUs: the host's share after the platform fee."""
+
+    owner_path = "wallet__owner"
+    list_display = ("what", "period_from", "period_to", "earned")
+    list_select_related = ("posting",)
+    fields = list_display
+    readonly_fields = fields
+    ordering = ("-id",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+        return super().get_queryset(request).filter(wallet__kind=Wallet.Kind.HOST)
+
+    @admin.display(description=_("what"))
+    def what(self, row: Entry) -> str:
+        return row.posting.memo
+
+    @admin.display(description=_("from"), ordering="posting__period_from")
+    def period_from(self, row: Entry) -> Any:
+        return row.posting.period_from
+
+    @admin.display(description=_("to"), ordering="posting__period_to")
+    def period_to(self, row: Entry) -> Any:
+        return row.posting.period_to
+
+    @admin.display(description=_("earned"), ordering="amount_micros")
+    def earned(self, row: Entry) -> str:
+        return format_money(row.amount_micros)

@@ -1,0 +1,127 @@
+"""The ledger's writer and its walls: balanced, append-only, one posting for each key."""
+
+import uuid
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from accounts.models import User
+from billing.errors import LedgerIsAppendOnly
+from billing.models import Entry, Posting, Wallet
+from billing.services.ledger import Movement, post
+from billing.services.wallets import open_wallet
+from tests.billing.money import START, assert_sound, execute, grant, triggers_off, wallet
+
+
+def write(key: str, *movements: Movement) -> bool:
+    with transaction.atomic():
+        return post(
+            key=key,
+            kind=Posting.Kind.GRANT,
+            source_kind="grant",
+            source_id=uuid.uuid4(),
+            memo="by hand",
+            actor="test",
+            movements=movements,
+            at=START,
+        )
+
+
+def sides(user: User) -> tuple[Wallet, Wallet]:
+    return open_wallet(owner_id=user.pk), open_wallet(owner_id=None, kind="funding")
+
+
+@pytest.mark.django_db
+def test_a_posting_moves_every_wallet_it_names(alice: User) -> None:
+    renter, funding = sides(alice)
+    assert write("a", Movement(renter.pk, Entry.Kind.CREDIT, 50), Movement(funding.pk, Entry.Kind.FUNDING, -50))
+    renter.refresh_from_db()
+    funding.refresh_from_db()
+    assert (renter.balance_micros, funding.balance_micros) == (50, -50)
+    assert_sound()
+
+
+@pytest.mark.django_db
+def test_the_same_key_writes_nothing_again(alice: User) -> None:
+    renter, funding = sides(alice)
+    movements = (Movement(renter.pk, Entry.Kind.CREDIT, 50), Movement(funding.pk, Entry.Kind.FUNDING, -50))
+    assert write("a", *movements)
+    assert not write("a", *movements)
+    assert Posting.objects.count() == 1
+    assert wallet(alice).balance_micros == 50
+
+
+@pytest.mark.django_db
+def test_a_posting_never_overdraws_a_renter(alice: User) -> None:
+    renter, funding = sides(alice)
+    with pytest.raises(IntegrityError, match="wallet_never_overspent"):
+        write("a", Movement(renter.pk, Entry.Kind.CREDIT, -1), Movement(funding.pk, Entry.Kind.FUNDING, 1))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_unbalanced_posting_is_refused_at_commit_and_leaves_nothing(alice: User) -> None:
+    renter, funding = sides(alice)
+    with pytest.raises(IntegrityError, match="do not add up to zero"), transaction.atomic():
+        written = post(
+            key="a",
+            kind=Posting.Kind.GRANT,
+            source_kind="grant",
+            source_id=renter.pk,
+            memo="",
+            actor="test",
+            movements=[Movement(renter.pk, Entry.Kind.CREDIT, 50), Movement(funding.pk, Entry.Kind.FUNDING, -49)],
+            at=START,
+        )
+        assert written
+        assert Entry.objects.count() == 2  # inside the transaction it stood; the commit refused it
+    assert (Posting.objects.count(), Entry.objects.count(), wallet(alice).balance_micros) == (0, 0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_entry_slipped_into_an_old_posting_is_refused(alice: User) -> None:
+    grant(alice, 50)
+    posting = Posting.objects.get()
+    with pytest.raises(IntegrityError, match="do not add up to zero"):
+        Entry.objects.create(posting=posting, wallet=wallet(alice), kind=Entry.Kind.CREDIT, amount_micros=1)
+    assert Entry.objects.count() == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE billing_entry SET amount_micros = 0",
+        "DELETE FROM billing_entry",
+        "UPDATE billing_posting SET memo = 'x'",
+        "DELETE FROM billing_posting",
+    ],
+)
+def test_rows_of_the_ledger_cannot_be_changed_or_deleted(alice: User, statement: str) -> None:
+    grant(alice, 50)
+    with pytest.raises(IntegrityError, match="is append-only"), transaction.atomic():
+        execute(statement)
+    assert sorted(Entry.objects.values_list("amount_micros", flat=True)) == [-50, 50]
+
+
+@pytest.mark.django_db
+def test_with_the_triggers_down_the_same_change_goes_through(alice: User) -> None:
+    grant(alice, 50)
+    with triggers_off():
+        execute("UPDATE billing_entry SET amount_micros = 0")
+    assert set(Entry.objects.values_list("amount_micros", flat=True)) == {0}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('session_replication_role')")
+        assert cursor.fetchone() == ("origin",)
+
+
+@pytest.mark.django_db
+def test_the_models_refuse_too(alice: User) -> None:
+    grant(alice, 50)
+    for row in (Posting.objects.get(), Entry.objects.first()):
+        assert row is not None
+        with pytest.raises(LedgerIsAppendOnly):
+            row.save()
+        with pytest.raises(LedgerIsAppendOnly):
+            row.delete()
+    with pytest.raises(IntegrityError, match="is append-only"), transaction.atomic():
+        Entry.objects.all().update(amount_micros=1)
