@@ -110,6 +110,15 @@ class Gpu(models.Model):
         return f"{self.name} {self.uuid}"
 
 
+# Every column that a search filters by is in the index, so that a page's ids come from the index alone.
+_SEARCHED = ("price_micros", "id", "gpu_model", "region", "runtime", "simulated", "gpu_free", "vram_mb")
+
+
+def _search_index(name: str, *fields: str) -> models.Index:
+    rest = [column for column in _SEARCHED if column not in fields]
+    return models.Index(fields=fields, include=rest, condition=Q(gpu_free__gt=0), name=name)
+
+
 class Offer(models.Model):
     """What can be rented: the GPUs of one model on one host, at a price. Denormalised for search, kept by services alone.
 
@@ -121,12 +130,14 @@ class Offer(models.Model):
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers")
     gpu_model = models.SlugField(_("GPU model"), max_length=60)
     region = models.CharField(max_length=40)
+    runtime = models.CharField(max_length=10, default="docker")
+    simulated = models.BooleanField(default=False)
     listed = models.BooleanField(_("listed"), default=True)
     version = models.PositiveIntegerField(default=1)
     price_micros = models.BigIntegerField(_("price per GPU-hour"), help_text=_("Micro-units per GPU and hour."))
     gpu_total = models.PositiveIntegerField(default=0)
     gpu_free = models.PositiveIntegerField(default=0)
-    vram_mb = models.PositiveIntegerField(default=0)
+    vram_mb = models.PositiveIntegerField(default=0, help_text="Nominal: 24 GB is 24576, whatever the driver keeps back.")
     cpu_millis_per_gpu = models.PositiveIntegerField(default=0)
     ram_mb_per_gpu = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=clock.now)
@@ -140,9 +151,9 @@ class Offer(models.Model):
             models.UniqueConstraint(fields=["host", "gpu_model"], name="one_offer_per_host_and_model"),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["price_micros", "id"], condition=Q(gpu_free__gt=0), name="offer_by_price"),
-            models.Index(fields=["gpu_model", "price_micros", "id"], condition=Q(gpu_free__gt=0), name="offer_by_model"),
-            models.Index(fields=["region", "price_micros", "id"], condition=Q(gpu_free__gt=0), name="offer_by_region"),
+            _search_index("offer_open_by_price", "price_micros", "id"),
+            _search_index("offer_open_by_model", "gpu_model", "price_micros", "id"),
+            _search_index("offer_open_by_region", "region", "price_micros", "id"),
         ]
 
     def __str__(self) -> str:
@@ -150,13 +161,18 @@ class Offer(models.Model):
 
 
 class Lease(models.Model):
-    """One GPU held exclusively by one opaque holder. It ends only on proof of absence or by a logged write-off (D2)."""
+    """One GPU and its share of CPU and memory, held exclusively by one opaque holder.
+
+    It ends only on proof of absence or by a logged write-off (D2).
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="leases")
     offer = models.ForeignKey(Offer, on_delete=models.PROTECT, related_name="leases")
     holder = models.UUIDField()
-    price_micros = models.BigIntegerField()
+    price_micros = models.BigIntegerField(help_text="Per hour, of this one GPU.")
+    cpu_millis = models.PositiveIntegerField(default=0)
+    ram_mb = models.PositiveIntegerField(default=0)
     leased_at = models.DateTimeField(default=clock.now)
     released_at = models.DateTimeField(null=True, blank=True)
     release_reason = models.CharField(max_length=40, blank=True)

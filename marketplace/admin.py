@@ -1,0 +1,257 @@
+"""Staff panel: hosts, offers, leases, incidents. Host panel: the owner's hosts, prices, GPUs and join tokens."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
+
+from accounts.panels import OwnRowsAdmin, OwnRowsInline, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from common.errors import DomainError
+from common.money import format_money, parse_money
+from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer
+from marketplace.services.hosts import freeze_host, retire_host, unfreeze_host
+from marketplace.services.incidents import close_incident
+from marketplace.services.join_tokens import issue_join_token
+from marketplace.services.offers import set_draining, set_listed, set_price
+
+HOST_FACTS = (
+    "name",
+    "region",
+    "state",
+    "last_seen_at",
+    "address",
+    "runtime",
+    "runtime_version",
+    "simulated",
+    "driver",
+    "cuda",
+    "cpu_model",
+    "cpu_cores",
+    "ram_mb",
+    "disk_total_gb",
+    "disk_free_gb",
+    "disk_kind",
+    "kernel",
+    "port_first",
+    "port_last",
+    "agent_version",
+    "images",
+    "warnings",
+    "enrolled_at",
+)
+
+
+class GpuInline(ReadOnlyInline):
+    model = Gpu
+    fields = ("index", "name", "uuid", "vram_mb", "pcie_gen", "pcie_width", "healthy", "present", "detail")
+    readonly_fields = fields
+
+
+class HostEventInline(ReadOnlyInline):
+    model = HostEvent
+    fields = ("at", "kind", "detail", "actor")
+    readonly_fields = fields
+    per_page = 20
+
+
+@admin.register(Host, site=staff_panel)
+class HostAdmin(ReadOnlyAdmin):
+    list_display = ("name", "owner", "region", "state", "runtime", "simulated", "draining", "last_seen_at")
+    list_filter = ("state", "region", "simulated", "draining")
+    list_select_related = ("owner",)
+    search_fields = ("name", "owner__email", "id")
+    inlines = (GpuInline, HostEventInline)
+    actions = ("freeze", "unfreeze", "retire")
+
+    @admin.action(description=_("Freeze: its agent only reports"))
+    def freeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._each(request, rows, lambda host, actor: freeze_host(host_id=host.pk, reason="by staff", actor=actor))
+
+    @admin.action(description=_("Unfreeze"))
+    def unfreeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._each(request, rows, lambda host, actor: unfreeze_host(host_id=host.pk, reason="by staff", actor=actor))
+
+    @admin.action(description=_("Retire for good"))
+    def retire(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._each(request, rows, lambda host, actor: retire_host(host_id=host.pk, reason="by staff", actor=actor))
+
+    def _each(self, request: HttpRequest, rows: QuerySet[Host], act: Any) -> None:
+        for host in rows:
+            try:
+                act(host, f"staff:{signed_in(request).pk.hex}")
+            except DomainError as error:
+                messages.error(request, f"{host.name}: {error.detail}")
+            else:
+                messages.success(request, host.name)
+
+
+@admin.register(Offer, site=staff_panel)
+class OfferAdmin(ReadOnlyAdmin):
+    list_display = ("gpu_model", "host", "region", "price", "gpu_free", "gpu_total", "listed", "version")
+    list_filter = ("region", "gpu_model", "listed")
+    list_select_related = ("host",)
+
+    @admin.display(description=_("per GPU-hour"), ordering="price_micros")
+    def price(self, row: Offer) -> str:
+        return format_money(row.price_micros)
+
+
+@admin.register(Lease, site=staff_panel)
+class LeaseAdmin(ReadOnlyAdmin):
+    list_display = ("gpu", "holder", "leased_at", "released_at", "release_reason")
+    list_select_related = ("gpu",)
+    search_fields = ("holder", "gpu__uuid")
+
+
+@admin.register(Incident, site=staff_panel)
+class IncidentAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "subject", "detail", "opened_at", "closed_at")
+    list_filter = ("kind", ("closed_at", admin.EmptyFieldListFilter))
+    actions = ("close",)
+
+    @admin.action(description=_("Close"))
+    def close(self, request: HttpRequest, rows: QuerySet[Incident]) -> None:
+        for incident in rows.filter(closed_at__isnull=True):
+            close_incident(kind=incident.kind, subject=incident.subject)
+            messages.success(request, str(incident))
+
+
+class OwnGpuInline(OwnRowsInline):
+    model = Gpu
+    fields = GpuInline.fields
+    readonly_fields = fields
+
+
+class OwnHostEventInline(OwnRowsInline):
+    model = HostEvent
+    fields = HostEventInline.fields
+    readonly_fields = fields
+    per_page = 20
+
+
+@admin.register(Host, site=host_panel)
+class OwnHostAdmin(OwnRowsAdmin):
+    list_display = ("name", "region", "state", "gpus_free", "draining", "last_seen_at", "simulated")
+    list_filter = ("state", "region")
+    fields = HOST_FACTS
+    readonly_fields = HOST_FACTS
+    inlines = (OwnGpuInline, OwnHostEventInline)
+    actions = ("drain", "reopen")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+        return super().get_queryset(request).prefetch_related("offers")
+
+    @admin.display(description=_("GPUs free / all"))
+    def gpus_free(self, row: Host) -> str:
+        offers = row.offers.all()
+        return f"{sum(offer.gpu_free for offer in offers)} / {sum(offer.gpu_total for offer in offers)}"
+
+    @admin.action(description=_("Drain: no new rents, running ones go on"))
+    def drain(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._set(request, rows, draining=True)
+
+    @admin.action(description=_("Reopen to new rents"))
+    def reopen(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._set(request, rows, draining=False)
+
+    @staticmethod
+    def _set(request: HttpRequest, rows: QuerySet[Host], *, draining: bool) -> None:
+        for host in rows:
+            set_draining(actor_id=signed_in(request).pk, host_id=host.pk, draining=draining)
+            messages.success(request, host.name)
+
+
+class OfferForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    price = forms.DecimalField(
+        label=_("Price per GPU-hour"),
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        widget=UnfoldAdminDecimalFieldWidget,
+        help_text=_("For new rents. A running lease keeps the price it was made at."),
+    )
+
+    class Meta:
+        model = Offer
+        fields: ClassVar[list[str]] = ["listed"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["price"] = format_money(self.instance.price_micros)
+
+
+@admin.register(Offer, site=host_panel)
+class OwnOfferAdmin(OwnRowsAdmin):
+    """Prices and listing of the owner's offers."""
+
+    owner_path = "host__owner"
+    form = OfferForm
+    list_display = ("gpu_model", "host", "price_now", "gpu_free", "gpu_total", "listed")
+    list_select_related = ("host",)
+    list_filter = ("listed",)
+    readonly_fields = ("host", "gpu_model", "gpu_total", "gpu_free")
+    fields = (*readonly_fields, "price", "listed")
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return True
+
+    def save_model(self, request: HttpRequest, obj: Offer, form: OfferForm, change: bool) -> None:
+        owner_id = signed_in(request).pk
+        set_price(actor_id=owner_id, offer_id=obj.pk, price_micros=parse_money(str(form.cleaned_data["price"])))
+        set_listed(actor_id=owner_id, offer_id=obj.pk, listed=form.cleaned_data["listed"])
+
+    @admin.display(description=_("per GPU-hour"), ordering="price_micros")
+    def price_now(self, row: Offer) -> str:
+        return format_money(row.price_micros)
+
+
+class JoinTokenForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    price = forms.DecimalField(
+        label=_("First price per GPU-hour"),
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        widget=UnfoldAdminDecimalFieldWidget,
+    )
+
+    class Meta:
+        model = JoinToken
+        fields: ClassVar[list[str]] = ["host_name", "region"]
+        widgets: ClassVar = {"host_name": UnfoldAdminTextInputWidget, "region": UnfoldAdminTextInputWidget}
+
+
+@admin.register(JoinToken, site=host_panel)
+class OwnJoinTokenAdmin(OwnRowsAdmin):
+    """Leave to enrol one host. The token is shown once, inside the one command to type on the machine."""
+
+    form = JoinTokenForm
+    list_display = ("host_name", "region", "created_at", "expires_at", "used_at")
+    fields = ("host_name", "region", "price")
+    ordering = ("-created_at",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return True
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return self.fields if obj is None else self.list_display
+
+    def save_model(self, request: HttpRequest, obj: JoinToken, form: JoinTokenForm, change: bool) -> None:
+        token, secret = issue_join_token(
+            owner=signed_in(request),
+            host_name=form.cleaned_data["host_name"],
+            region=form.cleaned_data["region"],
+            price_micros=parse_money(str(form.cleaned_data["price"])),
+        )
+        obj.__dict__.update(token.__dict__)
+        command = f"berth-agent enrol --url {settings.SITE_URL} --token {secret}"
+        text = _("Type this on the machine within 15 minutes; it is shown once:")
+        messages.success(request, format_html("{} <code>{}</code>", text, command))
+
+    def response_add(self, request: HttpRequest, obj: JoinToken, post_url_continue: str | None = None) -> HttpResponse:
+        return self.response_post_save_add(request, obj)

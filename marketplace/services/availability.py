@@ -1,0 +1,102 @@
+"""How many GPUs of an offer are free: counted from the truth by SQL, under the offer's row lock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from marketplace.models import Offer
+from marketplace.policy import ENGINE_SLOW_AFTER_S
+from marketplace.states import HostState
+
+# The one definition of what an offer's denormalised columns must say.
+_TRUTH = """
+    SELECT o.id AS offer_id, h.region, h.runtime, h.simulated,
+           count(g.id) FILTER (WHERE g.present) AS gpu_total,
+           count(g.id) FILTER (
+               WHERE g.present AND g.healthy AND o.listed AND NOT h.draining
+                 AND h.state = %(open)s AND h.engine_age_s < %(slow)s
+                 AND NOT EXISTS (SELECT FROM marketplace_lease l WHERE l.gpu_id = g.id AND l.released_at IS NULL)
+           ) AS gpu_free
+      FROM marketplace_offer o
+      JOIN marketplace_host h ON h.id = o.host_id
+      LEFT JOIN marketplace_gpu g ON g.offer_id = o.id
+     WHERE %(all)s OR o.id = ANY(%(ids)s::uuid[])
+     GROUP BY o.id, h.id
+"""
+_DIFFERS = """
+    (o.gpu_total, o.gpu_free, o.region, o.runtime, o.simulated)
+    IS DISTINCT FROM (t.gpu_total, t.gpu_free, t.region, t.runtime, t.simulated)
+"""
+_REFRESH = f"""
+    UPDATE marketplace_offer o
+       SET gpu_total = t.gpu_total, gpu_free = t.gpu_free, region = t.region, runtime = t.runtime, simulated = t.simulated
+      FROM ({_TRUTH}) t
+     WHERE o.id = t.offer_id AND o.id = ANY(%(ids)s::uuid[]) AND {_DIFFERS}
+"""  # noqa: S608  (put together from constants of this module)
+_COMPARE = f"""
+    SELECT o.id, o.gpu_total, t.gpu_total, o.gpu_free, t.gpu_free, o.region, t.region,
+           o.runtime, t.runtime, o.simulated, t.simulated
+      FROM marketplace_offer o JOIN ({_TRUTH}) t ON t.offer_id = o.id
+     WHERE {_DIFFERS}
+     ORDER BY o.id
+"""  # noqa: S608  (put together from constants of this module)
+_COMPARED = ("gpu_total", "gpu_free", "region", "runtime", "simulated")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An offer's column that does not say what is true."""
+
+    offer_id: UUID
+    column: str
+    shown: object
+    truth: object
+
+
+def lock_offers(offer_ids: Sequence[UUID]) -> list[Offer]:
+    """These offers, as they are after the wait for everyone who is counting their free GPUs."""
+    rows = Offer.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=offer_ids)
+    return list(rows.order_by("pk"))
+
+
+def refresh_offers(*, offer_ids: Sequence[UUID], locked: bool = False) -> None:
+    """Count again. Call it after every change of a lease, a GPU or a host, in the same transaction.
+
+    The lock must be taken by an earlier statement than the count: under READ COMMITTED an UPDATE that had to wait for
+    the row would go on with the subquery's old snapshot and lose the change it waited for. With the lock first, whoever
+    counts last has seen the committed changes of all others and its own.
+    """
+    if not offer_ids:
+        return
+    with transaction.atomic(savepoint=False):
+        if not locked:
+            lock_offers(offer_ids)
+        with connection.cursor() as cursor:
+            cursor.execute(_REFRESH, _arguments(offer_ids))
+
+
+def refresh_offers_of_host(*, host_id: UUID) -> None:
+    refresh_offers(offer_ids=list(Offer.objects.filter(host_id=host_id).values_list("pk", flat=True)))
+
+
+def compare_offers() -> list[Difference]:
+    """Every offer against the truth, in one statement and so at one moment."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COMPARE, _arguments(None))
+        rows = cursor.fetchall()
+    found = []
+    for offer_id, *values in rows:
+        pairs = zip(_COMPARED, values[::2], values[1::2], strict=True)
+        found += [Difference(offer_id, column, shown, truth) for column, shown, truth in pairs if shown != truth]
+    return found
+
+
+def _arguments(offer_ids: Sequence[UUID] | None) -> dict[str, bool | float | str | list[str]]:
+    return {
+        "all": offer_ids is None,
+        "ids": [str(key) for key in offer_ids or ()],
+        "open": HostState.ONLINE.value,
+        "slow": ENGINE_SLOW_AFTER_S,
+    }

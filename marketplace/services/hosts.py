@@ -1,0 +1,172 @@
+"""The life of a host: enrolment, facts, reports, freeze, retirement. A move leaves an event and opens or closes offers."""
+
+import hashlib
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError
+from django.db.models import Q, Value
+from django.db.models.functions import Greatest
+
+from common import clock, wake
+from common.database import use_case
+from common.errors import NotFound
+from common.transitions import move
+from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
+from marketplace.models import Host, HostEvent, JoinToken, Lease
+from marketplace.policy import ENGINE_SLOW_AFTER_S
+from marketplace.services.availability import refresh_offers_of_host
+from marketplace.services.incidents import open_incident
+from marketplace.services.inventory import (
+    GpuShape,
+    HostShape,
+    check_shape,
+    claimed_elsewhere,
+    host_columns,
+    plain,
+    record_gpus,
+)
+from marketplace.states import HOST_MACHINE, HostState
+
+__all__ = [
+    "GpuShape",
+    "HostShape",
+    "enrol_host",
+    "freeze_host",
+    "lock_host",
+    "record_event",
+    "record_facts",
+    "record_move",
+    "record_report",
+    "retire_host",
+    "unfreeze_host",
+]
+
+AGENT = "agent"
+
+
+def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
+    """Make a host for the owner of this join token. The token is spent only when everything holds."""
+    check_shape(shape)
+    with use_case():
+        leave = _lock_join_token(token)
+        host = Host(owner_id=leave.owner_id, name=leave.host_name, region=leave.region, **host_columns(shape))
+        host.address = host.address or host.hostname
+        host.agent_version = plain(agent_version, 20)
+        host.save(force_insert=True)
+        for uuid in claimed_elsewhere(host, shape.gpus):
+            raise GpuClaimed(f"The GPU {uuid} belongs to another enrolled host. Retire that host first.", gpu_uuid=uuid)
+        try:
+            record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
+        except IntegrityError as error:
+            raise GpuClaimed("Another host enrolled one of these GPUs at the same moment.") from error
+        leave.used_at, leave.used_by = clock.now(), host
+        leave.save(update_fields=["used_at", "used_by"])
+        record_event(host_id=host.pk, kind="enrolled", detail=f"{len(shape.gpus)} GPUs", actor=AGENT)
+        wake.touch(f"user:{leave.owner_id.hex}")
+    return host
+
+
+def _lock_join_token(token: str) -> JoinToken:
+    """The unspent token with this secret, locked: of two agents with one token the second waits, then is refused."""
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    rows = JoinToken.objects.select_for_update(of=("self",), no_key=True)
+    leave = rows.filter(secret_hash=digest).order_by("pk").first()
+    if leave is None:
+        raise JoinTokenRefused("This join token is not known here.")
+    if leave.used_at is not None:
+        raise JoinTokenRefused("This join token has been used; make a new one for each host.")
+    if leave.expires_at <= clock.now():
+        raise JoinTokenRefused("This join token has expired; make a new one.")
+    return leave
+
+
+def record_facts(*, host_id: UUID, shape: HostShape) -> None:
+    """Write down what the host has now. A GPU that another host owns is left out and becomes an incident (fault 90)."""
+    check_shape(shape)
+    with use_case():
+        host = lock_host(host_id)
+        columns = host_columns(shape)
+        changed = {name: value for name, value in columns.items() if getattr(host, name) != value}
+        for name, value in changed.items():
+            setattr(host, name, value)
+        if changed:
+            host.save(update_fields=list(changed))
+        claimed = claimed_elsewhere(host, shape.gpus)
+        for uuid, other in claimed.items():
+            detail = f"Host {host.pk} reports this GPU; it belongs to host {other}."
+            open_incident(kind="gpu_claimed", subject=uuid, detail=detail)
+        own = [gpu for gpu in shape.gpus if gpu.uuid not in claimed]
+        record_gpus(host=host, gpus=own, first_price_micros=0)
+
+
+def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_version: str) -> None:
+    """Note that the host has reported. A silent one is online again and its offers are open.
+
+    The steady case is one UPDATE without a lock or a read: it happens for every host every few seconds.
+    """
+    slow = engine_age_s >= ENGINE_SLOW_AFTER_S
+    same_engine = Q(engine_age_s__gte=ENGINE_SLOW_AFTER_S) if slow else Q(engine_age_s__lt=ENGINE_SLOW_AFTER_S)
+    seen: dict[str, object] = {
+        "last_seen_at": Greatest("last_seen_at", Value(at)),
+        "engine_age_s": engine_age_s,
+        "agent_version": plain(agent_version, 20),
+    }
+    if Host.objects.filter(same_engine, pk=host_id, state=HostState.ONLINE).update(**seen):
+        return
+    with use_case():
+        host = lock_host(host_id)
+        was_slow, seen["last_seen_at"] = host.engine_age_s >= ENGINE_SLOW_AFTER_S, max(host.last_seen_at, at)
+        if host.state == HostState.SILENT:
+            _move_host(host, HostState.ONLINE, reason="It reports again.", actor=AGENT, **seen)
+        else:
+            Host.objects.filter(pk=host_id).update(**seen)
+        if slow != was_slow:
+            record_event(host_id=host_id, kind="engine_slow" if slow else "engine_answers", detail="", actor=AGENT)
+        refresh_offers_of_host(host_id=host_id)
+
+
+def freeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
+    """Stop everything but reports: the agent does nothing, nothing new is leased. Leases stay."""
+    with use_case():
+        host = lock_host(host_id)
+        if host.state == HostState.FROZEN:
+            return
+        _move_host(host, HostState.FROZEN, reason=reason, actor=actor)
+
+
+def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
+    with use_case():
+        _move_host(lock_host(host_id), HostState.ONLINE, reason=reason, actor=actor)
+
+
+def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
+    """Take the host off the market for good; its GPUs may then be enrolled anew. Refused while it holds leases (D2)."""
+    with use_case():
+        host = lock_host(host_id)
+        if Lease.objects.filter(gpu__host=host, released_at__isnull=True).exists():
+            raise HostInUse("GPUs of this host are leased. Drain it and wait until the renters have left.")
+        _move_host(host, HostState.RETIRED, reason=reason, actor=actor)
+
+
+def lock_host(host_id: UUID) -> Host:
+    """The host's row, locked, as it is after the wait."""
+    host = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk").first()
+    if host is None:
+        raise NotFound("There is no such host.")
+    return host
+
+
+def record_event(*, host_id: UUID, kind: str, detail: str, actor: str) -> None:
+    HostEvent.objects.create(host_id=host_id, kind=kind, detail=detail[:300], actor=actor[:80])
+
+
+def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str) -> None:
+    """The event of a move, for `common.transitions.move`."""
+    record_event(host_id=host.pk, kind=str(target), detail=reason or f"was {origin}", actor=actor)
+
+
+def _move_host(host: Host, target: HostState, *, reason: str, actor: str, **fields: object) -> None:
+    move(host, target, machine=HOST_MACHINE, record=record_move, reason=reason, actor=actor, **fields)
+    refresh_offers_of_host(host_id=host.pk)
+    wake.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")

@@ -1,0 +1,15 @@
+"""Incidents: differences that no rule explains, one open row for each kind and subject."""
+
+from common import clock
+from marketplace.models import Incident
+
+
+def open_incident(*, kind: str, subject: str, detail: str) -> None:
+    """Note it, once: while one of this kind and subject is open, nothing is added."""
+    Incident.objects.bulk_create([Incident(kind=kind[:40], subject=subject[:120], detail=detail)], ignore_conflicts=True)
+
+
+def close_incident(*, kind: str, subject: str) -> bool:
+    """Close the open one, if there is one."""
+    open_ones = Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True)
+    return bool(open_ones.update(closed_at=clock.now()))

@@ -1,0 +1,165 @@
+"""Leases: GPUs given to one holder exclusively, and given back. Called inside the transaction of the holder's use case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Sum, Value, When
+from django.db.models.functions import Coalesce, Greatest
+
+from common import clock
+from common.errors import InvalidInput, NotFound
+from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
+from marketplace.models import Gpu, Host, Lease, Offer
+from marketplace.policy import ENGINE_SLOW_AFTER_S
+from marketplace.services.availability import lock_offers, refresh_offers
+from marketplace.share import Share, allocatable
+from marketplace.states import HostState
+
+
+@dataclass(frozen=True)
+class LeasedGpus:
+    """What a holder got. `price_micros` is per GPU and hour; `cpu_millis` and `ram_mb` are for all its GPUs together."""
+
+    gpu_uuids: tuple[str, ...]
+    simulated: bool
+    price_micros: int
+    cpu_millis: int
+    ram_mb: int
+    host_id: UUID
+    offer_version: int
+
+
+def lease_gpus(
+    *, offer_id: UUID, count: int, holder: UUID, expected_version: int | None, prefer: Sequence[str] = ()
+) -> LeasedGpus:
+    """Lease `count` GPUs of the offer, those of `prefer` first where they are free; all or nothing.
+
+    Locks host, then offer, then GPUs, so take wallet locks before and instance locks after. Raises NotFound,
+    OfferClosed, PriceChanged (the offer's version is not `expected_version`) or GpuTaken; after GpuTaken the
+    transaction may be broken: let it roll back.
+    """
+    if count < 1:
+        raise InvalidInput("A lease needs at least one GPU.")
+    with transaction.atomic(savepoint=False):
+        host = lock_host_of(offer_id, count)
+        if host is None:
+            raise _refusal(offer_id, expected_version)
+        [offer] = lock_offers([offer_id])
+        _check_open(host, offer)
+        _check_version(offer, expected_version)
+        _check_share(host, offer, count)
+        gpus = choose_gpus(offer, count, prefer)
+        if len(gpus) < count:
+            raise GpuTaken(f"{count} GPUs were asked for, {len(gpus)} are free.")
+        _write_leases(offer, gpus, holder)
+        refresh_offers(offer_ids=[offer.pk], locked=True)
+    return _leased(offer, gpus)
+
+
+def release_leases(*, holder: UUID, reason: str) -> int:
+    """End every live lease of this holder and count its offers again; 0 when it holds none.
+
+    Locks the leases, then their offers, to the end of the transaction: settle money (wallet locks) before.
+    """
+    with transaction.atomic(savepoint=False):
+        live = Lease.objects.filter(holder=holder, released_at__isnull=True)
+        offer_ids = list(live.order_by().values_list("offer_id", flat=True).distinct())
+        if not offer_ids:
+            return 0
+        # A clock that was set back must not keep a lease alive: the table refuses an end before the start.
+        ended = live.update(released_at=Greatest(F("leased_at"), Value(clock.now())), release_reason=reason[:40])
+        refresh_offers(offer_ids=offer_ids)
+    return ended
+
+
+def lock_host_of(offer_id: UUID, count: int) -> Host | None:
+    """The offer's host, locked. None without waiting for the lock when the offer shows too few free GPUs to try."""
+    rows = Host.objects.select_for_update(of=("self",), no_key=True)
+    return rows.filter(offers__id=offer_id, offers__gpu_free__gte=count).order_by("pk").first()
+
+
+def choose_gpus(offer: Offer, count: int, prefer: Sequence[str]) -> list[Gpu]:
+    """Free GPUs of the offer, locked; those that another transaction has locked are passed over."""
+    taken = Lease.objects.filter(gpu=OuterRef("pk"), released_at__isnull=True)
+    # With nothing preferred Django would write ORDER BY 1, which names a column.
+    rank = (
+        [Case(When(uuid__in=list(prefer), then=Value(0)), default=Value(1), output_field=IntegerField())] if prefer else []
+    )
+    free = Gpu.objects.filter(~Exists(taken), offer=offer, present=True, healthy=True)
+    locked = free.select_for_update(of=("self",), no_key=True, skip_locked=True)
+    return list(locked.order_by(*rank, "index", "pk")[:count])
+
+
+def _refusal(offer_id: UUID, expected_version: int | None) -> Exception:
+    """Why an offer with too few free GPUs cannot be leased, the most telling reason first."""
+    offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
+    if offer is None:
+        return NotFound("There is no such offer.")
+    _check_open(offer.host, offer)
+    _check_version(offer, expected_version)
+    return GpuTaken("The offer has fewer free GPUs than were asked for.")
+
+
+def _check_open(host: Host, offer: Offer) -> None:
+    if not offer.listed:
+        raise OfferClosed("The host owner has taken this offer off the market.")
+    if host.state != HostState.ONLINE:
+        raise OfferClosed(f"The offer's host is {host.state}.")
+    if host.draining:
+        raise OfferClosed("The offer's host takes no new rents: maintenance is planned.")
+    if host.engine_age_s >= ENGINE_SLOW_AFTER_S:
+        raise OfferClosed("The container engine of the offer's host does not answer at the moment.")
+
+
+def _check_version(offer: Offer, expected: int | None) -> None:
+    if expected is not None and offer.version != expected:
+        raise PriceChanged("The offer's price or shape has changed; ask for a new quote.", offer_version=offer.version)
+
+
+def _check_share(host: Host, offer: Offer, count: int) -> None:
+    """Leases made before the host's shape changed may hold more than today's share: never give out their part again."""
+    live = Lease.objects.filter(gpu__host=host, released_at__isnull=True)
+    sums = live.aggregate(cpu=Coalesce(Sum("cpu_millis"), 0), ram=Coalesce(Sum("ram_mb"), 0))
+    whole = allocatable(cpu_cores=host.cpu_cores, ram_mb=host.ram_mb)
+    if not _share(offer).times(count).fits_beside(Share(sums["cpu"], sums["ram"]), whole):
+        raise GpuTaken("GPUs are free, but earlier leases hold the CPU and memory that belong to them.")
+
+
+def _write_leases(offer: Offer, gpus: Sequence[Gpu], holder: UUID) -> None:
+    share = _share(offer)
+    leases = [
+        Lease(
+            gpu=gpu,
+            offer=offer,
+            holder=holder,
+            price_micros=offer.price_micros,
+            cpu_millis=share.cpu_millis,
+            ram_mb=share.ram_mb,
+        )
+        for gpu in gpus
+    ]
+    try:
+        Lease.objects.bulk_create(leases)
+    except IntegrityError as error:
+        if "one_live_lease_per_gpu" in str(error):
+            raise GpuTaken("Someone else leased one of these GPUs at the same moment.") from error
+        raise
+
+
+def _share(offer: Offer) -> Share:
+    return Share(offer.cpu_millis_per_gpu, offer.ram_mb_per_gpu)
+
+
+def _leased(offer: Offer, gpus: Sequence[Gpu]) -> LeasedGpus:
+    share = _share(offer).times(len(gpus))
+    return LeasedGpus(
+        gpu_uuids=tuple(gpu.uuid for gpu in gpus),
+        simulated=any(gpu.simulated for gpu in gpus),
+        price_micros=offer.price_micros,
+        cpu_millis=share.cpu_millis,
+        ram_mb=share.ram_mb,
+        host_id=offer.host_id,
+        offer_version=offer.version,
+    )

@@ -1,0 +1,48 @@
+"""Hosts that have stopped reporting: closed to new leases one by one, and not at all when many fall silent together (D6)."""
+
+from datetime import datetime
+from uuid import UUID
+
+from common import wake
+from common.database import use_case
+from common.transitions import move
+from marketplace.models import Host
+from marketplace.policy import HOST_SILENT_AFTER
+from marketplace.selectors import silence_at
+from marketplace.services.availability import refresh_offers_of_host
+from marketplace.services.hosts import record_move
+from marketplace.services.incidents import close_incident, open_incident
+from marketplace.states import HOST_MACHINE, HostState
+
+MASS_SILENCE = "mass_silence"
+SUBJECT = "hosts"
+
+
+def mark_silent_hosts(*, now: datetime) -> int:
+    """Move every host without a report for HOST_SILENT_AFTER to silent; how many. Leases stay as they are (D2).
+
+    When the breaker is open none is moved: the fault is then probably ours, and an incident says so.
+    """
+    silence = silence_at(now)
+    if silence.breaker_open:
+        detail = f"{silence.lost} of {silence.watched} hosts fell silent together. No host is marked until they are back."
+        open_incident(kind=MASS_SILENCE, subject=SUBJECT, detail=detail)
+        return 0
+    close_incident(kind=MASS_SILENCE, subject=SUBJECT)
+    late = Host.objects.filter(state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
+    return sum(_mark_silent(host_id, now) for host_id in late.order_by("pk").values_list("pk", flat=True))
+
+
+def _mark_silent(host_id: UUID, now: datetime) -> bool:
+    """One host, one short transaction; passed over when it has just reported or someone else works on it."""
+    with use_case():
+        rows = Host.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
+        late = rows.filter(pk=host_id, state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
+        host = late.order_by("pk").first()
+        if host is None:
+            return False
+        reason = f"No report since {host.last_seen_at:%Y-%m-%d %H:%M:%S} UTC."
+        move(host, HostState.SILENT, machine=HOST_MACHINE, record=record_move, reason=reason, actor="sweep")
+        refresh_offers_of_host(host_id=host_id)
+        wake.touch(f"user:{host.owner_id.hex}")
+    return True

@@ -1,0 +1,95 @@
+"""The breaker (D6): one host that falls silent is its own fault, many at once are ours."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from accounts.models import User
+from common import clock
+from marketplace.models import Host, Incident, Offer
+from marketplace.policy import BREAKER_WINDOW, HOST_SILENT_AFTER
+from marketplace.selectors import breaker_open
+from marketplace.services.hosts import record_report
+from marketplace.services.silence import mark_silent_hosts
+from tests.marketplace.shapes import enrolled
+
+Fleet = Callable[[int], list[Host]]
+
+
+@pytest.fixture
+def fleet(hana: User) -> Fleet:
+    return lambda size: [enrolled(hana, 1, name=f"rig-{n}") for n in range(size)]
+
+
+def _last_seen(hosts: list[Host], at: datetime) -> None:
+    Host.objects.filter(pk__in=[host.pk for host in hosts]).update(last_seen_at=at)
+
+
+def _states() -> dict[str, int]:
+    states = list(Host.objects.values_list("state", flat=True))
+    return {state: states.count(state) for state in set(states)}
+
+
+@pytest.mark.parametrize(
+    ("size", "late", "marked"),
+    [(1, 1, 1), (2, 2, 2), (3, 2, 2), (3, 3, 0), (10, 3, 3), (10, 4, 0), (10, 10, 0), (20, 6, 6), (20, 7, 0)],
+)
+def test_few_are_marked_many_are_not(fleet: Fleet, size: int, late: int, marked: int) -> None:
+    now = clock.now()
+    hosts = fleet(size)
+    _last_seen(hosts, now)
+    _last_seen(hosts[:late], now - HOST_SILENT_AFTER - timedelta(seconds=1))
+    assert breaker_open(now) is (marked == 0)
+    assert mark_silent_hosts(now=now) == marked
+    assert _states().get("silent", 0) == marked
+    assert Incident.objects.filter(kind="mass_silence", closed_at=None).count() == (marked == 0)
+    assert Offer.objects.filter(gpu_free=0).count() == marked
+
+
+def test_sixty_seconds_are_not_yet_silence(fleet: Fleet) -> None:
+    now = clock.now()
+    _last_seen(fleet(1), now - HOST_SILENT_AFTER)
+    assert mark_silent_hosts(now=now) == 0
+    assert mark_silent_hosts(now=now + timedelta(microseconds=1)) == 1
+
+
+def test_fault_027_a_dead_network_trips_the_breaker_although_hosts_fall_silent_one_by_one(fleet: Fleet) -> None:
+    """Agents report at different seconds: each sweep sees only a few more that are late."""
+    start = clock.now()
+    hosts = fleet(20)
+    for n, host in enumerate(hosts):
+        _last_seen([host], start + timedelta(seconds=n))
+    for second in range(0, 1200, 2):
+        mark_silent_hosts(now=start + timedelta(seconds=second))
+    assert _states()["silent"] <= 6
+    assert breaker_open(start + timedelta(seconds=1200))
+    assert Incident.objects.filter(kind="mass_silence", closed_at=None).count() == 1
+    back = start + timedelta(seconds=1201)
+    for host in hosts:
+        record_report(host_id=host.pk, at=back, engine_age_s=0, agent_version="1")
+    assert mark_silent_hosts(now=back) == 0
+    assert _states() == {"online": 20}
+    assert not Incident.objects.filter(closed_at=None).exists()
+    assert not Offer.objects.filter(gpu_free=0).exists()
+
+
+def test_hosts_that_have_been_silent_for_long_do_not_count(fleet: Fleet) -> None:
+    now = clock.now()
+    hosts = fleet(10)
+    _last_seen(hosts[:2], now - HOST_SILENT_AFTER - timedelta(seconds=1))
+    assert mark_silent_hosts(now=now) == 2
+    later = now + BREAKER_WINDOW + HOST_SILENT_AFTER
+    _last_seen(hosts[2:8], later)
+    _last_seen(hosts[8:], later - HOST_SILENT_AFTER - timedelta(seconds=1))
+    assert mark_silent_hosts(now=later) == 2
+
+
+def test_frozen_and_retired_hosts_are_not_marked(fleet: Fleet) -> None:
+    now = clock.now()
+    hosts = fleet(2)
+    _last_seen(hosts, now - timedelta(days=1))
+    Host.objects.filter(pk=hosts[0].pk).update(state="frozen")
+    Host.objects.filter(pk=hosts[1].pk).update(state="retired")
+    assert mark_silent_hosts(now=now) == 0
+    assert not breaker_open(now)
