@@ -1,4 +1,30 @@
-"""Who asks: bearer token or signed-in session."""
+"""Who asks: a bearer token (one query), or a signed-in session (with CSRF protection)."""
 
-from rest_framework.authentication import SessionAuthentication as SessionAuthentication
-from rest_framework.authentication import TokenAuthentication as TokenAuthentication
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from accounts.models import ApiToken, User
+from accounts.selectors import live_token
+from accounts.services.tokens import note_use
+
+__all__ = ["SessionAuthentication", "TokenAuthentication"]
+
+_SCHEME = "bearer"
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer berth_…`; sets `request.auth` to the ApiToken."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if scheme.lower() != _SCHEME:
+            return None
+        token = live_token(text.strip())
+        if token is None:
+            raise AuthenticationFailed("This token is unknown, revoked or expired.")
+        note_use(token=token)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="berth"'

@@ -1,5 +1,45 @@
-"""What the asker may do."""
+"""What the asker may do: a session everything of its own account, a token what its scopes name."""
 
-from rest_framework.permissions import AllowAny as HasScope
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-__all__ = ["HasScope"]
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from accounts.errors import MissingScope
+from accounts.models import ApiToken, User
+from accounts.policy import ANY_SCOPE
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # which imports this module through its defaults
+
+
+def asker(request: Request) -> User:
+    """Who asks, in a view that HasScope guards."""
+    user = request.user
+    assert isinstance(user, User)  # HasScope has refused everyone else
+    return user
+
+
+def asking_token(request: Request) -> ApiToken | None:
+    """The token by which the request was made, or None for a session."""
+    return request.auth if isinstance(request.auth, ApiToken) else None
+
+
+class HasScope(BasePermission):
+    """Allows what the view's `scopes` (method → scope) grants; a view that declares none is closed to everyone."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        scopes: Mapping[str, str] | None = getattr(view, "scopes", None)
+        if scopes is None or not (request.user and request.user.is_authenticated):
+            return False
+        method = "GET" if request.method == "HEAD" else str(request.method)
+        if not hasattr(view, method.lower()):
+            return True  # the view itself answers 405
+        needed = scopes.get(method)
+        if needed is None:
+            return False
+        token = asking_token(request)
+        if token is not None and needed not in (ANY_SCOPE, *token.scopes):
+            raise MissingScope(f"This needs a token with the scope {needed}.", scope=needed)
+        return True

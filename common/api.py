@@ -1,6 +1,129 @@
-"""The API's common ground: problem documents and cursor pages."""
+"""The API's common ground: problem documents (RFC 9457), JSON in and out, cursor pages."""
 
-from rest_framework.pagination import CursorPagination as CursorPagination
-from rest_framework.views import exception_handler as problem_handler
+import logging
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-__all__ = ["CursorPagination", "problem_handler"]
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
+from django.http import Http404, HttpResponse
+from rest_framework import exceptions
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.cursor import CursorPagination
+from common.errors import Busy, DomainError, FieldError, Forbidden, InvalidInput, NotFound
+from common.json import to_json
+
+__all__ = ["CursorPagination", "problem_handler", "problem_response", "to_json"]
+
+logger = logging.getLogger(__name__)
+
+PROBLEM_TYPE = "application/problem+json"
+_PROBLEM_URN = "urn:berth:problem:"
+_BUSY_RETRY_S = 1
+
+
+class JsonRenderer(BaseRenderer):
+    """`to_json` for replies: several times faster than the standard library on a page of offers."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(self, data: object, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        return b"" if data is None else to_json(data)
+
+
+class JsonOnly(BaseContentNegotiation):
+    """Every reply is JSON, whatever the request accepts: there is nothing to choose from."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        media_type = (request.content_type or "").partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == media_type), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, str(renderer.media_type)
+
+
+def problem_body(error: DomainError) -> dict[str, Any]:
+    """The members of a problem document; what the error adds of its own may not replace the standard ones."""
+    return {
+        **error.extra,
+        "type": f"{_PROBLEM_URN}{error.code}",
+        "title": str(error.title),
+        "status": error.status,
+        "detail": str(error.detail),
+        "code": error.code,
+        "errors": [{"field": e.field, "code": e.code, "detail": str(e.detail)} for e in error.errors],
+    }
+
+
+def problem_response(error: DomainError) -> HttpResponse:
+    """A problem document from outside REST framework: unknown addresses, crashes, the lane."""
+    return HttpResponse(to_json(problem_body(error)), status=error.status, content_type=PROBLEM_TYPE)
+
+
+def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """REST framework's exception handler. An unexpected error is raised again: it becomes a 500 that tells nothing."""
+    problem = _domain_error(error)
+    if problem is None:
+        return None
+    return Response(
+        problem_body(problem), status=problem.status, headers=_headers(error, problem), content_type=PROBLEM_TYPE
+    )
+
+
+def _headers(error: Exception, problem: DomainError) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    wait = getattr(error, "wait", None)
+    if wait is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(wait)))
+    elif isinstance(problem, Busy):
+        headers["Retry-After"] = str(_BUSY_RETRY_S)
+    return headers
+
+
+def _domain_error(error: Exception) -> DomainError | None:
+    if isinstance(error, DomainError):
+        return error
+    if isinstance(error, Http404):
+        return NotFound()
+    if isinstance(error, PermissionDenied):
+        return Forbidden()
+    if isinstance(error, OperationalError):  # lock wait over, deadlock victim, database away: all pass with time
+        logger.warning("the database refused: %s", error)
+        return Busy()
+    if isinstance(error, exceptions.ValidationError):
+        return InvalidInput(errors=list(_field_errors("", error.get_full_details())))
+    return _from_framework(error) if isinstance(error, exceptions.APIException) else None
+
+
+def _from_framework(error: exceptions.APIException) -> DomainError:
+    problem = DomainError(str(error.detail))
+    problem.status = error.status_code
+    problem.code = str(error.default_code)
+    problem.title = str(error.default_detail).partition(' "{')[0].rstrip(".")
+    return problem
+
+
+def _field_errors(path: str, details: Any) -> Iterator[FieldError]:
+    """Flatten REST framework's nested error details: `lines.0.amount`; an empty path is the request as a whole."""
+    if isinstance(details, Mapping) and "message" in details and "code" in details:
+        yield FieldError(path, str(details["code"]), str(details["message"]))
+    elif isinstance(details, Mapping):
+        for name, inner in details.items():
+            yield from _field_errors(path if name == "non_field_errors" else f"{path}.{name}".lstrip("."), inner)
+    else:
+        for position, inner in enumerate(details):
+            leaf = isinstance(inner, Mapping) and "message" in inner and "code" in inner
+            yield from _field_errors(path if leaf else f"{path}.{position}".lstrip("."), inner)

@@ -14,7 +14,8 @@ _joined: ContextVar[bool] = ContextVar("joined", default=False)
 def use_case() -> Iterator[None]:
     """The transaction of one use case. It must be the outermost one, unless `joining()` has opened it to be joined."""
     outermost = not _joined.get()
-    with transaction.atomic(durable=outermost, savepoint=False):
+    # An outermost transaction has no savepoint either way; inside a test's transaction it is rolled back alone.
+    with transaction.atomic(durable=outermost, savepoint=outermost):
         if outermost:
             _bound_lock_waits()
         yield

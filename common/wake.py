@@ -9,8 +9,19 @@ from django.db import transaction
 
 logger = logging.getLogger(__name__)
 
-# One round trip: count, then tell. The relay subscribes first and compares afterwards.
-_TOUCH = "local v = redis.call('INCR', KEYS[1]) redis.call('PUBLISH', KEYS[1], v) return v"
+# One round trip: count, then tell. The relay subscribes first and compares afterwards. A counter that Redis does not know
+# begins at the present microsecond: had it begun at 1 again after a FLUSHALL, it could meet the number a waiter has seen.
+_TOUCH = """
+local v = redis.call('INCR', KEYS[1])
+if v == 1 then
+  local now = redis.call('TIME')
+  v = now[1] * 1000000 + now[2]
+  redis.call('SET', KEYS[1], string.format('%.0f', v))
+end
+v = string.format('%.0f', v)
+redis.call('PUBLISH', KEYS[1], v)
+return v
+"""
 
 
 @cache

@@ -1,0 +1,64 @@
+"""Input of the settings pages."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.policy import MAX_SSH_KEY_CHARS, SCOPES
+from common import clock
+
+_LIFETIMES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("No end")}
+SCOPE_WORDS = {
+    "instances:read": _("See instances and quotes"),
+    "instances:write": _("Rent, stop, start and release instances"),
+    "billing:read": _("See the wallet and the statement"),
+    "keys:read": _("See SSH keys"),
+    "keys:write": _("Add and remove SSH keys"),
+    "hosts:read": _("See own hosts and earnings"),
+    "hosts:write": _("Enrol hosts and set prices"),
+    "account:write": _("Change the profile"),
+    "tokens:write": _("See, create and revoke API tokens"),
+}
+
+
+class ProfileForm(forms.Form):
+    display_name = forms.CharField(
+        label=_("Name"), max_length=80, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
+    is_host_owner = forms.BooleanField(
+        label=_("I offer GPUs on Berth"), required=False, help_text=_("Opens the panel for your hosts, prices and earnings.")
+    )
+
+
+class SshKeyForm(forms.Form):
+    public_key = forms.CharField(
+        label=_("Public key"),
+        max_length=MAX_SSH_KEY_CHARS,
+        widget=forms.Textarea(
+            attrs={"rows": 3, "class": "font-monospace", "placeholder": "ssh-ed25519 AAAA… you@laptop", "spellcheck": "false"}
+        ),
+        help_text=_("The content of your .pub file. Make a key with: ssh-keygen -t ed25519"),
+    )
+    name = forms.CharField(
+        label=_("Name"), max_length=80, required=False, help_text=_("Left empty, the key's comment is its name.")
+    )
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=80, help_text=_("Which program will use it."))
+    scopes = forms.MultipleChoiceField(
+        label=_("It may"),
+        choices=[(scope, SCOPE_WORDS.get(scope, text)) for scope, text in SCOPES.items()],
+        widget=forms.CheckboxSelectMultiple,
+        initial=["instances:read", "instances:write", "billing:read"],
+    )
+    lifetime = forms.ChoiceField(label=_("Valid for"), choices=list(_LIFETIMES.items()), required=False, initial="90")
+
+    def clean(self) -> dict[str, Any]:
+        """Adds `expires_at`, what the service takes."""
+        cleaned = super().clean() or self.cleaned_data
+        days = cleaned.pop("lifetime", "")
+        cleaned["expires_at"] = clock.now() + timedelta(days=int(days)) if days else None
+        return cleaned

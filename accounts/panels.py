@@ -1,0 +1,118 @@
+"""The two admin panels: staff see everything, host owners see their own rows. Both sign in through the site's own login."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.sites import UnfoldAdminSite
+
+from accounts.models import User
+from common.database import joining
+from common.errors import DomainError
+
+
+def signed_in(request: HttpRequest) -> User:
+    """The user behind a panel's request; the panels let nobody else through."""
+    user = request.user
+    if isinstance(user, AnonymousUser):
+        raise TypeError("a panel was reached without signing in")
+    return user
+
+
+class Panel(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type information
+    """An admin site without a login form of its own: people sign in where everyone does, with the second factor too."""
+
+    index_template = "panels/index.html"
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if request.user.is_authenticated:
+            raise PermissionDenied("This panel is for others.")
+        return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME, reverse(f"{self.name}:index")))
+
+
+class StaffPanel(Panel):
+    settings_name = "UNFOLD"
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active and request.user.is_staff)
+
+
+class HostPanel(Panel):
+    settings_name = "UNFOLD_HOST"
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active and getattr(request.user, "is_host_owner", False))
+
+
+staff_panel = StaffPanel(name="admin")
+host_panel = HostPanel(name="host_panel")
+
+
+class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
+    """Rows that services write: the panel shows them; what it saves, a service called from `save_model` writes."""
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """A service called in `save_model` joins the admin's own transaction; what it refuses is told, not raised."""
+        if request.method != "POST":
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        try:
+            with joining():
+                return super().changeform_view(request, object_id, form_url, extra_context)
+        except DomainError as error:
+            messages.error(request, error.detail)
+            return HttpResponseRedirect(request.get_full_path())
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class ReadOnlyInline(TabularInline):  # type: ignore[misc]  # unfold has no type information
+    extra = 0
+    can_delete = False
+    show_change_link = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class OwnRowsAdmin(ReadOnlyAdmin):
+    """A host owner's rows: `owner_path` leads from the row to its owner. Others' rows do not exist here (404)."""
+
+    owner_path = "owner"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+        rows: QuerySet[Model] = super().get_queryset(request)
+        return rows.filter(**{self.owner_path: signed_in(request).pk})
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return True
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return True
+
+
+class OwnRowsInline(ReadOnlyInline):
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return True

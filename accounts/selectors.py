@@ -1,0 +1,87 @@
+"""Reads of accounts: tokens by their text, and what belongs to a person."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Sequence
+from functools import cache
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Model, QuerySet
+
+from accounts.models import ApiToken, SshKey, User
+from accounts.policy import TOKEN_MARK, TOKEN_PREFIX_BYTES, TOKEN_SECRET_BYTES
+from common import clock
+from common.errors import NotFound
+from common.ids import public_id
+
+_TOKEN = re.compile(rf"{TOKEN_MARK}_([0-9a-f]{{{2 * TOKEN_PREFIX_BYTES}}})_([0-9a-f]{{{2 * TOKEN_SECRET_BYTES}}})")
+
+
+def live_token(text: str) -> ApiToken | None:
+    """The token with this text and its user, if it is neither revoked nor expired and the user active. One query."""
+    match = _TOKEN.fullmatch(text)
+    if match is None:
+        return None
+    prefix, secret = match.groups()
+    token = _token_with_user(prefix)
+    if token is None or not hmac.compare_digest(token.secret_hash, hashlib.sha256(secret.encode()).hexdigest()):
+        return None
+    expired = token.expires_at is not None and token.expires_at <= clock.now()
+    return None if token.revoked_at or expired or not token.user.is_active else token
+
+
+def _token_with_user(prefix: str) -> ApiToken | None:
+    # Every API request runs this query; writing its SQL anew each time would take Django longer than running it.
+    with connection.cursor() as cursor:
+        cursor.execute(_token_sql(), [prefix])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    width = len(_columns(ApiToken))
+    token = ApiToken.from_db(connection.alias, _columns(ApiToken), row[:width])
+    token.user = User.from_db(connection.alias, _columns(User), row[width:])
+    return token
+
+
+@cache
+def _token_sql() -> str:
+    sql, _ = ApiToken.objects.select_related("user").filter(prefix="").order_by().query.sql_with_params()
+    return str(sql)
+
+
+@cache
+def _columns(model: type[Model]) -> list[str]:
+    return [field.attname for field in model._meta.concrete_fields]
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """Tokens that are not revoked, newest first; expired ones are shown so that they can be cleared away."""
+    return ApiToken.objects.filter(user=user, revoked_at=None)
+
+
+def token_of(user: User, token_id: UUID) -> ApiToken:
+    token = tokens_of(user).filter(pk=token_id).first()
+    if token is None:
+        raise NotFound("There is no such token.")
+    return token
+
+
+def all_ssh_keys_of(user: User) -> QuerySet[SshKey]:
+    return SshKey.objects.filter(user=user)
+
+
+def ssh_keys_of(user: User, ids: Sequence[UUID] | None) -> list[SshKey]:
+    """The user's keys with these ids, in that order, or all when `ids` is None. Raises NotFound for an id not theirs."""
+    if ids is None:
+        return list(all_ssh_keys_of(user))
+    found = {key.pk: key for key in all_ssh_keys_of(user).filter(pk__in=ids)}
+    missing = [public_id("key", pk) for pk in ids if pk not in found]
+    if missing:
+        raise NotFound(f"There is no SSH key {', '.join(missing)} in your account.")
+    return [found[pk] for pk in dict.fromkeys(ids)]
+
+
+def count_people() -> int:
+    return User.objects.filter(is_active=True).count()

@@ -1,0 +1,63 @@
+"""A request repeated with the same `Idempotency-Key` is carried out once and answered alike for good."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+from django.db import connection, transaction
+
+from accounts.errors import IdempotencyConflict
+from accounts.models import RememberedReply, User
+from common import clock
+from common.database import joining
+from common.json import to_json
+
+Work = Callable[[], tuple[int, Any]]
+
+# Waits while a parallel transaction holds the same key; returns no row once that one has committed.
+_CLAIM = """
+    INSERT INTO accounts_rememberedreply (user_id, key, request_hash, created_at)
+    VALUES (%s, %s, %s, %s) ON CONFLICT (user_id, key) DO NOTHING RETURNING id
+"""
+
+
+def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once: Sequence[str] = ()) -> tuple[int, Any]:
+    """Status and JSON body of `work`, carried out at most once for each key of a user.
+
+    `work` and the remembering are one transaction, so a DomainError leaves the key free. Fields named in `once` (a
+    secret shown once) are remembered as null. Raises IdempotencyConflict when the key belongs to another request.
+    """
+    if key is None:
+        return work()
+    with joining():
+        claimed = _claim(user, key, request_hash)
+        if claimed is None:
+            return _remembered(user, key, request_hash)
+        status, body = work()
+        shown = orjson.loads(to_json(body))
+        kept = {**shown, **dict.fromkeys(once)} if once else shown
+        RememberedReply.objects.filter(pk=claimed).update(status=status, body=kept)
+        return status, shown
+
+
+def rehearse(*, work: Work) -> tuple[int, Any]:
+    """Carry out `work` with all its checks and take everything back: what a dry run answers. No hint or wake-up leaves."""
+    with joining():
+        status, body = work()
+        transaction.set_rollback(True)
+    return status, orjson.loads(to_json(body))
+
+
+def _claim(user: User, key: str, request_hash: str) -> int | None:
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, [user.pk, key, request_hash, clock.now()])
+        row = cursor.fetchone()
+    return None if row is None else int(row[0])
+
+
+def _remembered(user: User, key: str, request_hash: str) -> tuple[int, Any]:
+    reply = RememberedReply.objects.get(user=user, key=key)
+    if reply.request_hash != request_hash:
+        raise IdempotencyConflict("Use a new Idempotency-Key for a request with another address or body.")
+    assert reply.status is not None  # a row becomes visible to others only together with its reply
+    return reply.status, reply.body

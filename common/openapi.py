@@ -1,0 +1,175 @@
+"""The API's OpenAPI 3.1 document, made once in each process, and its operations for the reference page."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+
+from common.api import PROBLEM_TYPE
+from common.json import to_json
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+_WRITES = ("post", "put", "patch")
+_PROBLEM = {
+    "type": "object",
+    "description": "RFC 9457. `code` is stable; scripts decide by it.",
+    "required": ["type", "title", "status", "detail", "code", "errors"],
+    "properties": {
+        "type": {"type": "string", "format": "uri"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["field", "code", "detail"],
+                "properties": {name: {"type": "string"} for name in ("field", "code", "detail")},
+            },
+        },
+    },
+}
+_REASONS = {
+    "400": "The input is not valid",
+    "401": "No token, or one that is unknown, revoked or expired",
+    "402": "The wallet cannot pay for this",
+    "403": "The token lacks a scope, or this is not for you",
+    "404": "There is no such thing, or it is not yours",
+    "409": "Not possible in the present state",
+    "413": "The request body is too large",
+    "415": "The body is not application/json",
+    "422": "The Idempotency-Key was used for another request",
+    "429": "Too many requests: wait for Retry-After seconds",
+    "503": "Too busy: try again after Retry-After seconds",
+}
+_IDEMPOTENCY_PARAMETERS = (
+    {
+        "in": "header",
+        "name": "Idempotency-Key",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+        "description": "The same key and body get the same reply, for good.",
+    },
+    {
+        "in": "query",
+        "name": "dry_run",
+        "schema": {"type": "boolean"},
+        "description": "true: answer 200 with what would happen, and change nothing.",
+    },
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path, for people to read."""
+
+    method: str
+    path: str
+    name: str
+    tag: str
+    summary: str
+    parameters: tuple[dict[str, Any], ...]
+    request: str
+    replies: tuple[tuple[str, str], ...]
+    public: bool
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The document as a dictionary; do not change it."""
+    generator: Any = SchemaGenerator  # without type information
+    return dict(generator().get_schema(request=None, public=True))
+
+
+@cache
+def schema_json() -> bytes:
+    return to_json(schema())
+
+
+@cache
+def schema_version() -> str:
+    """An HTTP entity tag of the document."""
+    return f'"{hashlib.sha256(schema_json()).hexdigest()[:16]}"'
+
+
+@cache
+def operations() -> tuple[Operation, ...]:
+    """Every operation, in the document's order."""
+    return tuple(
+        _operation(method, path, item[method])
+        for path, item in schema()["paths"].items()
+        for method in _METHODS
+        if method in item
+    )
+
+
+def document_problems(result: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """drf-spectacular's hook: what each operation may refuse, as problem documents, and the headers that make POST safe."""
+    result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
+    for path, item in result["paths"].items():
+        for method in (name for name in _METHODS if name in item):
+            operation = item[method]
+            for status in _refusals(method, path, operation):
+                operation["responses"].setdefault(status, _problem_reply(status))
+            if method == "post":
+                _document_repeats(operation)
+    return result
+
+
+def _refusals(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
+    yield from ("400", "413", "429", "503")
+    if {} not in operation.get("security", [{}]):
+        yield from ("401", "403")
+    if "{" in path or method != "get":
+        yield "404"
+    if method != "get":
+        yield "409"
+    if method in _WRITES:
+        yield from ("415", "422")
+    if method == "post":
+        yield "402"
+
+
+def _problem_reply(status: str) -> dict[str, Any]:
+    content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {"description": _REASONS[status], "content": content}
+
+
+def _document_repeats(operation: dict[str, Any]) -> None:
+    parameters = operation.setdefault("parameters", [])
+    known = {parameter["name"] for parameter in parameters}
+    parameters += [parameter for parameter in _IDEMPOTENCY_PARAMETERS if parameter["name"] not in known]
+    made = next((reply for status, reply in operation["responses"].items() if status.startswith("2")), None)
+    if made is not None:
+        operation["responses"].setdefault("200", {**made, "description": "The answer to a dry run"})
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> Operation:
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    replies = operation["responses"]
+    return Operation(
+        method=method.upper(),
+        path=path,
+        name=operation["operationId"],
+        tag=next(iter(operation.get("tags", [])), ""),
+        summary=operation.get("summary") or operation.get("description", ""),
+        parameters=tuple(operation.get("parameters", [])),
+        request=_schema_name(body),
+        replies=tuple((status, _reply_name(reply)) for status, reply in sorted(replies.items())),
+        public={} in operation.get("security", [{}]),
+    )
+
+
+def _reply_name(reply: dict[str, Any]) -> str:
+    content = reply.get("content", {})
+    first: dict[str, Any] = next(iter(content.values()), {})
+    return _schema_name(first.get("schema", {})) or reply.get("description", "")
+
+
+def _schema_name(shape: dict[str, Any]) -> str:
+    if shape.get("type") == "array":
+        return f"{_schema_name(shape.get('items', {}))}[]"
+    return str(shape.get("$ref", "")).rpartition("/")[2]

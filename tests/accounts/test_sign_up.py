@@ -1,0 +1,111 @@
+"""The way in: sign-up, verification by mail, login, reset, second factor, throttling."""
+
+import re
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret, hotp_value
+from django.core import mail
+from django.test import Client
+
+from accounts.models import User
+from accounts.services.profile import add_person
+
+PASSWORD = "correct-horse-battery"
+
+
+def link_in_mail() -> str:
+    found = re.search(r"https?://[^/\s]+(/\S+)", str(mail.outbox[-1].body))
+    assert found is not None
+    return found.group(1)
+
+
+def sign_in(client: Client, email: str, password: str = PASSWORD) -> str:
+    """Where the login leads, or "" when it is refused."""
+    reply = client.post("/accounts/login/", {"login": email, "password": password})
+    return str(reply.headers.get("Location", ""))
+
+
+def is_signed_in(client: Client) -> bool:
+    return client.get("/api/v1/me").status_code == 200
+
+
+def test_sign_up_then_verify_then_sign_in(client: Client, db: None) -> None:
+    form = {"email": "New.Person@Example.com", "password1": PASSWORD, "password2": PASSWORD}
+    assert client.post("/accounts/signup/", form).status_code == 302
+    person = User.objects.get()
+    assert person.email == "new.person@example.com"
+    assert mail.outbox[-1].to == ["new.person@example.com"]
+    assert not is_signed_in(client)
+    assert sign_in(client, person.email) == "/accounts/confirm-email/"  # not before verification
+    confirmation = link_in_mail()
+    assert client.get(confirmation).status_code == 200
+    assert client.post(confirmation).status_code == 302
+    assert sign_in(client, "NEW.person@example.com") == "/instances"
+    assert is_signed_in(client)
+    client.post("/accounts/logout/")
+    assert not is_signed_in(client)
+
+
+@pytest.mark.parametrize("password", ["short", "password1234", "new.person@example.com"])
+def test_weak_passwords_are_refused(client: Client, db: None, password: str) -> None:
+    form = {"email": "new.person@example.com", "password1": password, "password2": password}
+    assert client.post("/accounts/signup/", form).status_code == 200
+    assert not User.objects.exists()
+
+
+def test_sign_up_does_not_tell_who_is_known(client: Client, db: None) -> None:
+    add_person(email="known@example.com", password=PASSWORD)
+    form = {"password1": PASSWORD, "password2": PASSWORD}
+    known = client.post("/accounts/signup/", {**form, "email": "KNOWN@example.com"})
+    new = client.post("/accounts/signup/", {**form, "email": "new@example.com"})
+    assert (known.status_code, known.headers["Location"]) == (new.status_code, new.headers["Location"])
+    assert User.objects.filter(email__iexact="known@example.com").count() == 1
+
+
+def test_a_forgotten_password_is_replaced_by_mail(client: Client, db: None) -> None:
+    add_person(email="kim@example.com", password="the-old-password-7")
+    assert client.post("/accounts/password/reset/", {"email": "kim@example.com"}).status_code == 302
+    form_address = client.get(link_in_mail()).headers["Location"]
+    reply = client.post(form_address, {"password1": PASSWORD, "password2": PASSWORD})
+    assert reply.status_code == 302
+    assert sign_in(Client(), "kim@example.com", "the-old-password-7") == ""
+    assert sign_in(Client(), "kim@example.com") == "/instances"
+
+
+def test_the_second_factor_is_asked_for(client: Client, db: None) -> None:
+    person = add_person(email="kim@example.com", password=PASSWORD)
+    secret = generate_totp_secret()
+    TOTP.activate(person, secret)
+    assert Authenticator.objects.filter(user=person).exists()
+    assert sign_in(client, "kim@example.com") == "/accounts/2fa/authenticate/"
+    assert not is_signed_in(client)
+    wrong = client.post("/accounts/2fa/authenticate/", {"code": "000000"})
+    assert wrong.status_code == 200
+    assert not is_signed_in(client)
+    code = current_code(secret)
+    assert client.post("/accounts/2fa/authenticate/", {"code": code}).headers["Location"] == "/instances"
+    assert is_signed_in(client)
+
+
+def current_code(secret: str) -> str:
+    from allauth.mfa.totp.internal.auth import format_hotp_value, yield_hotp_counters_from_time
+
+    counter = next(iter(yield_hotp_counters_from_time()))
+    return str(format_hotp_value(hotp_value(secret, counter)))
+
+
+def test_fault_100_guessing_is_slowed_down(client: Client, db: None) -> None:
+    add_person(email="kim@example.com", password=PASSWORD)
+    for _ in range(12):
+        assert sign_in(client, "kim@example.com", "a-wrong-password") == ""
+    assert sign_in(client, "kim@example.com") == ""  # even the right one, for now
+    assert not is_signed_in(client)
+
+
+def test_staff_sign_in_by_the_same_door(client: Client, stella: User) -> None:
+    reply = client.get("/admin/")
+    while reply.status_code == 302 and reply.headers["Location"].startswith("/admin/"):
+        reply = client.get(reply.headers["Location"])
+    assert reply.status_code == 302
+    assert reply.headers["Location"].startswith("/accounts/login/")

@@ -1,0 +1,74 @@
+"""Quotas: counted by token, user and address, over several processes, and without Redis."""
+
+from collections.abc import Callable
+
+import pytest
+import redis
+import time_machine
+from django.conf import settings as live_settings
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from accounts.throttling import STEPS, RequestCounter
+
+Bearer = Callable[..., Client]
+NOON = 1_800_000_000.0 - 1_800_000_000 % 60
+
+
+@pytest.fixture
+def shared() -> redis.Redis:
+    client = redis.Redis.from_url(live_settings.REDIS_URL)
+    client.flushdb()
+    return client
+
+
+def test_headers_tell_the_quota_and_what_is_left(alice: User, bearer: Bearer, settings: Settings) -> None:
+    settings.API_RATE_USER = 5
+    client = bearer(alice, "keys:read")
+    with time_machine.travel(NOON + 10, tick=False):
+        for left in (4, 3, 2, 1, 0):
+            reply = client.get("/api/v1/me")
+            assert reply.status_code == 200
+            assert reply.headers["RateLimit-Policy"] == '"account";q=5;w=60'
+            assert reply.headers["RateLimit"] == f'"account";r={left};t=50'
+        refused = client.get("/api/v1/me")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "50")
+        assert refused.json()["code"] == "throttled"
+        assert refused.headers["RateLimit"] == '"account";r=0;t=50'
+        assert bearer(alice, "keys:read").get("/api/v1/me").status_code == 200  # another token
+    with time_machine.travel(NOON + 60, tick=False):
+        assert client.get("/api/v1/me").status_code == 200
+
+
+def test_strangers_are_counted_by_address_and_refused_before_authentication_is_told(db: None, settings: Settings) -> None:
+    settings.API_RATE_ANONYMOUS = 2
+    statuses = [Client(REMOTE_ADDR="192.0.2.1").get("/api/v1/openapi.json").status_code for _ in range(4)]
+    assert statuses == [200] * 4  # the contract is not counted
+    counter = RequestCounter(redis.Redis.from_url(live_settings.REDIS_URL))
+    assert [counter.count("address:a", quota=2, at=NOON) for _ in range(3)] == [1, 2, 3]
+    assert counter.count("address:b", quota=2, at=NOON) == 1
+
+
+def test_two_processes_share_one_quota(shared: redis.Redis) -> None:
+    processes = [RequestCounter(shared), RequestCounter(shared)]
+    quota = 10
+    used = [processes[number % 2].count("asker", quota=quota, at=NOON) for number in range(20)]
+    assert used == list(range(1, 21))  # a quota below STEPS is settled at each request
+
+
+def test_a_large_quota_is_settled_in_steps(shared: redis.Redis) -> None:
+    processes = [RequestCounter(shared), RequestCounter(shared)]
+    quota = 10 * STEPS
+    allowed = sum(processes[number % 2].count("asker", quota=quota, at=NOON) <= quota for number in range(2 * quota))
+    assert quota <= allowed <= quota + 2 * quota // STEPS
+
+
+def test_without_redis_each_process_counts_alone_and_soon_asks_again() -> None:
+    dead = redis.Redis(host="127.0.0.1", port=1, socket_connect_timeout=0.1)
+    counter = RequestCounter(dead)
+    assert [counter.count("asker", quota=3, at=NOON) for _ in range(5)] == [1, 2, 3, 4, 5]
+    counter._client = redis.Redis.from_url(live_settings.REDIS_URL)
+    counter._client.flushdb()
+    counter.count("asker", quota=3, at=NOON + 10)
+    assert counter._client.get(f"rate:asker:{int(NOON) // 60}") is not None

@@ -1,0 +1,255 @@
+"""Fault 99: role × endpoint, generated from the URL conf. A new endpoint without a line here fails."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.permissions import AllowAny
+
+from accounts.models import ApiToken, User
+from accounts.permissions import HasScope
+from accounts.policy import ANY_SCOPE, SCOPES
+from accounts.services.tokens import issue_token, revoke_token
+from common import clock
+from tests.api.world import PUBLIC_KEY, Endpoint, World, discover, rows, strange_ids
+
+Body = Callable[[World], dict[str, Any]]
+ENDPOINTS = discover()
+REFUSED = (401, 403, 404)
+
+
+def nothing(world: World) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What opens an endpoint, and what another renter with every scope is told there about the victims' things."""
+
+    scope: str | None
+    others: tuple[int, ...]
+    body: Body = field(default=nothing)
+
+
+def public() -> Rule:
+    return Rule(None, (200,))
+
+
+def theirs_alone(scope: str, body: Body = nothing) -> Rule:
+    """An endpoint that names a thing: nobody else's exists."""
+    return Rule(scope, (404,), body)
+
+
+def ones_own(scope: str, *statuses: int, body: Body = nothing) -> Rule:
+    """An endpoint about the asker's own things: it works for everyone, and shows only those."""
+    return Rule(scope, statuses or (200,), body)
+
+
+def an_order(world: World) -> dict[str, Any]:
+    return {"quote_id": world.ids["quote_id"], "name": "x", "ssh_key_ids": [world.ids["key_id"]]}
+
+
+def a_listing(world: World) -> dict[str, Any]:
+    return {"offers": [{"id": world.ids["offer_id"], "price_hourly": "0.01", "listed": False}]}
+
+
+RULES = {
+    "GET openapi": public(),
+    "GET api_offers": public(),
+    "GET api_offer_facets": public(),
+    "GET api_offer": public(),
+    "GET api_images": public(),
+    "POST api_quotes": ones_own("instances:write", 201, body=lambda world: {"offer": world.ids["offer_id"]}),
+    "GET api_quote": theirs_alone("instances:read"),
+    "GET api_instances": ones_own("instances:read"),
+    "POST api_instances": theirs_alone("instances:write", an_order),
+    "GET api_instance": theirs_alone("instances:read"),
+    "PATCH api_instance": theirs_alone("instances:write", lambda world: {"name": "mine now"}),
+    "DELETE api_instance": theirs_alone("instances:write"),
+    "POST api_instance_start": theirs_alone("instances:write"),
+    "POST api_instance_stop": theirs_alone("instances:write"),
+    "POST api_instance_restart": theirs_alone("instances:write"),
+    "GET api_instance_events": theirs_alone("instances:read"),
+    "GET api_instance_metrics": theirs_alone("instances:read"),
+    "GET api_instance_usage": theirs_alone("instances:read"),
+    "GET api_instance_access": theirs_alone("instances:read"),
+    "GET api_wallet": ones_own("billing:read"),
+    "GET api_wallet_entries": ones_own("billing:read"),
+    "GET api_hosts": ones_own("hosts:read"),
+    "GET api_host": theirs_alone("hosts:read"),
+    "PATCH api_host_listing": theirs_alone("hosts:write", a_listing),
+    "POST api_host_maintenance": theirs_alone("hosts:write", lambda world: {"draining": True}),
+    "POST api_join_tokens": Rule(
+        "hosts:write", (201, 403), lambda world: {"host_name": "x", "region": "eu", "price_hourly": "1"}
+    ),
+    "GET api_me": ones_own(ANY_SCOPE),
+    "PATCH api_me": ones_own("account:write", body=lambda world: {"display_name": "x"}),
+    "GET api_tokens": ones_own("tokens:write"),
+    "POST api_tokens": ones_own("tokens:write", 201, body=lambda world: {"name": "x", "scopes": ["keys:read"]}),
+    "GET api_token": theirs_alone("tokens:write"),
+    "DELETE api_token": theirs_alone("tokens:write"),
+    "GET api_ssh_keys": ones_own("keys:read"),
+    "POST api_ssh_keys": ones_own("keys:write", 201, body=lambda world: {"name": "x", "public_key": PUBLIC_KEY}),
+    "GET api_ssh_key": theirs_alone("keys:read"),
+    "DELETE api_ssh_key": theirs_alone("keys:write"),
+}
+GUARDED = [endpoint for endpoint in ENDPOINTS if endpoint.label in RULES and RULES[endpoint.label].scope is not None]
+each_guarded = pytest.mark.parametrize("endpoint", GUARDED, ids=lambda endpoint: endpoint.label)
+
+
+def ask(client: Client, endpoint: Endpoint, world: World, ids: dict[str, str] | None = None) -> Any:
+    body = json.dumps(RULES[endpoint.label].body(world)) if endpoint.method in ("POST", "PATCH", "PUT") else ""
+    address = endpoint.address(ids or world.ids)
+    reply: Any = client.generic(endpoint.method, address, body, content_type="application/json")
+    reply.sent = address + body
+    return reply
+
+
+def with_text(text: str) -> Client:
+    return Client(headers={"authorization": f"Bearer {text}"})
+
+
+def token_client(user: User, scopes: list[str] | None = None) -> Client:
+    return with_text(issue_token(user=user, name="attempt", scopes=scopes or list(SCOPES))[1])
+
+
+def assert_nothing_leaked(reply: Any, world: World) -> None:
+    """None of the victims' marks, but for what the asker has sent."""
+    text = reply.content.decode()
+    assert [mark for mark in world.marks if mark in text and mark not in reply.sent] == []
+
+
+def assert_refused(client: Client, endpoint: Endpoint, world: World, *statuses: int) -> None:
+    reply = ask(client, endpoint, world)
+    assert reply.status_code in statuses, (reply.status_code, reply.content)
+    assert reply.headers["Content-Type"] == "application/problem+json"
+    assert_nothing_leaked(reply, world)
+
+
+def test_every_endpoint_has_a_rule_and_every_rule_an_endpoint() -> None:
+    assert {endpoint.label for endpoint in ENDPOINTS} == set(RULES)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.label)
+def test_each_view_declares_what_its_rule_says(endpoint: Endpoint) -> None:
+    scope = RULES[endpoint.label].scope
+    if endpoint.view is None:
+        assert endpoint.label == "GET openapi"
+    elif scope is None:
+        assert list(endpoint.view.permission_classes) == [AllowAny]
+    else:
+        assert list(endpoint.view.permission_classes) == [HasScope]
+        assert endpoint.view.scopes[endpoint.method] == scope
+
+
+@each_guarded
+def test_without_a_live_token(endpoint: Endpoint, world: World) -> None:
+    """None, wrong ones, and the victim's own after its end."""
+    revoked, revoked_text = issue_token(user=world.renter, name="revoked", scopes=list(SCOPES))
+    expired, expired_text = issue_token(user=world.renter, name="expired", scopes=list(SCOPES))
+    _, closed_text = issue_token(user=world.renter, name="live", scopes=list(SCOPES))
+    revoke_token(user=world.renter, token_id=revoked.pk)
+    ApiToken.objects.filter(pk=expired.pk).update(expires_at=clock.now() - timedelta(seconds=1))
+    before = rows()
+    assert_refused(Client(), endpoint, world, 401)
+    for text in ("", "garbage", "berth_0123456789ab_" + "0" * 64, "é", "Bearer x y", revoked_text, expired_text):
+        assert_refused(with_text(text), endpoint, world, 401)
+    assert rows() == before
+    User.objects.filter(pk=world.renter.pk).update(is_active=False)
+    assert_refused(with_text(closed_text), endpoint, world, 401)
+
+
+@each_guarded
+def test_with_the_victims_own_token_but_another_scope(endpoint: Endpoint, world: World) -> None:
+    scope = RULES[endpoint.label].scope
+    if scope == ANY_SCOPE:
+        assert ask(token_client(world.renter, ["keys:read"]), endpoint, world).status_code == 200
+        return
+    client = token_client(world.renter, [name for name in SCOPES if name != scope])
+    before = rows()
+    assert_refused(client, endpoint, world, 403)
+    assert rows() == before
+
+
+@each_guarded
+@pytest.mark.parametrize("role", ["other renter", "other host owner", "staff"])
+def test_as_another_person_with_every_scope(
+    endpoint: Endpoint, world: World, mallory: User, stella: User, role: str
+) -> None:
+    if role == "other host owner":
+        User.objects.filter(pk=mallory.pk).update(is_host_owner=True)
+    client = token_client(stella if role == "staff" else mallory)
+    before = rows()
+    reply = ask(client, endpoint, world)
+    assert reply.status_code in RULES[endpoint.label].others, (reply.status_code, reply.content)
+    if endpoint.label != "POST api_ssh_keys":  # which returns the fingerprint of the key that was sent
+        assert_nothing_leaked(reply, world)
+    changed = {row for row in before - rows() if mallory.email not in row[1] and stella.email not in row[1]}
+    assert changed == set()
+    if reply.status_code in REFUSED:
+        assert rows() == before
+
+
+@each_guarded
+def test_the_renter_is_a_stranger_to_the_host_and_the_owner_to_the_instance(endpoint: Endpoint, world: World) -> None:
+    scope = RULES[endpoint.label].scope or ""
+    of_the_host = scope.startswith("hosts:")
+    outsider = world.renter if of_the_host else world.host_owner
+    if 404 in RULES[endpoint.label].others:
+        client = token_client(outsider)
+        before = rows()
+        assert_refused(client, endpoint, world, 404)
+        assert rows() == before
+
+
+@each_guarded
+def test_what_is_not_yours_looks_like_what_is_not(endpoint: Endpoint, world: World, mallory: User) -> None:
+    if not endpoint.names_a_thing:
+        return
+    client = token_client(mallory)
+    strange = strange_ids(world.ids)
+    foreign, absent = ask(client, endpoint, world).json(), ask(client, endpoint, world, strange).json()
+    for name, text in world.ids.items():
+        foreign["detail"] = foreign["detail"].replace(text, strange[name])
+    assert foreign == absent
+
+
+@each_guarded
+def test_with_ids_that_are_none(endpoint: Endpoint, world: World) -> None:
+    if not endpoint.names_a_thing:
+        return
+    client = token_client(world.renter)
+    some = {name: "host_" + "0" * 32 if name != "host_id" else "inst_" + "0" * 32 for name in world.ids}
+    for ids in (some, dict.fromkeys(world.ids, "1"), dict.fromkeys(world.ids, "%00"), dict.fromkeys(world.ids, "é")):
+        assert ask(client, endpoint, world, ids).status_code == 404
+
+
+@each_guarded
+def test_with_the_victims_session_from_another_site(endpoint: Endpoint, world: World) -> None:
+    """Cross-site request forgery: a session without the CSRF token may read, and that only from its own origin."""
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(world.renter)
+    if endpoint.method == "GET":
+        assert "Access-Control-Allow-Origin" not in ask(browser, endpoint, world).headers
+    else:
+        before = rows()
+        assert_refused(browser, endpoint, world, 403)
+        assert rows() == before
+
+
+@pytest.mark.parametrize(
+    "endpoint", [e for e in ENDPOINTS if RULES.get(e.label) == public()], ids=lambda endpoint: endpoint.label
+)
+def test_public_endpoints_show_nothing_private(endpoint: Endpoint, world: World) -> None:
+    reply = ask(Client(), endpoint, world)
+    assert reply.status_code == 200
+    assert_nothing_leaked(reply, world)
+
+
+@pytest.mark.parametrize("address", ["/api", "/api/", "/api/v1", "/api/v1/", "/agent/v1/", "/agent/"])
+def test_roots_list_nothing(address: str, db: None) -> None:
+    assert Client().get(address).status_code == 404

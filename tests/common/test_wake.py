@@ -1,0 +1,57 @@
+"""Change counters: a waiter that compares them misses nothing."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import transaction
+
+from common import wake
+from common.errors import DomainError
+
+
+@pytest.fixture
+def counters() -> Iterator[redis.Redis]:
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    client.flushdb()
+    yield client
+    client.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_touch_counts_and_tells_after_the_commit(counters: redis.Redis) -> None:
+    listener: Any = counters.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py is untyped here
+    listener.subscribe(wake.topic_key("host:a"))
+    listener.get_message(timeout=1)
+    with transaction.atomic():
+        wake.touch("host:a", "user:b")
+        assert wake.version_of("host:a") == 0
+    first = wake.version_of("host:a")
+    assert min(first, wake.version_of("user:b")) > 0
+    message = listener.get_message(timeout=5)
+    assert message is not None
+    assert int(message["data"]) == first
+    wake.touch("host:a")
+    assert wake.version_of("host:a") > first
+    listener.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rollback_wakes_nobody(counters: redis.Redis) -> None:
+    with pytest.raises(DomainError), transaction.atomic():
+        wake.touch("host:a")
+        raise DomainError
+    assert wake.version_of("host:a") == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_redis_nothing_fails(
+    counters: redis.Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dead = redis.Redis(host="127.0.0.1", port=1, socket_connect_timeout=0.1)
+    monkeypatch.setattr(wake, "_client", lambda: dead)
+    wake.touch("host:a")
+    assert wake.version_of("host:a") == 0
+    assert "not touched" in caplog.text

@@ -1,0 +1,53 @@
+"""Production settings start only with every secret, and pass Django's own check."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WHOLE = {
+    "SECRET_KEY": "kept-outside-the-repository-and-long-enough-for-djangos-own-check-0123456789",
+    "RELAY_SECRET": "another",
+    "DATABASE_URL": "postgresql:///berth",
+    "REDIS_URL": "redis://localhost",
+    "ALLOWED_HOSTS": "berth.example",
+    "SITE_URL": "https://berth.example",
+    "MAIL_FROM": "berth@berth.example",
+    "MAIL_HOST": "mail.berth.example",
+}
+
+
+def check(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    own = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**own, **environment, "DJANGO_SETTINGS_MODULE": "config.settings.prod"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_production_passes_djangos_deployment_check() -> None:
+    result = check(WHOLE)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("missing", ["SECRET_KEY", "RELAY_SECRET", "DATABASE_URL", "REDIS_URL", "MAIL_HOST"])
+def test_production_does_not_start_without(missing: str) -> None:
+    result = check({name: value for name, value in WHOLE.items() if name != missing})
+    assert result.returncode != 0
+    assert missing in result.stderr
+
+
+def test_secrets_may_lie_in_files(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(WHOLE["SECRET_KEY"] + "\n")
+    rest = {name: value for name, value in WHOLE.items() if name != "SECRET_KEY"}
+    assert check({**rest, "SECRET_KEY_FILE": str(file)}).returncode == 0
