@@ -1,1 +1,3 @@
 """The host's agent."""
+
+__version__ = "0.1.0"

@@ -15,6 +15,8 @@ class AgentIdentity(models.Model):
     public_key = models.CharField(max_length=64)
     boot_id = models.CharField(max_length=40, blank=True)
     last_sequence = models.BigIntegerField(default=0)
+    facts_known = models.BooleanField(default=False, help_text="This boot has sent the host's facts.")
+    join_hash = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the join token that made this host.")
     enrolled_at = models.DateTimeField(default=clock.now)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
@@ -26,6 +28,22 @@ class AgentIdentity(models.Model):
 
     def __str__(self) -> str:
         return str(self.host_id)
+
+
+class SupersededBoot(models.Model):
+    """An earlier start of an agent and how far it had counted: its messages are replays, or come from a second agent."""
+
+    id = models.BigAutoField(primary_key=True)
+    identity = models.ForeignKey(AgentIdentity, on_delete=models.CASCADE, related_name="superseded_boots")
+    boot_id = models.CharField(max_length=40)
+    last_sequence = models.BigIntegerField()
+    superseded_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["identity", "boot_id"], name="one_row_per_boot")]
+
+    def __str__(self) -> str:
+        return self.boot_id
 
 
 class RefusedMessage(models.Model):
@@ -40,6 +58,7 @@ class RefusedMessage(models.Model):
 
     class Meta:
         ordering = ("-id",)
+        indexes: ClassVar = [models.Index(fields=["remote_address", "at"], name="refused_by_address")]
 
     def __str__(self) -> str:
         return f"{self.reason} {self.claimed_host}"

@@ -1,6 +1,7 @@
 """Messages to JSON and back. Unknown fields are ignored (a newer peer), missing or mistyped ones are refused."""
 
 import json
+import re
 import types
 import typing
 from dataclasses import MISSING, Field, asdict, fields, is_dataclass
@@ -8,6 +9,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 M = TypeVar("M")
+
+_LARGEST = 2**53  # beyond it, whole numbers are not the same in every reader of JSON
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # what neither UTF-8 nor a database column can hold
 
 
 class MalformedMessage(Exception):
@@ -54,10 +58,14 @@ def _read_message(kind: Any, value: Any, where: str) -> Any:
 
 
 def _read_scalar(kind: Any, value: Any, where: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if type(value) in (int, float) and not -_LARGEST <= value <= _LARGEST:  # nor is NaN
+        raise MalformedMessage(f"{where} must be a finite number of at most 53 bits.")
+    if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
         raise MalformedMessage(f"{where} must be of type {getattr(kind, '__name__', kind)}.")
+    if kind is str and _NO_TEXT.search(value):
+        raise MalformedMessage(f"{where} must not hold NUL or half a character.")
     return value
 
 
@@ -70,13 +78,23 @@ def _read_generic(origin: Any, args: tuple[Any, ...], value: Any, where: str) ->
         inner = next(arg for arg in args if arg is not type(None))
         return None if value is None else _read(inner, value, where)
     if origin is dict:
-        if not isinstance(value, dict):
-            raise MalformedMessage(f"{where} must be an object.")
-        return {key: _read(args[1], item, f"{where}.{key}") for key, item in value.items()}
+        return _read_mapping(args[1], value, where)
     if not isinstance(value, list):
         raise MalformedMessage(f"{where} must be a list.")
-    if origin is tuple:
-        if len(value) != len(args):
-            raise MalformedMessage(f"{where} must have {len(args)} items.")
-        return tuple(_read(arg, item, f"{where}[{n}]") for n, (arg, item) in enumerate(zip(args, value, strict=True)))
-    return [_read(args[0], item, f"{where}[{n}]") for n, item in enumerate(value)]
+    kinds = _kinds_of_items(origin, args, len(value), where)
+    return origin(_read(kind, item, f"{where}[{n}]") for n, (kind, item) in enumerate(zip(kinds, value, strict=True)))
+
+
+def _kinds_of_items(origin: Any, args: tuple[Any, ...], count: int, where: str) -> tuple[Any, ...]:
+    """A list repeats its one kind; a tuple has a kind for each place."""
+    if origin is list:
+        return args * count
+    if count != len(args):
+        raise MalformedMessage(f"{where} must have {len(args)} items.")
+    return args
+
+
+def _read_mapping(kind: Any, value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MalformedMessage(f"{where} must be an object.")
+    return {key: _read(kind, item, f"{where}.{key}") for key, item in value.items()}

@@ -1,0 +1,91 @@
+"""The agent's state folder: who this host is, its key, and what its owner chose."""
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+DEFAULT_STATE = Path("/var/lib/berth-agent")
+CONFIG_FILE = "agent.json"
+KEY_FILE = "key"
+
+
+class NotEnrolled(Exception):
+    """The state folder holds no identity."""
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """Written at enrolment, read at each start."""
+
+    url: str
+    host_id: str = ""
+    name: str = ""
+    runtime: Literal["docker", "simulated"] = "docker"
+    simulate_gpus: str = ""
+    gpu_seed: str = ""
+    address: str = ""
+    listen: str = "0.0.0.0"  # noqa: S104  (renters come from anywhere)
+    port_first: int = 40000
+    port_last: int = 40999
+    network_pool: str = "10.209.0.0/16"
+    local_images: bool = False
+    sparse_disks: bool = False
+    ssh_deadline_s: float = 60.0
+    parallel_pulls: int = 2
+
+    @property
+    def simulated(self) -> bool:
+        return self.runtime == "simulated" or bool(self.simulate_gpus)
+
+
+def new_seed() -> str:
+    return secrets.token_hex(16)
+
+
+def save_config(state: Path, config: AgentConfig) -> None:
+    _write_private(state / CONFIG_FILE, json.dumps(asdict(config), indent=2).encode())
+
+
+def load_config(state: Path) -> AgentConfig:
+    try:
+        found = json.loads((state / CONFIG_FILE).read_bytes())
+    except FileNotFoundError as error:
+        raise NotEnrolled(f"{state} holds no identity: enrol this host first.") from error
+    known = {item.name for item in fields(AgentConfig)}
+    return AgentConfig(**{key: value for key, value in found.items() if key in known})
+
+
+def is_enrolled(state: Path) -> bool:
+    return (state / CONFIG_FILE).exists()
+
+
+def load_or_make_key(state: Path) -> Ed25519PrivateKey:
+    """The host's key. It is kept over a failed enrolment, so that trying again is the same host."""
+    path = state / KEY_FILE
+    if not path.exists():
+        fresh = Ed25519PrivateKey.generate()
+        _write_private(path, fresh.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex().encode())
+    return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text()))
+
+
+def public_hex(key: Ed25519PrivateKey) -> str:
+    return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """Root-only from its first moment, and whole or not at all."""
+    path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    spare = path.with_suffix(".new")
+    spare.unlink(missing_ok=True)
+    handle = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    spare.replace(path)

@@ -1,0 +1,298 @@
+"""The Docker Engine as a runtime: the only import of `docker`. Every call here is one question or one change."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import docker
+import requests.exceptions
+from docker import errors
+
+from agents.daemon import acceptance, cgroups
+from agents.daemon.docker_spec import (
+    GPUS_LABEL,
+    HOST_LABEL,
+    INSTANCE_LABEL,
+    OFFICIAL_LABEL,
+    ROOT_REPOSITORY,
+    SPEC_LABEL,
+    EngineOptions,
+    container_body,
+    container_name,
+    network_name,
+    network_options,
+    root_repository,
+)
+from agents.daemon.firewall import Firewall
+from agents.daemon.pulls import follow_pull
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, EngineSilent, Status, Usage
+
+logger = logging.getLogger(__name__)
+
+READ_TIMEOUT = 5.0
+CHANGE_TIMEOUT = 300.0
+SUBNET_TRIES = 64
+WATCH_RETRY = 1.0
+_STATUS: dict[str, Status] = {"created": "created", "running": "running", "restarting": "running", "paused": "paused"}
+_NEVER = "0001-01-01T00:00:00Z"
+
+
+@contextmanager
+def _answers() -> Iterator[None]:
+    """Engine errors in the runtime's own words."""
+    try:
+        yield
+    except errors.NotFound as error:
+        raise EngineRefused(str(error.explanation or error), missing=True) from error
+    except errors.APIError as error:
+        raise EngineRefused(str(error.explanation or error)) from error
+    except (requests.exceptions.RequestException, errors.DockerException, OSError) as error:
+        raise EngineSilent(str(error)) from error
+
+
+class DockerRuntime:
+    """Containers of one host (by its label) on the engine that the environment names."""
+
+    kind: Literal["docker"] = "docker"
+    instant = False
+
+    def __init__(self, options: EngineOptions, firewall: Firewall | None = None) -> None:
+        self._options = options
+        self._firewall = firewall or Firewall()
+        self._network_lock = threading.Lock()
+        with _answers():
+            first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **_place())
+            self._api = first.api_version
+            self._version = str(first.version()["Version"])
+        self._reader = first
+        self._changer = self._client(CHANGE_TIMEOUT)
+
+    def version(self) -> str:
+        return self._version
+
+    def containers(self, instance: str | None = None) -> list[Container]:
+        labels = [f"{HOST_LABEL}={self._options.host_id}"]
+        if instance is not None:
+            labels.append(f"{INSTANCE_LABEL}={instance}")
+        with _answers():
+            listed = self._reader.containers(all=True, filters={"label": labels})
+        found = (self._inspect(item["Id"]) for item in listed)
+        return [_container(state) for state in found if state is not None]
+
+    def running_gpus(self) -> dict[str, str]:
+        with _answers():
+            listed = self._changer.containers(filters={"label": INSTANCE_LABEL})
+        holders = {}
+        for item in listed:
+            for uuid in filter(None, item["Labels"].get(GPUS_LABEL, "").split(",")):
+                holders[uuid] = item["Labels"][INSTANCE_LABEL]
+        return holders
+
+    def has_image(self, reference: str) -> bool:
+        try:
+            with _answers():
+                self._reader.inspect_image(reference)
+        except EngineRefused as error:
+            if error.missing:
+                return False
+            raise
+        return True
+
+    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
+        repository, tag = _split_reference(reference)
+        client = self._client(CHANGE_TIMEOUT)
+
+        def lines() -> Iterator[dict[str, Any]]:
+            with _answers():
+                yield from client.pull(repository, tag=tag, stream=True, decode=True)
+
+        try:
+            follow_pull(lines, progress, cancelled)
+        finally:
+            client.close()
+
+    def official_images(self) -> list[str]:
+        with _answers():
+            listed = self._reader.images(filters={"label": f"{OFFICIAL_LABEL}=1"})
+        tags = (tag for item in listed for tag in item["RepoTags"] or [])
+        return sorted(tag for tag in tags if not tag.startswith(f"{ROOT_REPOSITORY}/") and tag != "<none>:<none>")
+
+    def saved_root(self, instance: str, generation: int | None = None) -> str | None:
+        saved = self._root_tags(instance)
+        wanted = max(saved, default=None) if generation is None else generation
+        return f"{root_repository(instance)}:{wanted}" if wanted in saved else None
+
+    def save_root(self, container: str, instance: str, generation: int) -> str:
+        with _answers():
+            self._changer.commit(container, repository=root_repository(instance), tag=str(generation))
+        return f"{root_repository(instance)}:{generation}"
+
+    def make_network(self, instance: str) -> None:
+        for attempt in range(SUBNET_TRIES):
+            # Under a lock: with CheckDuplicate alone the engine lets two of one name through when asked at once.
+            with self._network_lock:
+                if self._networks(instance):
+                    return
+                try:
+                    with _answers():
+                        self._changer.create_network(**network_options(instance, self._options, attempt))
+                    return
+                except EngineRefused as error:
+                    if "overlap" not in str(error).lower():
+                        raise
+        raise EngineRefused(f"no free network in {self._options.network_pool}")
+
+    def create(self, order: ContainerOrder) -> str:
+        name = container_name(order.desired.id, order.desired.generation)
+        with _answers():
+            made = self._changer.create_container_from_config(container_body(order, self._options), name)
+        return str(made["Id"])
+
+    def start(self, container: str) -> None:
+        with _answers():
+            self._changer.start(container)
+
+    def stop(self, container: str, grace_s: int) -> None:
+        try:
+            with _answers():
+                self._changer.stop(container, timeout=grace_s)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+
+    def rename(self, container: str, instance: str, generation: int) -> None:
+        name = container_name(instance, generation)
+        state = self._inspect(container)
+        if state is not None and state["Name"] == f"/{name}":
+            return
+        with _answers():
+            self._changer.rename(container, name)
+
+    def remove(self, container: str) -> None:
+        try:
+            with _answers():
+                self._changer.remove_container(container, force=True, v=True)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+
+    def clear(self, instance: str) -> None:
+        for network in self._networks(instance):
+            with _answers():
+                self._changer.remove_network(network)
+        # Newest first: each saved root stands on the one before it.
+        for image in sorted(self._root_tags(instance), reverse=True):
+            self._remove_image(f"{root_repository(instance)}:{image}")
+        for identity in self._roots(instance):
+            self._remove_image(identity)
+
+    def leftovers(self, instance: str) -> list[str]:
+        return [
+            *(f"container {item.id[:12]}" for item in self.containers(instance)),
+            *(f"network {item[:12]}" for item in self._networks(instance)),
+            *(f"image {item}" for item in self._roots(instance)),
+        ]
+
+    def visible_gpus(self, container: str) -> frozenset[str]:
+        """The engine's word, and that of the first process itself where the kernel lets us read it."""
+        state = self._inspect(container)
+        if state is None:
+            return frozenset()
+        requested = {uuid for item in state["HostConfig"]["DeviceRequests"] or [] for uuid in item["DeviceIDs"] or []}
+        promised = requested or acceptance.gpus_in_env(state["Config"]["Env"] or [])
+        inside = acceptance.env_of_process(state["State"]["Pid"])
+        return frozenset(promised) if inside is None else frozenset(promised) & acceptance.gpus_in_env(inside)
+
+    def ssh_answers(self, host_port: int) -> bool:
+        listen = self._options.listen
+        return acceptance.ssh_banner("127.0.0.1" if listen == "0.0.0.0" else listen, host_port)  # noqa: S104
+
+    def usage(self, container: Container) -> Usage | None:
+        return cgroups.usage_of(container.pid) if container.pid else None
+
+    def secure(self) -> None:
+        if not self._firewall.assert_rules():
+            logger.warning("the firewall rules around instances cannot be set: iptables is missing or refuses")
+
+    def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
+        filters = {
+            "type": "container",
+            "label": f"{HOST_LABEL}={self._options.host_id}",
+            "event": ["die", "start", "destroy"],
+        }
+        while not stopped.is_set():
+            try:
+                with _answers():
+                    for _ in self._client(None).events(filters=filters, decode=True):
+                        changed()
+            except (EngineSilent, EngineRefused) as error:
+                logger.warning("the engine's events broke off: %s", error)
+            changed()  # something may have happened while nobody listened
+            stopped.wait(WATCH_RETRY)
+
+    def _client(self, timeout: float | None) -> Any:
+        return docker.APIClient(version=self._api, timeout=timeout, **_place())
+
+    def _inspect(self, container: str) -> dict[str, Any] | None:
+        try:
+            with _answers():
+                state: dict[str, Any] = self._reader.inspect_container(container)
+        except EngineRefused as error:
+            if error.missing:
+                return None  # ended between two questions
+            raise
+        return state
+
+    def _networks(self, instance: str) -> list[str]:
+        with _answers():
+            listed = self._reader.networks(names=[network_name(instance)])
+        return [item["Id"] for item in listed if item["Name"] == network_name(instance)]  # the engine matches parts too
+
+    def _root_tags(self, instance: str) -> list[int]:
+        with _answers():
+            listed = self._reader.images(name=root_repository(instance))
+        return [int(tag.rpartition(":")[2]) for item in listed for tag in item["RepoTags"] or []]
+
+    def _remove_image(self, image: str) -> None:
+        try:
+            with _answers():
+                self._changer.remove_image(image, force=True)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+
+    def _roots(self, instance: str) -> list[str]:
+        """Saved roots by tag and by label: a crash can leave one without a tag."""
+        with _answers():
+            labelled = self._reader.images(filters={"label": f"{INSTANCE_LABEL}={instance}"}, all=False)
+        return [item["Id"] for item in labelled]
+
+
+def _place() -> dict[str, Any]:
+    return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
+
+
+def _split_reference(reference: str) -> tuple[str, str]:
+    repository, tag = docker.utils.parse_repository_tag(reference)
+    return str(repository), str(tag or "latest")
+
+
+def _container(state: dict[str, Any]) -> Container:
+    labels, now = state["Config"]["Labels"], state["State"]
+    status = _STATUS.get(now["Status"], "exited")
+    number = state["Name"].rpartition("-")[2]
+    return Container(
+        id=state["Id"],
+        instance=labels[INSTANCE_LABEL],
+        generation=int(number) if number.isdecimal() else 0,  # renamed by someone else
+        status=status,
+        spec=labels.get(SPEC_LABEL, ""),
+        gpu_uuids=tuple(filter(None, labels.get(GPUS_LABEL, "").split(","))),
+        started_at="" if now["StartedAt"] == _NEVER else now["StartedAt"],
+        run_seconds=cgroups.age_of(now["Pid"]) if status == "running" else 0.0,
+        exit_code=now["ExitCode"],
+        out_of_memory=now["OOMKilled"],
+        pid=now["Pid"] if status == "running" else 0,
+    )

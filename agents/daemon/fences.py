@@ -1,0 +1,40 @@
+"""The gate for desired state: what is older than anything accepted before is refused."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agents.daemon.journal import Entry
+from agents.protocol.messages import DesiredInstance
+
+_UUID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`changes` must be in the journal before anything is done about `accepted`."""
+
+    accepted: list[DesiredInstance]
+    changes: dict[str, Entry]
+    refused: list[str]
+
+
+def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Verdict:
+    accepted, changes, refused = [], {}, []
+    for desired in wanted:
+        entry = entries.get(desired.id, Entry())
+        if not _UUID.fullmatch(desired.id):
+            refused.append(f"{desired.id!r} is no instance id")
+        elif desired.fence < entry.fence or desired.generation < entry.generation:
+            refused.append(
+                f"{desired.id}: fence {desired.fence}, generation {desired.generation} are older than the accepted "
+                f"{entry.fence}, {entry.generation}"
+            )
+        elif entry.run == "gone" and desired.run != "gone":
+            refused.append(f"{desired.id} is gone and cannot come back")
+        else:
+            accepted.append(desired)
+            fresh = replace(entry, fence=desired.fence, generation=desired.generation, run=desired.run)
+            if fresh != entry:
+                changes[desired.id] = fresh
+    return Verdict(accepted, changes, refused)

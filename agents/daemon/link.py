@@ -1,0 +1,168 @@
+"""The way to the control plane: signed requests out, nothing in. Every failure says how long to wait at least."""
+
+import random
+import ssl
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from agents.daemon import __version__
+from agents.protocol.codec import MalformedMessage, decode, encode
+from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, Report
+from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
+
+SYNC_PATH = "/agent/v1/sync"
+ENROL_PATH = "/agent/v1/enrol"
+SYNC_TIMEOUT = httpx.Timeout(15.0, connect=5.0)
+WAIT_TIMEOUT = httpx.Timeout(45.0, connect=5.0)  # the relay answers after 30 s at the latest
+FIRST_DELAY = 0.25
+LONGEST_DELAY = 30.0
+REFUSED_DELAY = 15.0
+DETAIL_LENGTH = 300
+
+M = TypeVar("M")
+
+
+class LinkError(Exception):
+    """The exchange failed; `retry_after_s` is what the other side asked for, `refused` means that it knows us not."""
+
+    def __init__(self, text: str, *, retry_after_s: float = 0.0, refused: bool = False) -> None:
+        super().__init__(text)
+        self.retry_after_s = retry_after_s
+        self.refused = refused
+
+
+class Backoff:
+    """Waiting times that double, with full jitter, so that a thousand agents do not come back in one instant."""
+
+    def __init__(self, jitter: Callable[[float, float], float] = random.uniform) -> None:
+        self._jitter = jitter
+        self._ceiling = FIRST_DELAY
+
+    def next_delay(self, error: LinkError) -> float:
+        delay = self._jitter(self._ceiling / 2, self._ceiling)
+        self._ceiling = min(LONGEST_DELAY, self._ceiling * 2)
+        if error.refused:
+            delay = max(delay, self._jitter(REFUSED_DELAY, LONGEST_DELAY))
+        if error.retry_after_s:
+            delay = max(delay, error.retry_after_s * self._jitter(1.0, 1.5))
+        return delay
+
+    def reset(self) -> None:
+        self._ceiling = FIRST_DELAY
+
+
+@dataclass(frozen=True)
+class WaitTarget:
+    """Where to wait, and for what to differ."""
+
+    url: str
+    version: int
+    ticket: str
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """One for all connections of the process: each costs 20 ms and some MB."""
+    return httpx.create_ssl_context()
+
+
+def _client(timeout: httpx.Timeout) -> httpx.Client:
+    limits = httpx.Limits(max_connections=4, keepalive_expiry=120.0)
+    return httpx.Client(
+        timeout=timeout, limits=limits, verify=_trust(), headers={"User-Agent": f"berth-agent/{__version__}"}
+    )
+
+
+class Link:
+    """One host's connection for one boot of its agent. `sync` and `enrol` belong to one thread, `wait` to another."""
+
+    def __init__(self, *, url: str, host_id: str, key: Ed25519PrivateKey) -> None:
+        self._url = url.rstrip("/")
+        self._host_id = host_id
+        self._key = key
+        self.boot_id = uuid.uuid4().hex
+        self._sequence = 0
+        self._http = _client(SYNC_TIMEOUT)
+        self._waiting = _client(WAIT_TIMEOUT)
+
+    def enrol(self, request: EnrolRequest) -> EnrolReply:
+        return _read(EnrolReply, self._post(ENROL_PATH, encode(request), {}))
+
+    def sync(self, report: Report) -> DesiredState:
+        return _read(DesiredState, self._signed_post(SYNC_PATH, encode(report)))
+
+    def wait(self, target: WaitTarget) -> None:
+        """Returns when something may have changed, or the relay's own time is up."""
+        try:
+            answer = self._waiting.get(target.url, params={"since": target.version, "ticket": target.ticket})
+        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as error:  # RuntimeError: closed by `close`
+            raise LinkError(f"waiting: {error or type(error).__name__}") from error
+        _check(answer)
+
+    def close(self) -> None:
+        self._http.close()
+        self._waiting.close()
+
+    def _signed_post(self, path: str, body: bytes) -> httpx.Response:
+        try:
+            return self._post(path, body, self._signature(path, body))
+        except _Dropped:
+            # The server closed a kept connection in the same moment: the report is a full state, so say it again.
+            return self._post(path, body, self._signature(path, body))
+
+    def _signature(self, path: str, body: bytes) -> dict[str, str]:
+        self._sequence += 1
+        envelope = Envelope(self._host_id, self.boot_id, self._sequence)
+        signed = envelope.signing_input("POST", httpx.URL(self._url + path).path, body)
+        return {
+            HOST_HEADER: self._host_id,
+            BOOT_HEADER: self.boot_id,
+            SEQUENCE_HEADER: str(self._sequence),
+            SIGNATURE_HEADER: self._key.sign(signed).hex(),
+        }
+
+    def _post(self, path: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+        try:
+            answer = self._http.post(self._url + path, content=body, headers={**headers, "Content-Type": "application/json"})
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
+            raise _Dropped(f"{path}: {error}") from error
+        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as error:  # RuntimeError: closed by `close`
+            raise LinkError(f"{path}: {error or type(error).__name__}") from error
+        _check(answer)
+        return answer
+
+
+class _Dropped(LinkError):
+    """The connection broke under the request."""
+
+
+def _check(answer: httpx.Response) -> None:
+    if answer.is_success:
+        return
+    after = answer.headers.get("Retry-After", "")
+    raise LinkError(
+        f"{answer.request.url.path}: {answer.status_code} {_detail(answer)}",
+        retry_after_s=float(after) if after.isdecimal() else 0.0,
+        refused=answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN),
+    )
+
+
+def _detail(answer: httpx.Response) -> str:
+    """The sentence of a problem document, or the beginning of whatever came."""
+    try:
+        return str(answer.json()["detail"])[:DETAIL_LENGTH]
+    except (ValueError, KeyError, TypeError):
+        return answer.text[:DETAIL_LENGTH]
+
+
+def _read(kind: type[M], answer: httpx.Response) -> M:
+    try:
+        return decode(kind, answer.content)
+    except MalformedMessage as error:
+        raise LinkError(f"the control plane's answer is not understood: {error}") from error

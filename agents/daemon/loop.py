@@ -1,0 +1,294 @@
+"""The agent's loop: look, report, learn what should be, plan, act. Whatever was lost is repaired by the next turn."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agents.daemon import __version__
+from agents.daemon.access import AccessFolders
+from agents.daemon.alarm import Alarm
+from agents.daemon.crew import Crew
+from agents.daemon.docker_spec import container_name
+from agents.daemon.fences import judge
+from agents.daemon.journal import Entry, Journal
+from agents.daemon.link import Backoff, Link, LinkError, WaitTarget
+from agents.daemon.phases import row_of
+from agents.daemon.plan import Observed, plan
+from agents.daemon.runtime import Container, EngineRefused, EngineSilent, Runtime
+from agents.daemon.steps import Steps
+from agents.daemon.telemetry import Telemetry
+from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, ObservedInstance, Report
+from agents.protocol.version import SUPPORTED
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN_AFTER = 10.0  # seconds of the engine's silence after which its containers' phases are not vouched for
+FACTS_EVERY = 30.0
+SOON = 0.2  # progress may wait this long, so that a start does not cost a report for each of its steps
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an agent is made of."""
+
+    link: Link
+    runtime: Runtime
+    journal: Journal
+    access: AccessFolders
+    steps: Steps
+    telemetry: Telemetry
+    gather: Callable[[], HostFacts]
+
+
+@dataclass(frozen=True)
+class _View:
+    """The engine as last seen."""
+
+    containers: list[Container]
+    age_s: float  # since it answered; 0 when it just did
+
+
+class Mailbox:
+    """Where the loop leaves the newest place to wait at, and the waiter takes it, each once."""
+
+    def __init__(self) -> None:
+        self._target: WaitTarget | None = None
+        self._filled = threading.Condition()
+
+    def put(self, target: WaitTarget | None) -> None:
+        with self._filled:
+            self._target = target
+            self._filled.notify()
+
+    def take(self, stopped: threading.Event) -> WaitTarget | None:
+        with self._filled:
+            while self._target is None and not stopped.is_set():
+                self._filled.wait()
+            target, self._target = self._target, None
+            return target
+
+
+class Agent:
+    """One host's agent. `run` returns after `stop`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._alarm = Alarm()
+        self._mailbox = Mailbox()
+        self._stopped = threading.Event()
+        self._backoff = Backoff()
+        self._crew = Crew(steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change)
+        self._containers: list[Container] = []
+        self._answered_at = time.monotonic()
+        self._desired: dict[str, DesiredInstance] | None = None  # None: not yet told since this start
+        self._named: frozenset[str] = frozenset()
+        self._frozen = False
+        self._interval = 20.0
+        self._sync_wanted = True
+        self._sync_not_before = 0.0
+        self._synced_at = 0.0
+        self._told: tuple[Any, ...] | None = None  # what the control plane last acknowledged
+        self._facts: HostFacts | None = None
+        self._told_facts: HostFacts | None = None
+        self._facts_at = 0.0
+
+    def run(self) -> None:
+        self._begin()
+        threading.Thread(target=self._wait_for_changes, name="wait", daemon=True).start()
+        threading.Thread(
+            target=self._parts.runtime.watch, args=(self._alarm.ring, self._stopped), name="watch", daemon=True
+        ).start()
+        while not self._stopped.is_set():
+            if not self._turn():
+                self._alarm.sleep(self._idle_time())
+
+    def run_once(self) -> None:
+        """One exchange, the work that follows from it, and a report of the outcome. Raises LinkError."""
+        self._begin()
+        self._exchange(self._look())
+        while self._work(self._look()) or self._crew.at_work():
+            self._alarm.sleep(0.05)
+        self._exchange(self._look())
+
+    def stop(self) -> None:
+        """Leaves every container as it is."""
+        self._stopped.set()
+        self._alarm.ring()
+        self._mailbox.put(None)
+        self._parts.link.close()
+
+    def _begin(self) -> None:
+        self._parts.runtime.secure()
+        self._refresh_facts()
+
+    def _turn(self) -> bool:
+        """One pass; whether another should follow at once."""
+        view = self._look()
+        if self._sync_due(view):
+            try:
+                self._exchange(view)
+            except LinkError as error:
+                self._hold_off(error)
+        worked = self._work(view)
+        if not worked and time.monotonic() - self._facts_at > FACTS_EVERY:
+            self._parts.runtime.secure()
+            self._refresh_facts()
+        return worked
+
+    def _hold_off(self, error: LinkError) -> None:
+        delay = self._backoff.next_delay(error)
+        self._sync_not_before = time.monotonic() + delay
+        if not self._stopped.is_set():  # `stop` cuts a request off on purpose
+            logger.warning("%s; again in %.1f s", error, delay)
+
+    def _note_change(self, urgent: bool) -> None:
+        self._alarm.ring(0.0 if urgent else SOON)
+
+    def _idle_time(self) -> float:
+        now = time.monotonic()
+        until_sync = max(self._synced_at + self._interval, self._sync_not_before) - now
+        if self._sync_wanted:
+            until_sync = self._sync_not_before - now
+        until_retry = self._crew.next_try_in()
+        return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
+
+    def _look(self) -> _View:
+        try:
+            self._containers = self._parts.runtime.containers()
+            self._answered_at = time.monotonic()
+            return _View(self._containers, 0.0)
+        except (EngineSilent, EngineRefused) as error:
+            logger.warning("the container engine does not answer: %s", error)
+            return _View(self._containers, time.monotonic() - self._answered_at)
+
+    def _refresh_facts(self) -> None:
+        self._facts_at = time.monotonic()
+        try:
+            fresh = self._parts.gather()
+            if fresh != self._facts:
+                self._facts = fresh
+                self._alarm.ring()
+        except (EngineSilent, EngineRefused) as error:
+            logger.warning("no new facts: %s", error)
+
+    def _sync_due(self, view: _View) -> bool:
+        now = time.monotonic()
+        if now < self._sync_not_before:
+            return False
+        if self._sync_wanted or now >= self._synced_at + self._interval or self._facts != self._told_facts:
+            return True
+        return _gist(self._report(view)) != self._told
+
+    def _exchange(self, view: _View) -> None:
+        self._sync_wanted = False
+        report = self._report(view, full=True)
+        try:
+            desired = self._parts.link.sync(report)
+        except LinkError:
+            self._sync_wanted = True
+            raise
+        self._backoff.reset()
+        self._synced_at = time.monotonic()
+        self._told = _gist(report)
+        self._told_facts = self._facts
+        self._parts.telemetry.keep()
+        self._accept(desired)
+
+    def _accept(self, desired: DesiredState) -> None:
+        if desired.protocol not in SUPPORTED:
+            raise LinkError(f"the control plane chose protocol {desired.protocol}, which this agent does not speak")
+        verdict = judge(desired.instances, self._parts.journal.entries())
+        for reason in verdict.refused:
+            logger.warning("refused: %s", reason)
+        self._parts.journal.record(verdict.changes)
+        self._desired = {item.id: item for item in verdict.accepted}
+        self._named = frozenset(item.id for item in desired.instances)
+        self._crew.forget_absent(self._named)
+        if desired.frozen and not self._frozen:
+            logger.warning("frozen by the control plane: nothing is changed on this host until it says otherwise")
+        self._frozen = desired.frozen
+        self._interval = max(1.0, desired.report_interval_s)
+        if desired.need_facts:
+            self._told_facts = None
+        self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
+
+    def _work(self, view: _View) -> bool:
+        """Begin what the plan says; whether something was already done."""
+        if self._desired is None:
+            return False
+        self._crew.cancel_outdated({} if self._frozen else self._desired)
+        if self._frozen or view.age_s > 0:
+            return False  # nothing is known of the engine's present state, so nothing may be concluded
+        observed = Observed(
+            containers=view.containers,
+            entries=self._parts.journal.entries(),
+            absent=self._crew.absent,
+            access={instance: self._parts.access.digest(instance) for instance in self._desired},
+        )
+        return self._crew.begin(plan(self._desired.values(), observed))
+
+    def _report(self, view: _View, *, full: bool = False) -> Report:
+        """`full` adds what is not compared: facts that changed, and samples."""
+        entries, absent = self._parts.journal.entries(), self._crew.absent
+        own: dict[str, list[Container]] = {}
+        for container in view.containers:
+            own.setdefault(container.instance, []).append(container)
+        named = self._named if self._desired is not None else self._remembered(entries, own)
+        samples = self._parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
+        busy = self._crew.busy()
+        rows = [
+            row_of(key, entries.get(key, Entry()), own.get(key, []), busy=busy.get(key), sample=samples.get(key))
+            for key in sorted(named - absent)
+        ]
+        foreign = [container_name(c.instance, c.generation) for c in view.containers if c.instance not in named]
+        return Report(
+            agent_version=__version__,
+            versions=list(SUPPORTED),
+            facts=self._facts if full and self._facts != self._told_facts else None,
+            instances=rows if view.age_s <= UNKNOWN_AFTER else [_unvouched(row) for row in rows],
+            absent=sorted(absent & named),
+            foreign=sorted(foreign),
+            engine_age_s=round(view.age_s, 1),
+        )
+
+    @staticmethod
+    def _remembered(entries: dict[str, Entry], own: dict[str, list[Container]]) -> frozenset[str]:
+        """Before the first answer of this boot: whatever the engine and the journal know and nobody declared gone."""
+        return frozenset(key for key in {*entries, *own} if entries.get(key, Entry()).run != "gone")
+
+    def _wait_for_changes(self) -> None:
+        """Hold a request at the relay between syncs, and have the loop sync whenever it answers."""
+        backoff = Backoff()
+        while not self._stopped.is_set():
+            target = self._mailbox.take(self._stopped)
+            if target is None:
+                return
+            try:
+                self._parts.link.wait(target)
+                backoff.reset()
+            except LinkError as error:
+                delay = backoff.next_delay(error)
+                if not self._stopped.wait(delay):
+                    logger.warning("%s; asked the control plane instead after %.1f s", error, delay)
+            self._sync_wanted = True
+            self._alarm.ring()
+
+
+def _unvouched(row: ObservedInstance) -> ObservedInstance:
+    return ObservedInstance(
+        id=row.id,
+        generation=row.generation,
+        phase="unknown",
+        gpu_uuids=row.gpu_uuids,
+        container=row.container,
+        detail="The host's container engine does not answer.",
+    )
+
+
+def _gist(report: Report) -> tuple[Any, ...]:
+    """What makes a report worth sending before its time."""
+    rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
+    return rows, tuple(report.absent), tuple(report.foreign)

@@ -1,0 +1,62 @@
+"""From what is seen to what is reported: one pure function per row."""
+
+from collections.abc import Sequence
+
+from agents.daemon.journal import Entry
+from agents.daemon.plan import is_unstarted
+from agents.daemon.runtime import Container
+from agents.protocol.messages import InstanceSample, ObservedInstance, Phase
+
+VANISHED = "The container was removed on the host by someone else."
+
+
+def row_of(
+    instance: str,
+    entry: Entry,
+    own: Sequence[Container],
+    *,
+    busy: tuple[Phase, str] | None = None,
+    sample: InstanceSample | None = None,
+) -> ObservedInstance:
+    """The row of one instance; `busy` is the phase and the sentence of the work now going on for it."""
+    newest = max(own, key=lambda item: item.generation, default=None)
+    phase, generation, code, detail = _judge(entry, newest, own)
+    if busy is not None:
+        phase, detail, generation, code = busy[0], busy[1], entry.generation, ""
+    return ObservedInstance(
+        id=instance,
+        generation=generation,
+        phase=phase,
+        gpu_uuids=list(newest.gpu_uuids) if newest else [],
+        container=newest.id if newest else "",
+        run_seconds=newest.run_seconds if newest and newest.status == "running" else 0.0,
+        detail=detail,
+        failure_code=code,
+        sample=sample,
+    )
+
+
+def _judge(entry: Entry, newest: Container | None, own: Sequence[Container]) -> tuple[Phase, int, str, str]:
+    alive = any(item.status in ("running", "paused") for item in own)
+    if entry.run != "running":
+        return ("stopping" if alive or entry.run == "gone" else "stopped"), entry.generation, "", ""
+    if entry.failed and entry.failed == entry.generation:
+        return "failed", entry.generation, entry.failure_code, entry.failure_detail
+    if newest is None:
+        if entry.accepted and entry.accepted == entry.generation:
+            return "exited", entry.generation, "exited", VANISHED
+        return "creating", entry.generation, "", ""
+    return _judge_container(entry, newest)
+
+
+def _judge_container(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
+    phase: Phase = "creating"
+    if newest.status == "running":
+        phase = "running" if entry.accepted >= newest.generation else "testing"
+    elif newest.status == "paused":
+        return "unknown", newest.generation, "", "The container is paused on the host."
+    elif newest.status == "exited" and not is_unstarted(newest, entry):
+        code = "out_of_memory" if newest.out_of_memory else "exited"
+        why = "It used more memory than it has." if newest.out_of_memory else f"It ended with code {newest.exit_code}."
+        return "exited", newest.generation, code, why
+    return phase, newest.generation, "", ""

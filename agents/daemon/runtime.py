@@ -1,0 +1,127 @@
+"""What the agent asks of a container engine, so that Docker and the simulation go through the same steps."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from agents.protocol.messages import DesiredInstance
+
+Status = Literal["created", "running", "paused", "exited"]
+
+
+@dataclass(frozen=True)
+class Container:
+    """One of this agent's containers as the engine shows it; `started_at` is the engine's own stamp, "" if never started."""
+
+    id: str
+    instance: str
+    generation: int
+    status: Status
+    spec: str
+    gpu_uuids: tuple[str, ...] = ()
+    started_at: str = ""
+    run_seconds: float = 0.0
+    exit_code: int = 0
+    out_of_memory: bool = False
+    pid: int = 0
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Counters of one container since its start, but for `ram_mb`, which is its use now."""
+
+    cpu_ns: int
+    ram_mb: int
+    rx_bytes: int
+    tx_bytes: int
+
+
+@dataclass(frozen=True)
+class ContainerOrder:
+    """A container to be made: the desired instance, and what the agent itself decides about it."""
+
+    desired: DesiredInstance
+    image: str  # the desired image, or the saved root of an earlier container
+    access_path: str
+    data_path: str = ""  # "" when the instance has no data disk
+
+
+class EngineSilent(Exception):
+    """The engine did not answer: nothing is known, so nothing may be concluded."""
+
+
+class EngineRefused(Exception):
+    """The engine answered no; `missing` when the thing named does not exist."""
+
+    def __init__(self, text: str, *, missing: bool = False) -> None:
+        super().__init__(text)
+        self.missing = missing
+
+
+class PullStalled(Exception):
+    """The image did not arrive within the limits."""
+
+
+class Runtime(Protocol):
+    """A container engine. Calls raise EngineSilent or EngineRefused; each is safe to repeat."""
+
+    @property
+    def kind(self) -> Literal["docker", "simulated"]: ...
+
+    @property
+    def instant(self) -> bool:
+        """Every call returns at once, so actions run in the loop's own thread."""
+
+    def version(self) -> str: ...
+
+    def containers(self, instance: str | None = None) -> list[Container]:
+        """This host's own containers, running or not."""
+
+    def running_gpus(self) -> dict[str, str]:
+        """GPU UUID → instance for every running container of any agent on this machine."""
+
+    def has_image(self, reference: str) -> bool: ...
+
+    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
+        """Raises EngineRefused (no such image) or PullStalled; returns early when cancelled."""
+
+    def official_images(self) -> list[str]: ...
+
+    def saved_root(self, instance: str, generation: int | None = None) -> str | None:
+        """The saved root made for `generation`, or the newest one."""
+
+    def save_root(self, container: str, instance: str, generation: int) -> str: ...
+
+    def make_network(self, instance: str) -> None: ...
+
+    def create(self, order: ContainerOrder) -> str:
+        """The new container's id."""
+
+    def start(self, container: str) -> None: ...
+
+    def stop(self, container: str, grace_s: int) -> None: ...
+
+    def rename(self, container: str, instance: str, generation: int) -> None: ...
+
+    def remove(self, container: str) -> None: ...
+
+    def clear(self, instance: str) -> None:
+        """Remove the instance's network and saved roots."""
+
+    def leftovers(self, instance: str) -> list[str]:
+        """What is left of the instance in the engine, in words; empty is the proof of absence."""
+
+    def visible_gpus(self, container: str) -> frozenset[str]:
+        """The GPU UUIDs that the running container really has."""
+
+    def ssh_answers(self, host_port: int) -> bool:
+        """One try to read an SSH banner from the published port."""
+
+    def usage(self, container: Container) -> Usage | None: ...
+
+    def secure(self) -> None:
+        """Assert the host's firewall around the containers again."""
+
+    def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
+        """Call `changed` whenever a container of ours starts or ends, until `stopped`. May block until then."""

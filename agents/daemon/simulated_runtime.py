@@ -1,0 +1,211 @@
+"""Containers that do not exist: for development and tests. They outlive the agent, and end when the machine restarts."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from agents.daemon.plan import spec_of
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, Status, Usage
+
+VERSION = "simulated-1"
+OFFICIAL_IMAGE = "berth/base:1"
+KILLED = 137
+_BOOT_FILE = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class _Made:
+    """One simulated container; times are of the kernel's monotonic clock, which outlives this process."""
+
+    id: str
+    instance: str
+    generation: int
+    spec: str
+    gpu_uuids: tuple[str, ...]
+    cpu_millis: int
+    ram_mb: int
+    status: Status = "created"
+    started_at: str = ""
+    begun: float = 0.0
+    exit_code: int = 0
+    out_of_memory: bool = False
+
+
+class SimulatedRuntime:
+    """Keeps its containers in one file of the state folder."""
+
+    kind: Literal["simulated"] = "simulated"
+    instant = True
+
+    def __init__(self, path: Path, *, boot: str | None = None) -> None:
+        self._path = path
+        self._boot = boot if boot is not None else _BOOT_FILE.read_text().strip()
+        self._lock = threading.Lock()
+        self._changed: Callable[[], None] = lambda: None
+        self._made: dict[str, _Made] = {}
+        self._roots: dict[str, int] = {}
+        self._count = 0
+        self._load()
+
+    def version(self) -> str:
+        return VERSION
+
+    def containers(self, instance: str | None = None) -> list[Container]:
+        with self._lock:
+            return [_shown(item) for item in self._made.values() if instance in (None, item.instance)]
+
+    def running_gpus(self) -> dict[str, str]:
+        with self._lock:
+            alive = [item for item in self._made.values() if item.status == "running"]
+        return {uuid: item.instance for item in alive for uuid in item.gpu_uuids}
+
+    def has_image(self, reference: str) -> bool:
+        return True
+
+    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
+        return None
+
+    def official_images(self) -> list[str]:
+        return [OFFICIAL_IMAGE]
+
+    def saved_root(self, instance: str, generation: int | None = None) -> str | None:
+        with self._lock:
+            saved = self._roots.get(instance)
+        return None if saved is None or generation not in (None, saved) else f"berth-root/{instance}:{saved}"
+
+    def save_root(self, container: str, instance: str, generation: int) -> str:
+        with self._lock:
+            self._find(container)
+            self._roots[instance] = generation
+            self._save()
+        return f"berth-root/{instance}:{generation}"
+
+    def make_network(self, instance: str) -> None:
+        return None
+
+    def create(self, order: ContainerOrder) -> str:
+        desired = order.desired
+        with self._lock:
+            if any((item.instance, item.generation) == (desired.id, desired.generation) for item in self._made.values()):
+                raise EngineRefused(f"the name berth-{desired.id}-{desired.generation} is taken")
+            self._count += 1
+            made = _Made(
+                id=f"sim{self._count:09d}",
+                instance=desired.id,
+                generation=desired.generation,
+                spec=spec_of(desired),
+                gpu_uuids=tuple(desired.gpu_uuids),
+                cpu_millis=desired.cpu_millis,
+                ram_mb=desired.ram_mb,
+            )
+            self._put(made)
+        return made.id
+
+    def start(self, container: str) -> None:
+        with self._lock:
+            made = self._find(container)
+            if made.status != "running":
+                self._put(replace(made, status="running", started_at=str(time.time_ns()), begun=time.monotonic()))
+
+    def stop(self, container: str, grace_s: int) -> None:
+        with self._lock:
+            if container in self._made and self._made[container].status == "running":
+                self._put(replace(self._made[container], status="exited"))
+
+    def kill(self, container: str, *, out_of_memory: bool = False) -> None:
+        """As if the container had ended by itself (for tests and demonstrations)."""
+        with self._lock:
+            made = self._find(container)
+            self._put(replace(made, status="exited", exit_code=KILLED, out_of_memory=out_of_memory))
+        self._changed()
+
+    def rename(self, container: str, instance: str, generation: int) -> None:
+        with self._lock:
+            self._put(replace(self._find(container), generation=generation))
+
+    def remove(self, container: str) -> None:
+        with self._lock:
+            self._made.pop(container, None)
+            self._save()
+
+    def clear(self, instance: str) -> None:
+        with self._lock:
+            if self._roots.pop(instance, None) is not None:
+                self._save()
+
+    def leftovers(self, instance: str) -> list[str]:
+        root = self.saved_root(instance)
+        return [*(f"container {item.id}" for item in self.containers(instance)), *([f"image {root}"] if root else [])]
+
+    def visible_gpus(self, container: str) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._find(container).gpu_uuids)
+
+    def ssh_answers(self, host_port: int) -> bool:
+        return True
+
+    def usage(self, container: Container) -> Usage | None:
+        """A steady third of the share."""
+        with self._lock:
+            made = self._made.get(container.id)
+        if made is None:
+            return None
+        busy_ns = int(container.run_seconds * made.cpu_millis * 1_000_000 / 3)
+        moved = int(container.run_seconds * 50_000)
+        return Usage(cpu_ns=busy_ns, ram_mb=made.ram_mb // 3, rx_bytes=moved, tx_bytes=moved // 2)
+
+    def secure(self) -> None:
+        return None
+
+    def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
+        self._changed = changed
+
+    def _find(self, container: str) -> _Made:
+        if container not in self._made:
+            raise EngineRefused(f"no such container: {container}", missing=True)
+        return self._made[container]
+
+    def _put(self, made: _Made) -> None:
+        self._made[made.id] = made
+        self._save()
+
+    def _save(self) -> None:
+        content = {
+            "boot": self._boot,
+            "count": self._count,
+            "roots": self._roots,
+            "made": [asdict(item) for item in self._made.values()],
+        }
+        spare = self._path.with_suffix(".new")
+        spare.write_text(json.dumps(content))
+        spare.replace(self._path)
+
+    def _load(self) -> None:
+        if not self._path.exists():
+            return
+        content = json.loads(self._path.read_text())
+        self._count, self._roots = content["count"], content["roots"]
+        for item in content["made"]:
+            made = _Made(**{**item, "gpu_uuids": tuple(item["gpu_uuids"])})
+            if content["boot"] != self._boot and made.status == "running":
+                made = replace(made, status="exited", exit_code=KILLED)
+            self._made[made.id] = made
+
+
+def _shown(made: _Made) -> Container:
+    return Container(
+        id=made.id,
+        instance=made.instance,
+        generation=made.generation,
+        status=made.status,
+        spec=made.spec,
+        gpu_uuids=made.gpu_uuids,
+        started_at=made.started_at,
+        run_seconds=time.monotonic() - made.begun if made.status == "running" else 0.0,
+        exit_code=made.exit_code,
+        out_of_memory=made.out_of_memory,
+    )

@@ -1,0 +1,308 @@
+"""The steps of every action, in an order that may be cut anywhere: the next plan goes on from what is there.
+
+`checkpoint(name)` is called between them; tests pass one that ends the process there.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from agents.daemon.access import AccessFolders
+from agents.daemon.jobs import Failed, Job
+from agents.daemon.journal import Journal
+from agents.daemon.plan import Kind
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, PullStalled, Runtime
+from agents.daemon.volumes import DiskFull, Disks, DiskTrouble
+from agents.protocol.messages import DesiredInstance
+
+SSH_PORT = 22
+POLL = 0.01
+GPU_PATIENCE = 3.0
+ALIVE_POLL = 0.25
+NO_SPACE = "no space left on device"
+
+Checkpoint = Callable[[str], None]
+
+
+def pass_by(name: str) -> None:
+    """The checkpoint of real life."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the host's owner allows."""
+
+    port_first: int
+    port_last: int
+    local_images: bool = False  # never pull
+    ssh_deadline_s: float = 60.0
+    parallel_pulls: int = 2
+
+
+class GpuTable:
+    """The fourth wall against a double lease: GPUs between the check and the start of a container."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._lock = threading.Lock()
+        self._claims: dict[str, str] = {}
+
+    @contextmanager
+    def claimed(self, desired: DesiredInstance) -> Iterator[None]:
+        with self._lock:
+            rival = self._rival(desired)
+            if rival is None:
+                self._claims.update(dict.fromkeys(desired.gpu_uuids, desired.id))
+        if rival is not None:
+            raise Failed("gpu_conflict", f"GPU {rival} is held by another running container.")
+        try:
+            yield
+        finally:
+            with self._lock:
+                for uuid in desired.gpu_uuids:
+                    self._claims.pop(uuid, None)
+
+    def _rival(self, desired: DesiredInstance) -> str | None:
+        holders = {**self._runtime.running_gpus(), **self._claims} if desired.gpu_uuids else {}
+        return next((uuid for uuid in desired.gpu_uuids if holders.get(uuid, desired.id) != desired.id), None)
+
+
+class Steps:
+    """Carries out actions on one host."""
+
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        disks: Disks,
+        access: AccessFolders,
+        journal: Journal,
+        limits: Limits,
+        checkpoint: Checkpoint = pass_by,
+    ) -> None:
+        self._runtime = runtime
+        self._disks = disks
+        self._access = access
+        self._journal = journal
+        self._limits = limits
+        self._checkpoint = checkpoint
+        self._gpus = GpuTable(runtime)
+        self._pulls = threading.BoundedSemaphore(limits.parallel_pulls)
+
+    def carry_out(self, job: Job) -> None:
+        """Raises Failed, Superseded, EngineSilent or EngineRefused; whichever it is, calling again goes on."""
+        step: dict[Kind, Callable[[Job], None]] = {
+            "create": self._create,
+            "start": self._begin,
+            "test": self._test,
+            "advance": self._advance,
+            "replace": self._replace,
+            "discard": self._discard,
+            "refresh": self._refresh,
+            "stop": self._stop,
+            "remove": self._remove,
+        }
+        step[job.action.kind](job)
+
+    def leftovers(self, instance: str) -> list[str]:
+        return [
+            *self._runtime.leftovers(instance),
+            *self._disks.leftovers(instance),
+            *self._access.leftovers(instance),
+        ]
+
+    def _create(self, job: Job) -> None:
+        desired = job.desired
+        base: str | None = desired.image
+        if self._journal.entry(desired.id).accepted:
+            base = self._runtime.saved_root(desired.id)
+        if base is None:
+            raise Failed("create_failed", "The instance's root file system is gone from the host.")
+        if base == desired.image:
+            self._bring_image(job)
+        self._build(job, base)
+
+    def _bring_image(self, job: Job) -> None:
+        image = job.desired.image
+        if self._runtime.has_image(image):
+            return
+        if self._limits.local_images:
+            raise Failed("image_missing", f"The image {image} is not on this host.")
+        job.say("pulling", "Waiting for another image to arrive.")
+        with job.passable(), self._pulls:
+            try:
+                self._runtime.pull_image(image, lambda text: job.say("pulling", text), job.cancelled)
+            except PullStalled as error:
+                raise Failed("image_pull_timeout", str(error)) from error
+            except EngineRefused as error:
+                raise Failed("image_missing", f"The image {image} cannot be had: {error}") from error
+        self._checkpoint("pulled")
+
+    def _build(self, job: Job, base: str) -> None:
+        job.say("creating")
+        with _as_failure("create_failed"):
+            self._check_ports(job.desired)
+            access, disk = self._furnish(job.desired)
+            container = self._runtime.create(ContainerOrder(job.desired, base, access, disk))
+        self._checkpoint("created")
+        self._launch(job, container)
+
+    def _furnish(self, desired: DesiredInstance) -> tuple[str, str]:
+        """The access folder and the data disk ("" for none), with the network: all that stands outside the container."""
+        access = str(self._access.write(desired))
+        self._checkpoint("access")
+        disk = str(self._disks.ensure(desired.id, desired.data_disk_gb)) if desired.data_disk_gb else ""
+        self._checkpoint("disk")
+        self._runtime.make_network(desired.id)
+        self._checkpoint("network")
+        return access, disk
+
+    def _check_ports(self, desired: DesiredInstance) -> None:
+        for _, host_port in desired.ports:
+            if not self._limits.port_first <= host_port <= self._limits.port_last:
+                raise Failed("create_failed", f"Port {host_port} is not among those this host keeps for instances.")
+
+    def _begin(self, job: Job) -> None:
+        self._reopen(job, job.action.containers[0].id)
+
+    def _reopen(self, job: Job, container: str) -> None:
+        """Start a container that was made earlier: after a reboot, for one, its data disk is not mounted any more."""
+        job.say("creating")
+        with _as_failure("start_failed"):
+            self._furnish(job.desired)
+        self._launch(job, container)
+
+    def _launch(self, job: Job, container: str) -> None:
+        with _as_failure("start_failed"), self._gpus.claimed(job.desired):
+            job.check()
+            self._runtime.start(container)
+        self._checkpoint("started")
+        self._judge(job, container)
+
+    def _test(self, job: Job) -> None:
+        self._judge(job, job.action.containers[0].id)
+
+    def _judge(self, job: Job, container: str) -> None:
+        job.say("testing")
+        try:
+            self._accept(job, container)
+        except Failed:
+            self._runtime.stop(container, 0)
+            raise
+        self._checkpoint("tested")
+        self._journal.amend(job.desired.id, accepted=job.desired.generation)
+        self._checkpoint("accepted")
+
+    def _accept(self, job: Job, container: str) -> None:
+        port = dict(job.desired.ports).get(SSH_PORT)
+        if port is not None:
+            self._await_ssh(job, container, port)
+        self._await_gpus(job, container)
+
+    def _await_gpus(self, job: Job, container: str) -> None:
+        """The engine says "started" a moment before the first process has its own environment."""
+        deadline = time.monotonic() + GPU_PATIENCE
+        while wrong := set(job.desired.gpu_uuids) ^ self._runtime.visible_gpus(container):
+            if time.monotonic() > deadline:
+                raise Failed("gpu_not_visible", f"Not as leased in the container: {', '.join(sorted(wrong))}.")
+            job.check()
+            job.cancelled.wait(POLL)
+
+    def _await_ssh(self, job: Job, container: str, port: int) -> None:
+        deadline = time.monotonic() + self._limits.ssh_deadline_s
+        look_again = time.monotonic() + ALIVE_POLL
+        while not self._runtime.ssh_answers(port):
+            job.check()
+            now = time.monotonic()
+            if now > deadline:
+                raise Failed("ssh_silent", f"SSH did not answer within {self._limits.ssh_deadline_s:.0f} s.")
+            if now > look_again:
+                look_again = now + ALIVE_POLL
+                self._check_alive(job.desired.id, container)
+            job.cancelled.wait(POLL)
+
+    def _check_alive(self, instance: str, container: str) -> None:
+        found = self._find(instance, container)
+        if found is None or found.status == "exited":
+            code = found.exit_code if found else 0
+            raise Failed("start_failed", f"The container ended with code {code} before SSH answered.")
+
+    def _find(self, instance: str, container: str) -> Container | None:
+        return next((item for item in self._runtime.containers(instance) if item.id == container), None)
+
+    def _advance(self, job: Job) -> None:
+        desired, old = job.desired, job.action.containers[0]
+        job.say("creating")
+        self._halt(job, old)
+        # Written before the rename: afterwards the same start stamp means that the start has yet to come.
+        halted = self._find(desired.id, old.id)
+        self._journal.amend(
+            desired.id, starting=desired.generation, started_from=halted.started_at if halted else old.started_at
+        )
+        self._checkpoint("intended")
+        self._runtime.rename(old.id, desired.id, desired.generation)
+        self._checkpoint("renamed")
+        self._reopen(job, old.id)
+
+    def _replace(self, job: Job) -> None:
+        desired, old = job.desired, job.action.containers[0]
+        job.say("creating", "Saving the root file system.")
+        self._halt(job, old)
+        saved = self._runtime.saved_root(desired.id, desired.generation)
+        if saved is None:
+            with _as_failure("create_failed"):
+                saved = self._runtime.save_root(old.id, desired.id, desired.generation)
+        self._checkpoint("saved")
+        self._build(job, saved)
+
+    def _halt(self, job: Job, container: Container) -> None:
+        if container.status in ("running", "paused"):
+            job.check()
+            self._runtime.stop(container.id, job.desired.stop_grace_s)
+            self._checkpoint("halted")
+
+    def _discard(self, job: Job) -> None:
+        self._remove_containers(job.action.containers)
+
+    def _refresh(self, job: Job) -> None:
+        self._access.write(job.desired)
+
+    def _stop(self, job: Job) -> None:
+        job.say("stopping")
+        with job.passable():
+            for container in job.action.containers:
+                self._runtime.stop(container.id, job.desired.stop_grace_s)
+        self._checkpoint("stopped")
+
+    def _remove(self, job: Job) -> None:
+        instance = job.desired.id
+        job.say("stopping")
+        for container in job.action.containers:
+            self._halt(job, container)
+        # Asked again: a start that was overtaken may have made one more meanwhile.
+        self._remove_containers(self._runtime.containers(instance))
+        self._runtime.clear(instance)
+        self._checkpoint("cleared")
+        self._disks.drop(instance)
+        self._checkpoint("disk-removed")
+        self._access.drop(instance)
+        left = self.leftovers(instance)
+        if left:
+            raise EngineRefused(f"still there: {', '.join(left)}")
+
+    def _remove_containers(self, own: Iterable[Container]) -> None:
+        for container in own:
+            self._runtime.remove(container.id)
+            self._checkpoint("removed")
+
+
+@contextmanager
+def _as_failure(code: str) -> Iterator[None]:
+    try:
+        yield
+    except DiskFull as error:
+        raise Failed("disk_full", "The host has no room for the data disk.") from error
+    except (EngineRefused, DiskTrouble) as error:
+        raise Failed("disk_full" if NO_SPACE in str(error).lower() else code, str(error)) from error

@@ -1,0 +1,85 @@
+"""What the gateway refuses, each with its stable code. `by_stranger`: refused before a signature was proven."""
+
+from common.errors import DomainError
+
+
+class Refused(DomainError):
+    """A message that is not taken. All are audited."""
+
+    by_stranger = False
+
+
+class Unsigned(Refused):
+    code = "unsigned"
+    status = 401
+    title = "The message bears no signature"
+    by_stranger = True
+
+
+class Forged(Refused):
+    code = "forged"
+    status = 401
+    title = "The signature does not match"
+    by_stranger = True
+
+
+class UnknownHost(Refused):
+    code = "unknown_host"
+    status = 401
+    title = "No agent of this host is enrolled here"
+    by_stranger = True
+
+
+class Revoked(Refused):
+    code = "revoked"
+    status = 401
+    title = "This agent's identity has been revoked"
+
+
+class TooLarge(Refused):
+    code = "too_large"
+    status = 413
+    title = "The message is too large"
+    by_stranger = True
+
+
+class Malformed(Refused):
+    code = "malformed"
+    status = 400
+    title = "The message cannot be read"
+
+
+class NoCommonVersion(Refused):
+    code = "version_mismatch"
+    status = 426
+    title = "No protocol version in common"
+
+
+class Replayed(Refused):
+    code = "replayed"
+    status = 409
+    title = "A message with this or a higher sequence number has already been taken"
+
+
+class Superseded(Refused):
+    code = "superseded"
+    status = 409
+    title = "A later start of this agent has taken over"
+
+
+class TwoAgents(Refused):
+    code = "two_agents"
+    status = 409
+    title = "Two agents use this identity; the host is frozen"
+
+
+class WrongMethod(DomainError):
+    code = "method_not_allowed"
+    status = 405
+    title = "Agents only POST"
+
+
+class Unavailable(DomainError):
+    code = "unavailable"
+    status = 503
+    title = "The database cannot be reached; try again"

@@ -1,0 +1,65 @@
+"""A request of an agent as a plain value: its body, what it claims, where it comes from."""
+
+import re
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from agents.gateway.errors import TooLarge, Unsigned
+from agents.gateway.policy import MAX_BODY_BYTES
+from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
+
+_HOST = re.compile(r"[0-9a-f]{32}")
+_BOOT = re.compile(r"[0-9A-Za-z_-]{1,40}")
+_SEQUENCE = re.compile(r"[1-9][0-9]{0,17}")
+_SIGNATURE = re.compile(r"[0-9a-f]{128}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class SignedMessage:
+    """A message with the envelope and signature that it came with; nothing of it is proven yet."""
+
+    envelope: Envelope
+    signature: bytes
+    signed: bytes
+    body: bytes
+
+
+def read_body(request: HttpRequest) -> bytes:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        raise TooLarge(f"At most {MAX_BODY_BYTES} bytes.")
+    return request.body
+
+
+def read_signed(request: HttpRequest) -> SignedMessage:
+    body = read_body(request)
+    host_id = _header(request, HOST_HEADER, _HOST)
+    boot_id = _header(request, BOOT_HEADER, _BOOT)
+    envelope = Envelope(host_id, boot_id, int(_header(request, SEQUENCE_HEADER, _SEQUENCE)))
+    signature = bytes.fromhex(_header(request, SIGNATURE_HEADER, _SIGNATURE))
+    signed = envelope.signing_input(request.method or "", request.path, body)
+    return SignedMessage(envelope, signature, signed, body)
+
+
+def claimed_host(request: HttpRequest) -> str:
+    """Whom the message says it is from, for the audit; harmless text, whatever the sender wrote."""
+    return _CONTROL.sub(" ", request.headers.get(HOST_HEADER, ""))
+
+
+def remote_address(request: HttpRequest) -> str:
+    """The sender's address, as the outermost of our own proxies saw it."""
+    hops = request.headers.get("X-Forwarded-For", "").split(",")
+    trusted = settings.TRUSTED_PROXIES
+    if trusted and len(hops) >= trusted and hops[-trusted].strip():
+        return _CONTROL.sub(" ", hops[-trusted]).strip()
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
+def _header(request: HttpRequest, name: str, shape: re.Pattern[str]) -> str:
+    value = request.headers.get(name, "")
+    if not shape.fullmatch(value):
+        raise Unsigned(f"The header {name} is {'malformed' if value else 'missing'}.")
+    return value

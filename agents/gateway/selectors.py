@@ -1,0 +1,47 @@
+"""What the gateway reads: who may sign for a host, and what a host is told."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from django.db import connection
+
+from agents.gateway.errors import Forged, Revoked, UnknownHost
+from agents.gateway.incoming import SignedMessage
+from agents.gateway.models import AgentIdentity
+from marketplace.states import HostState
+
+_HALTED = (HostState.FROZEN, HostState.RETIRED)
+_KEY = "SELECT public_key, revoked_at FROM agent_gateway_agentidentity WHERE host_id = %s"  # plain SQL: see _COUNT
+
+
+def authentic_host(message: SignedMessage) -> UUID:
+    """The host whose agent signed this message. Takes no lock, so that forgeries cannot hold up the true agent."""
+    host_id = UUID(hex=message.envelope.host_id)
+    with connection.cursor() as cursor:
+        cursor.execute(_KEY, [host_id])
+        row = cursor.fetchone()
+    if row is None:
+        raise UnknownHost()
+    public_key, revoked_at = row
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(message.signature, message.signed)
+    except InvalidSignature as error:
+        raise Forged() from error
+    if revoked_at is not None:
+        raise Revoked()
+    return host_id
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Whether the host may act, and whether its present boot has sent its facts."""
+
+    frozen: bool
+    facts_known: bool
+
+
+def standing_of(host_id: UUID) -> Standing:
+    state, facts_known = AgentIdentity.objects.values_list("host__state", "facts_known").get(pk=host_id)
+    return Standing(frozen=state in _HALTED, facts_known=facts_known)

@@ -1,0 +1,103 @@
+"""An agent's identity: made at enrolment, counted up by each message, revoked by the operator."""
+
+import hashlib
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from agents.gateway.errors import Replayed, Revoked, Superseded, UnknownHost
+from agents.gateway.models import AgentIdentity, SupersededBoot
+from agents.gateway.translate import common_version, host_shape
+from agents.protocol.messages import EnrolReply, EnrolRequest
+from agents.protocol.signing import Envelope
+from common import clock
+from common.database import joining, use_case
+from marketplace.services.hosts import enrol_host
+
+# The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends it
+# every few seconds and Django's compiler would take three times as long as the database.
+_COUNT = """
+UPDATE agent_gateway_agentidentity SET last_sequence = %s
+WHERE host_id = %s AND boot_id = %s AND last_sequence < %s AND revoked_at IS NULL
+"""
+
+
+def enrol_agent(*, request: EnrolRequest) -> EnrolReply:
+    """A host and its agent's identity, both or neither. The same request again gets the same reply: one may be lost."""
+    protocol = common_version(request.versions)
+    join_hash = hashlib.sha256(request.token.encode()).hexdigest()
+    made = AgentIdentity.objects.filter(join_hash=join_hash, public_key=request.public_key, revoked_at=None)
+    for host_id, name in made.values_list("host_id", "host__name"):
+        return EnrolReply(host_id=host_id.hex, name=name, protocol=protocol)
+    with joining():
+        shape = host_shape(request.facts)
+        host = enrol_host(token=request.token, shape=shape, agent_version=request.agent_version)
+        AgentIdentity.objects.create(host_id=host.pk, public_key=request.public_key, join_hash=join_hash)
+    return EnrolReply(host_id=host.pk.hex, name=host.name, protocol=protocol)
+
+
+def admit_message(*, host_id: UUID, envelope: Envelope, received_at: datetime) -> bool:
+    """Count this message as taken, once. False when it proves a second agent with this identity: then freeze the host.
+
+    Raises Replayed for what was taken before, Superseded for what this process had received before the agent's later
+    start came in.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, [envelope.sequence, host_id, envelope.boot_id, envelope.sequence])
+        if cursor.rowcount == 1:
+            return True
+    with use_case():
+        identity = _lock_identity(host_id)
+        if envelope.boot_id == identity.boot_id:
+            _count(identity, envelope)
+            return True
+        past = SupersededBoot.objects.filter(identity=identity, boot_id=envelope.boot_id).first()
+        if past is None:
+            _adopt(identity, envelope)
+            return True
+        late = received_at <= past.superseded_at
+        _count(past, envelope)
+    if late:
+        raise Superseded()
+    return False
+
+
+def note_facts(*, host_id: UUID) -> None:
+    """This boot has told what its host has."""
+    AgentIdentity.objects.filter(pk=host_id).update(facts_known=True)
+
+
+def revoke_agent(*, host_id: UUID) -> None:
+    """Refuse every further message of this agent. Its host needs a new enrolment to come back."""
+    AgentIdentity.objects.filter(pk=host_id, revoked_at=None).update(revoked_at=clock.now())
+
+
+def _lock_identity(host_id: UUID) -> AgentIdentity:
+    rows = AgentIdentity.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk")
+    identity = rows.first()
+    if identity is None:
+        raise UnknownHost()
+    if identity.revoked_at is not None:
+        raise Revoked()
+    return identity
+
+
+def _count(row: AgentIdentity | SupersededBoot, envelope: Envelope) -> None:
+    if envelope.sequence <= row.last_sequence:
+        raise Replayed(f"Sequence {envelope.sequence} of this boot is not above {row.last_sequence}.")
+    row.last_sequence = envelope.sequence
+    row.save(update_fields=["last_sequence"])
+
+
+def _adopt(identity: AgentIdentity, envelope: Envelope) -> None:
+    """The agent has started anew. Every earlier boot is kept: a message of it must never look like a new one."""
+    if identity.boot_id:
+        SupersededBoot.objects.create(
+            identity=identity,
+            boot_id=identity.boot_id,
+            last_sequence=identity.last_sequence,
+            superseded_at=clock.now(),
+        )
+    identity.boot_id, identity.last_sequence, identity.facts_known = envelope.boot_id, envelope.sequence, False
+    identity.save(update_fields=["boot_id", "last_sequence", "facts_known"])

@@ -1,0 +1,85 @@
+"""The exchange: what is goes in, what should be comes out."""
+
+import logging
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+
+from agents.gateway.errors import TwoAgents
+from agents.gateway.incoming import SignedMessage
+from agents.gateway.policy import REPORT_INTERVAL_S, TICKET_LIFETIME
+from agents.gateway.selectors import authentic_host, standing_of
+from agents.gateway.services.audit import record_foreign, record_refusal
+from agents.gateway.services.identities import admit_message, note_facts
+from agents.gateway.services.turns import take_turn
+from agents.gateway.translate import absent_ids, common_version, desired_instances, host_shape, observed_rows, read_message
+from agents.protocol.messages import DesiredState, Report
+from agents.protocol.tickets import sign_ticket
+from common import clock
+from common.errors import DomainError
+from common.wake import version_of
+from instances import selectors as instance_rows
+from instances.services.reconcile import observe_report
+from marketplace.services.hosts import freeze_host, record_facts, record_report
+
+logger = logging.getLogger(__name__)
+
+AGENT = "agent"
+
+
+def exchange_report(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:
+    """Take in a host's report, once and in order, and tell what the host should run."""
+    host_id = authentic_host(message)
+    report = read_message(Report, message.body)
+    protocol = common_version(report.versions)
+    rows, absent = observed_rows(report.instances), absent_ids(report.absent)
+    with take_turn(host_id):
+        if not admit_message(host_id=host_id, envelope=message.envelope, received_at=received_at):
+            freeze_host(host_id=host_id, reason="Two agents use the identity of this host.", actor=AGENT)
+            raise TwoAgents()
+        _take_facts(host_id, report, remote_address)
+        record_report(host_id=host_id, at=received_at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
+        foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
+        if foreign:
+            names = [instance_id.hex for instance_id in foreign]
+            record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
+        return _desired_state(host_id, protocol, wait_url)
+
+
+def _take_facts(host_id: UUID, report: Report, remote_address: str) -> None:
+    """Facts that cannot be right are refused alone: what the host's instances do counts all the same.
+
+    Refused facts count as told. Asked for again at once they would be the same, and the agent would sync without end.
+    """
+    if report.facts is None:
+        return
+    try:
+        record_facts(host_id=host_id, shape=host_shape(report.facts))
+    except DomainError as error:
+        record_refusal(
+            claimed_host=host_id.hex,
+            reason=error.code,
+            detail=str(error.detail),
+            remote_address=remote_address,
+            by_stranger=False,
+        )
+    note_facts(host_id=host_id)
+
+
+def _desired_state(host_id: UUID, protocol: int, wait_url: str) -> DesiredState:
+    topic = f"host:{host_id.hex}"
+    version = version_of(topic)  # before the state is read: a change in between then ends the next wait at once
+    standing = standing_of(host_id)
+    rows = instance_rows.desired_instances(host_id)
+    expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
+    return DesiredState(
+        protocol=protocol,
+        version=version,
+        wait_url=wait_url,
+        wait_ticket=sign_ticket(settings.RELAY_SECRET, topic=topic, expires_at=expires_at),
+        instances=desired_instances(rows),
+        report_interval_s=REPORT_INTERVAL_S,
+        need_facts=not standing.facts_known,
+        frozen=standing.frozen,
+    )

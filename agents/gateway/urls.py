@@ -1,0 +1,10 @@
+"""Addresses of agents, mounted at /agent/v1/."""
+
+from django.urls import path
+
+from agents.gateway import views
+
+agent_urlpatterns = [
+    path("enrol", views.enrol, name="agent-enrol"),
+    path("sync", views.sync, name="agent-sync"),
+]

@@ -1,0 +1,75 @@
+"""Starts the relay: `python -m agents.relay --host 127.0.0.1 --port 8001`."""
+
+import argparse
+import logging
+import os
+import resource
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+import uvicorn
+from starlette.applications import Starlette
+
+from agents.relay.config import MissingSetting, read_config
+from agents.relay.routes import build_app
+from agents.relay.switchboard import Switchboard
+
+GRACE_S = 3  # waiters are answered at once; only a client that does not read can take longer
+BACKLOG = 4_096
+KEEP_ALIVE_S = 75  # an agent comes back on its connection after a sync
+
+
+class RelayServer(uvicorn.Server):
+    """Answers everyone who waits before it waits for their connections to end."""
+
+    def __init__(self, config: uvicorn.Config, switchboard: Switchboard) -> None:
+        super().__init__(config)
+        self._switchboard = switchboard
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._switchboard.close()
+        await super().shutdown(sockets)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="berth-relay", description="Holds waiting agents and the event streams of pages.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8001)
+    options = parser.parse_args(arguments)
+    try:
+        config = read_config(os.environ)
+    except (MissingSetting, OSError) as error:
+        sys.exit(f"berth-relay: {error}")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    allow_many_connections()
+    with suppress(KeyboardInterrupt):
+        build_server(build_app(config), host=options.host, port=options.port).run()
+
+
+def build_server(app: Starlette, *, host: str, port: int) -> RelayServer:
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        access_log=False,  # its lines would hold tickets
+        backlog=BACKLOG,
+        lifespan="on",
+        proxy_headers=False,  # nothing here depends on who asks: the ticket tells
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        ws="none",
+    )
+    return RelayServer(config, app.state.switchboard)
+
+
+def allow_many_connections() -> None:
+    """Each waiter is an open file; the usual soft limit of 1,024 would end it there."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+if __name__ == "__main__":
+    main()

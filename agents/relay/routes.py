@@ -1,0 +1,126 @@
+"""The relay's addresses: waiting agents, page events, its own health."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from agents.protocol.tickets import BadTicket, Ticket, read_ticket
+from agents.relay.config import RelayConfig
+from agents.relay.switchboard import Switchboard
+
+MAX_DIGITS = 19
+NEVER_SEEN = -1  # differs from every counter, so that the first comparison answers
+
+
+class Refusal(HTTPException):
+    """A request that is refused, with the stable code of its problem document."""
+
+    def __init__(self, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status, detail, headers)
+        self.code = code
+
+
+def build_app(config: RelayConfig) -> Starlette:
+    switchboard = Switchboard(config.redis_url)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await switchboard.start()
+        yield
+        await switchboard.stop()
+
+    cross_origin = Middleware(CORSMiddleware, allow_origins=config.origins, allow_methods=["GET"])
+    app = Starlette(
+        routes=[
+            Route("/agent/v1/wait", wait_for_change),
+            Route("/relay/v1/events", stream_changes, middleware=[cross_origin]),
+            Route("/healthz", show_health),
+        ],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: render_problem},
+    )
+    app.state.config, app.state.switchboard = config, switchboard
+    return app
+
+
+async def wait_for_change(request: Request) -> Response:
+    """`{"version": n}` as soon as the host's counter differs from `since`, else after 20 to 30 s."""
+    config, switchboard = _parts(request)
+    topic, since = _ticket(request, "host:").topic, _since(request)
+    hold_s = random.uniform(*config.hold_s)  # noqa: S311 no secret: it spreads load
+    version = await switchboard.wait(topic, since=since, hold_s=hold_s)
+    return JSONResponse({"version": since if version is None else version}, headers={"Cache-Control": "no-store"})
+
+
+async def stream_changes(request: Request) -> Response:
+    """Server-sent events: `change` with the counter as id, at once unless the browser has seen that counter."""
+    ticket = _ticket(request, "user:")
+    seen = request.headers.get("last-event-id", "")
+    since = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < MAX_DIGITS else NEVER_SEEN
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    events = _events(*_parts(request), ticket, since)
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def show_health(request: Request) -> Response:
+    """200 while the program runs: without Redis it still answers, only later."""
+    switchboard = _parts(request)[1]
+    return JSONResponse({"status": "ok", "redis": switchboard.listening, "waiters": len(switchboard)})
+
+
+def render_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = error.code if isinstance(error, Refusal) else error.detail.lower().replace(" ", "_")
+    body = {"type": "about:blank", "title": error.detail, "status": error.status_code, "detail": error.detail, "code": code}
+    return JSONResponse(body, error.status_code, error.headers, media_type="application/problem+json")
+
+
+async def _events(config: RelayConfig, switchboard: Switchboard, ticket: Ticket, since: int) -> AsyncIterator[str]:
+    yield f"retry: {config.retry_ms}\n\n"
+    while not switchboard.closing:
+        left_s = ticket.expires_at - time.time()
+        if left_s <= 0:
+            yield "event: expired\ndata:\n\n"
+            return
+        version = await switchboard.wait(ticket.topic, since=since, hold_s=min(config.keep_alive_s, left_s))
+        if version == since:
+            yield ": keep-alive\n\n"
+            continue
+        since = since if version is None else version
+        yield f"id: {since}\nevent: change\ndata: {since}\n\n"
+        await asyncio.sleep(config.coalesce_s)
+
+
+def _parts(request: Request) -> tuple[RelayConfig, Switchboard]:
+    return request.app.state.config, request.app.state.switchboard
+
+
+def _ticket(request: Request, prefix: str) -> Ticket:
+    """The request's ticket, if it is good for a topic of this kind and the topic is not crowded."""
+    config, switchboard = _parts(request)
+    try:
+        ticket = read_ticket(config.secret, request.query_params.get("ticket", ""), now=time.time())
+    except BadTicket as error:
+        raise Refusal(401, "bad_ticket", f"The ticket is {error}.") from error
+    if not ticket.topic.startswith(prefix):
+        raise Refusal(403, "wrong_topic", "The ticket is for another kind of topic.")
+    if switchboard.count(ticket.topic) >= config.waiters_per_topic:
+        raise Refusal(429, "too_many_waiters", "Too many requests wait for this topic.", {"Retry-After": "5"})
+    return ticket
+
+
+def _since(request: Request) -> int:
+    text = request.query_params.get("since", "")
+    if not (text.isascii() and text.isdigit() and len(text) < MAX_DIGITS):
+        raise Refusal(400, "invalid_since", "since must be the version of the last desired state, a whole number.")
+    return int(text)

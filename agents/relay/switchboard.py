@@ -1,0 +1,201 @@
+"""Who waits for which topic, and the one Redis subscription that wakes them."""
+
+import asyncio
+import logging
+import random
+from collections import defaultdict
+from contextlib import suppress
+
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+logger = logging.getLogger("berth.relay")
+
+KEY_PREFIX = "wake:"
+# A busy event loop must not take itself for a dead Redis: a killed one resets its connections and is noticed at once,
+# only a hanging one has to be waited for.
+REDIS_TIMEOUT_S = 10.0
+QUIET_S = 10.0  # a silent subscription is asked for a sign of life after this time, and given up after twice as long
+BACKOFF_S = (0.1, 5.0)  # first and longest pause between attempts to reach Redis
+
+# Without Redis agents sync by themselves, though neither all at once nor in a hot loop: a wait lasts 2 to 5 s, or longer
+# if more than this many a second would come back. Those who wait when it is lost are answered at twice that rate.
+BLIND_HOLD_S = (2.0, 5.0)
+BLIND_ANSWERS_PER_S = 500
+
+
+class Waiter:
+    """One request that waits, with the counter that it has seen and the future that ends its wait."""
+
+    __slots__ = ("future", "since")
+
+    def __init__(self, since: int, future: "asyncio.Future[int | None]") -> None:
+        self.since = since
+        self.future = future
+
+    def answer(self, version: int | None) -> None:
+        if not self.future.done():
+            self.future.set_result(version)
+
+
+class Switchboard:
+    """Waiters by topic. One connection listens to every `wake:*` channel, another reads counters in batches.
+
+    A lost wake-up is impossible while Redis answers: the subscription stands before a waiter joins, and the waiter
+    compares the counter only after it has joined. When the subscription breaks, everyone who waits is answered.
+    """
+
+    def __init__(self, redis_url: str) -> None:
+        self._redis = Redis.from_url(
+            redis_url,
+            protocol=2,
+            max_connections=2,
+            socket_timeout=REDIS_TIMEOUT_S,
+            socket_connect_timeout=REDIS_TIMEOUT_S,
+            # The library would reconnect by itself and hide that messages were lost meanwhile.
+            retry=Retry(NoBackoff(), 0),
+        )
+        self._waiters: defaultdict[str, set[Waiter]] = defaultdict(set)
+        self._number = 0
+        self._questions: list[tuple[str, Waiter]] = []
+        self._reader: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self.listening = False
+        self.closing = False
+
+    def __len__(self) -> int:
+        return self._number
+
+    async def start(self) -> None:
+        self._listener = asyncio.create_task(self._keep_listening())
+
+    async def stop(self) -> None:
+        self.close()
+        for task in (self._listener, self._reader):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+        await self._redis.aclose()
+
+    def close(self) -> None:
+        """Answer everyone now and every later wait at once: the program is about to end."""
+        self.closing = True
+        for waiter in self._all():
+            waiter.answer(waiter.since)
+
+    def count(self, topic: str) -> int:
+        return len(self._waiters.get(topic, ()))
+
+    async def wait(self, topic: str, *, since: int, hold_s: float) -> int | None:
+        """The topic's counter as soon as it differs from `since`; `since` itself when the time is over.
+
+        None when Redis is or goes away: then nobody can tell whether something changed, and the caller should look.
+        """
+        if self.closing:
+            return since
+        waiter = self._join(topic, since)
+        outcome: int | None = since
+        if self.listening:
+            self._ask(topic, waiter)
+        else:
+            hold_s, outcome = min(hold_s, self._blind_hold()), None
+        timer = asyncio.get_running_loop().call_later(hold_s, waiter.answer, outcome)
+        try:
+            return await waiter.future
+        finally:
+            timer.cancel()
+            self._leave(topic, waiter)
+
+    def _join(self, topic: str, since: int) -> Waiter:
+        waiter = Waiter(since, asyncio.get_running_loop().create_future())
+        self._waiters[topic].add(waiter)
+        self._number += 1
+        return waiter
+
+    def _leave(self, topic: str, waiter: Waiter) -> None:
+        waiters = self._waiters[topic]
+        waiters.discard(waiter)
+        self._number -= 1
+        if not waiters:
+            del self._waiters[topic]
+
+    def _all(self) -> list[Waiter]:
+        return [waiter for waiters in self._waiters.values() for waiter in waiters]
+
+    def _blind_hold(self) -> float:
+        shortest, longest = BLIND_HOLD_S
+        return random.uniform(shortest, max(longest, self._number / BLIND_ANSWERS_PER_S))  # noqa: S311 it spreads load
+
+    def _ask(self, topic: str, waiter: Waiter) -> None:
+        """Have the topic's counter compared, together with all others that are asked for meanwhile."""
+        self._questions.append((topic, waiter))
+        if self._reader is None or self._reader.done():
+            self._reader = asyncio.create_task(self._compare_counters())
+
+    async def _compare_counters(self) -> None:
+        while self._questions:
+            asked, self._questions = self._questions, []
+            try:
+                values = await self._redis.mget([KEY_PREFIX + topic for topic, _ in asked])
+            except (RedisError, OSError):
+                # They still wait. Should Redis be gone, the subscription tells, and everyone is answered.
+                self._questions = [question for question in asked + self._questions if not question[1].future.done()]
+                await asyncio.sleep(BACKOFF_S[0])
+                continue
+            for (_, waiter), value in zip(asked, values, strict=True):
+                version = int(value) if value and value.isdigit() else 0
+                if version != waiter.since:
+                    waiter.answer(version)
+
+    async def _keep_listening(self) -> None:
+        pause = BACKOFF_S[0]
+        while True:
+            try:
+                async with self._redis.pubsub() as subscription:
+                    await self._subscribe(subscription)
+                    pause = BACKOFF_S[0]
+                    await self._dispatch(subscription)
+            except (RedisError, OSError, ValueError) as error:
+                self._lose(error)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, BACKOFF_S[1])
+
+    async def _subscribe(self, subscription: PubSub) -> None:
+        await subscription.psubscribe(f"{KEY_PREFIX}*")
+        if await subscription.get_message(timeout=REDIS_TIMEOUT_S) is None:
+            raise RedisError("Redis did not confirm the subscription.")
+        self.listening = True
+        logger.info("listening to Redis")
+
+    async def _dispatch(self, subscription: PubSub) -> None:
+        asked = False
+        while True:
+            message = await subscription.get_message(timeout=QUIET_S)
+            if message is None:
+                if asked:
+                    raise RedisError("Redis gave no sign of life.")
+                await subscription.ping()
+                asked = True
+                continue
+            asked = False
+            if message["type"] == "pmessage":
+                self._wake(message["channel"].decode()[len(KEY_PREFIX) :], int(message["data"]))
+
+    def _wake(self, topic: str, version: int) -> None:
+        # A waiter that has already seen this version came after the change; Redis was only slower to tell.
+        for waiter in self._waiters.get(topic, ()):
+            if waiter.since != version:
+                waiter.answer(version)
+
+    def _lose(self, error: Exception) -> None:
+        if not self.listening:
+            return
+        self.listening = False
+        logger.warning("Redis is lost (%s): answering %d waiters", error, len(self))
+        loop, spread_s = asyncio.get_running_loop(), max(1.0, self._number / BLIND_ANSWERS_PER_S / 2)
+        for waiter in self._all():
+            loop.call_later(random.uniform(0, spread_s), waiter.answer, None)  # noqa: S311 it spreads load

@@ -1,0 +1,106 @@
+"""A rented instance through the wire: told to its host, proven by its host, out of reach of every other host."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+import time_machine
+
+from accounts.models import User
+from agents.gateway.models import RefusedMessage
+from agents.protocol.codec import encode
+from agents.protocol.messages import GpuSample, InstanceSample, ObservedInstance
+from billing.models import Meter
+from billing.services.wallets import grant_credit, open_wallet
+from common import clock
+from instances.models import Instance
+from instances.models import InstanceSample as StoredSample
+from instances.services.quote import create_quote
+from instances.services.rent import rent_instance
+from instances.states import InstanceState
+from marketplace.models import Offer
+
+from .conftest import PRICE, SYNC, Agent, code_of, post, report
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rent(alice: User) -> Callable[[Agent], Instance]:
+    open_wallet(owner_id=alice.pk)
+    grant_credit(owner_id=alice.pk, amount_micros=100 * PRICE, actor="staff", key="first", memo="welcome")
+
+    def rent_on(agent: Agent) -> Instance:
+        offer = Offer.objects.get(host=agent.host)
+        quote = create_quote(renter=alice, offer_id=offer.pk, image="berth-base", gpu_count=1)
+        return rent_instance(renter=alice, quote_id=quote.pk, name="train", ssh_key_ids=[])
+
+    return rent_on
+
+
+def observed(instance: Instance, phase: str = "running", **changes: object) -> ObservedInstance:
+    return ObservedInstance(
+        **{"id": instance.pk.hex, "generation": 1, "phase": phase, "gpu_uuids": instance.gpu_uuids, **changes}  # type: ignore[arg-type]  # a test names any field
+    )
+
+
+def test_the_host_is_told_what_to_run(agent: Agent, rent: Callable[[Agent], Instance]) -> None:
+    instance = rent(agent)
+    (wanted,) = agent.sync().instances
+    assert (wanted.id, wanted.run, wanted.generation) == (instance.pk.hex, "running", 1)
+    assert wanted.gpu_uuids == instance.gpu_uuids
+    assert wanted.image == instance.image.reference
+    assert 22 in [port for port, _ in wanted.ports]
+
+
+def test_a_report_makes_it_run_and_stores_its_use(agent: Agent, rent: Callable[[Agent], Instance]) -> None:
+    instance = rent(agent)
+    agent.sync(report(instances=[observed(instance)]))
+    instance.refresh_from_db()
+    assert instance.state == InstanceState.RUNNING
+    use = InstanceSample(50.0, 900, 10, 1, 2, [GpuSample(instance.gpu_uuids[0], 80, 4_000)])
+    agent.sync(report(instances=[observed(instance, sample=use)]))
+    stored = StoredSample.objects.get()
+    assert (stored.cpu_pct, stored.gpu_util_pct, stored.vram_used_mb) == (50.0, 80.0, 4_000)
+
+
+@pytest.mark.parametrize("change", [{"ram_mb": -1}, {"ram_mb": 2**40}, {"rx_bytes": -1}, {"cpu_pct": -1.0}])
+def test_impossible_use_is_left_out_and_the_proof_counts(
+    agent: Agent, rent: Callable[[Agent], Instance], change: dict[str, float]
+) -> None:
+    instance = rent(agent)
+    use = InstanceSample(**{"cpu_pct": 1.0, "ram_mb": 1, "disk_mb": 1, "rx_bytes": 1, "tx_bytes": 1, **change})  # type: ignore[arg-type]  # as above
+    agent.sync(report(instances=[observed(instance, sample=use)]))
+    instance.refresh_from_db()
+    assert instance.state == InstanceState.RUNNING
+    assert not StoredSample.objects.exists()
+
+
+def test_no_host_can_report_on_another_s_instance(enrolled: Callable[[], Agent], rent: Callable[[Agent], Instance]) -> None:
+    """Fault 89: neither make it run (and be charged), nor end it, nor let its GPUs go."""
+    owner, thief = enrolled(), enrolled()
+    instance = rent(owner)
+    before = Instance.objects.values().get()
+    for phase in ("running", "stopped", "failed"):
+        thief.sync(report(instances=[observed(instance, phase)]))
+    thief.sync(report(absent=[instance.pk.hex]))
+    assert Instance.objects.values().get() == before
+    refused = RefusedMessage.objects.values_list("claimed_host", "reason", "detail")
+    assert list(refused) == [(thief.host_id, "foreign_instance", instance.pk.hex)] * 4
+    assert thief.sync().instances == []
+    assert len(owner.sync().instances) == 1
+
+
+def test_a_replayed_report_proves_nothing(agent: Agent, rent: Callable[[Agent], Instance]) -> None:
+    instance = rent(agent)
+    running = encode(report(instances=[observed(instance)]))
+    headers = agent.headers(running)
+    assert post(agent.client, SYNC, running, headers).status_code == 200
+    proven = instance_proof(instance)
+    with time_machine.travel(clock.now() + timedelta(seconds=30), tick=False):
+        assert code_of(post(agent.client, SYNC, running, headers)) == (409, "replayed")
+    assert instance_proof(instance) == proven
+
+
+def instance_proof(instance: Instance) -> object:
+    return Meter.objects.values_list("proven_until", flat=True).get(source_id=instance.pk)

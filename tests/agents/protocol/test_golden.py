@@ -1,0 +1,120 @@
+"""The wire as it was agreed: each message against a golden file, so that no field changes its name or type unnoticed.
+
+`python -m tests.agents.protocol.test_golden` writes the files anew after a change that is meant.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.protocol.codec import decode, encode
+from agents.protocol.messages import (
+    DesiredInstance,
+    DesiredState,
+    EnrolReply,
+    EnrolRequest,
+    GpuFacts,
+    GpuSample,
+    HostFacts,
+    InstanceSample,
+    ObservedInstance,
+    Report,
+)
+
+FOLDER = Path(__file__).with_name("golden")
+GPU = "GPU-8f6d2c1a-0b5e-4a52-9d3c-2f1e0d9c8b7a"
+ID = "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b"
+
+FACTS = HostFacts(
+    hostname="gpu-01",
+    runtime="docker",
+    runtime_version="20.10.24",
+    kernel="6.1.0-18-amd64",
+    cpu_model="AMD EPYC 7763",
+    cpu_cores=64,
+    ram_mb=515_000,
+    disk_total_gb=3840,
+    disk_free_gb=3000,
+    disk_kind="nvme",
+    driver="560.35.03",
+    cuda="12.6",
+    gpus=[GpuFacts(GPU, "NVIDIA GeForce RTX 4090", 24564, 0, 4, 16), GpuFacts("GPU-2", "Tesla T4", 15360, 1, healthy=False)],
+    images=["berth/base:1"],
+    port_first=40000,
+    port_last=40999,
+    address="gpu-01.example.org",
+    warnings=["No GPU was found."],
+)
+MESSAGES: dict[str, Any] = {
+    "report": Report(
+        agent_version="0.1.0",
+        versions=[1],
+        facts=FACTS,
+        instances=[
+            ObservedInstance(
+                id=ID,
+                generation=3,
+                phase="running",
+                gpu_uuids=[GPU],
+                container="4f1c",
+                run_seconds=12.5,
+                sample=InstanceSample(150.5, 2048, 300, 1000, 2000, [GpuSample(GPU, 97, 20000, 71, 410)]),
+            ),
+            ObservedInstance(id="f" * 32, generation=1, phase="failed", detail="容器没有启动", failure_code="ssh_silent"),
+        ],
+        absent=["a" * 32],
+        foreign=["berth-x-1"],
+        engine_age_s=0.5,
+    ),
+    "report_without_facts": Report(agent_version="0.1.0", versions=[1], facts=None),
+    "desired_state": DesiredState(
+        protocol=1,
+        version=17,
+        wait_url="https://market.example.org/agent/v1/wait",
+        wait_ticket="body.mac",
+        instances=[
+            DesiredInstance(
+                id=ID,
+                generation=3,
+                fence=2,
+                run="running",
+                image="berth/base:1",
+                gpu_uuids=[GPU],
+                cpu_millis=16000,
+                ram_mb=128_000,
+                data_disk_gb=50,
+                ports=[(22, 40000), (8888, 40001)],
+                ssh_keys=["ssh-ed25519 AAAA alice@example"],
+                env={"JUPYTER_TOKEN": "secret"},
+            )
+        ],
+        need_facts=True,
+    ),
+    "enrol_request": EnrolRequest("join-token", "ab" * 32, "0.1.0", [1], FACTS),
+    "enrol_reply": EnrolReply(ID, "gpu-01", 1),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_are_what_they_were(name: str) -> None:
+    golden = (FOLDER / f"{name}.json").read_bytes()
+    assert json.loads(encode(MESSAGES[name])) == json.loads(golden)
+    assert decode(type(MESSAGES[name]), golden) == MESSAGES[name]
+
+
+def test_a_report_of_an_older_agent_is_still_read() -> None:
+    """Only what the first version had: every field added since has a default."""
+    least = {"agent_version": "0.0.1", "versions": [1], "facts": None}
+    assert decode(Report, json.dumps(least).encode()) == Report("0.0.1", [1], None)
+
+
+def write_golden_files() -> None:
+    for name, message in MESSAGES.items():
+        text = json.dumps(json.loads(encode(message)), indent=2, ensure_ascii=False)
+        (FOLDER / f"{name}.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    write_golden_files()
