@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
-from instances.states import Desired, FaultOf, InstanceState
+from instances.states import ACTIONS, Desired, FaultOf, InstanceState
 
 
 class Quote(models.Model):
@@ -102,11 +102,23 @@ class Instance(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["host"], condition=~Q(state="gone"), name="instance_on_host"),
             models.Index(fields=["deadline"], condition=Q(deadline__isnull=False), name="instance_overdue"),
-            models.Index(fields=["release_at"], condition=Q(state="stopped"), name="instance_to_purge"),
+            models.Index(fields=["release_at"], condition=Q(state__in=["stopped", "failed"]), name="instance_data_due"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether its container is proven stopped and its GPUs are free again."""
+        return self.stopped_at is not None
+
+    @property
+    def actions(self) -> list[str]:
+        """What its renter may ask for now."""
+        verbs = [verb for verb, states in ACTIONS.items() if self.state in states]
+        waits = self.state == InstanceState.FAILED and not self.is_let_go
+        return [verb for verb in verbs if not (waits and verb == "start")]
 
 
 class InstancePort(models.Model):

@@ -1,5 +1,8 @@
 """The life of an instance, as data. `docs/lifecycles.md` is printed from these tables."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -43,13 +46,21 @@ INSTANCE_MACHINE = Machine(
         S.REQUESTED: frozenset({S.PROVISIONING, S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         S.PROVISIONING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         S.RUNNING: frozenset({S.STOPPING, S.RESTARTING, S.FAILED, S.RELEASING}),
-        S.STOPPING: frozenset({S.STOPPED, S.FAILED, S.RELEASING}),
+        S.STOPPING: frozenset({S.STOPPED, S.RELEASING}),
         S.STOPPED: frozenset({S.STARTING, S.RELEASING}),
         S.STARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         S.RESTARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         # A failed instance keeps its data until it is released; it may be started again once its GPUs are let go.
-        S.FAILED: frozenset({S.STOPPING, S.RELEASING}),
+        S.FAILED: frozenset({S.STARTING, S.RELEASING}),
         S.RELEASING: frozenset({S.GONE}),
         S.GONE: frozenset(),
     },
 )
+
+# The renter's verbs and the states in which each may be asked for. A failed instance may start once its GPUs are let go.
+ACTIONS: Final[Mapping[str, frozenset[str]]] = {
+    "start": frozenset({S.STOPPED, S.FAILED}),
+    "stop": frozenset({S.REQUESTED, S.PROVISIONING, S.STARTING, S.RUNNING, S.RESTARTING}),
+    "restart": frozenset({S.RUNNING}),
+    "release": frozenset(S) - {S.RELEASING, S.GONE},
+}

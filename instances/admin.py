@@ -1,0 +1,72 @@
+"""Staff panel: instances and their events. Host panel: instances on the owner's hosts, without the renter's secrets."""
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, staff_panel
+from common.ids import public_id
+from common.money import format_money
+from instances.models import Instance, InstanceEvent
+
+FACTS = (
+    "public",
+    "state",
+    "host",
+    "gpu_count",
+    "gpu_uuids",
+    "cpu_millis",
+    "ram_mb",
+    "data_disk_gb",
+    "ports",
+    "rate",
+    "progress",
+    "failure_code",
+    "failure_detail",
+    "fault_of",
+    "created_at",
+    "started_at",
+    "stopped_at",
+    "release_at",
+    "released_at",
+    "observed_at",
+)
+
+
+class _InstanceColumns:
+    """Columns that both panels show."""
+
+    @admin.display(description=_("id"))
+    def public(self, row: Instance) -> str:
+        return public_id("inst", row.pk)
+
+    @admin.display(description=_("per hour"), ordering="rate_micros_per_hour")
+    def rate(self, row: Instance) -> str:
+        return format_money(row.rate_micros_per_hour)
+
+
+class InstanceEventInline(ReadOnlyInline):
+    model = InstanceEvent
+    fields = ("at", "kind", "from_state", "to_state", "detail", "actor")
+    readonly_fields = fields
+    per_page = 30
+
+
+@admin.register(Instance, site=staff_panel)
+class InstanceAdmin(_InstanceColumns, ReadOnlyAdmin):
+    list_display = ("name", "renter", "host", "state", "desired", "gpu_count", "rate", "created_at", "deadline")
+    list_filter = ("state", "desired")
+    list_select_related = ("renter", "host")
+    search_fields = ("id", "name", "renter__email")
+    fields = ("name", "renter", "image", "desired", "run_generation", "observed_generation", "fence", "deadline", *FACTS)
+    readonly_fields = fields
+    inlines = (InstanceEventInline,)
+
+
+@admin.register(Instance, site=host_panel)
+class HostedInstanceAdmin(_InstanceColumns, OwnRowsAdmin):
+    owner_path = "host__owner"
+    list_display = ("public", "host", "state", "gpu_count", "rate", "created_at", "started_at")
+    list_filter = ("state",)
+    list_select_related = ("host",)
+    fields = FACTS
+    readonly_fields = fields

@@ -1,0 +1,247 @@
+"""The API of quotes and instances."""
+
+from datetime import timedelta
+from typing import Any, ClassVar, cast
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.models import User
+from common import clock
+from common.ids import parse_public_id
+from common.money import parse_money
+from instances import schema
+from instances.errors import QuoteExpired
+from instances.models import Instance, InstanceEvent
+from instances.selectors import (
+    charges_of,
+    costs_of_instances,
+    events_of,
+    instance_of,
+    instances_in,
+    metrics_of,
+    quote_of,
+)
+from instances.services.quote import create_quote, quote_again
+from instances.services.release import release_instance
+from instances.services.rename import rename_instance
+from instances.services.rent import rent_instance
+from instances.services.restart import restart_instance
+from instances.services.start import start_instance
+from instances.services.stop import stop_instance
+from instances.shapes import (
+    INSTANCE_PREFIX,
+    OFFER_PREFIX,
+    QUOTE_PREFIX,
+    Shape,
+    access_detail,
+    event_shape,
+    instance_shape,
+    metrics_shape,
+    quote_shape,
+    usage_shape,
+)
+from instances.states import InstanceState
+from marketplace.errors import PriceChanged
+
+READ_AND_WRITE: dict[str, str] = {
+    "GET": "instances:read",
+    "POST": "instances:write",
+    "PATCH": "instances:write",
+    "DELETE": "instances:write",
+}
+
+
+class QuotesView(APIView):
+    """All-in prices for an order."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="quotes_create", request=schema.QuoteIn, responses={201: schema.QuoteOut})
+    def post(self, request: Request) -> Response:
+        wanted = _valid(schema.QuoteIn, request.data)
+        offer_id = parse_public_id(OFFER_PREFIX, wanted.pop("offer"))
+        renter = _asker(request)
+        return reply_once(request, lambda: (201, quote_shape(create_quote(renter=renter, offer_id=offer_id, **wanted))))
+
+
+class QuoteView(APIView):
+    """One quote."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="quotes_retrieve", responses=schema.QuoteOut)
+    def get(self, request: Request, quote_id: str) -> Response:
+        return Response(quote_shape(quote_of(_asker(request), parse_public_id(QUOTE_PREFIX, quote_id))))
+
+
+class InstancesView(GenericAPIView[Instance]):
+    """The renter's instances, and new ones."""
+
+    scopes: ClassVar = READ_AND_WRITE
+    serializer_class = schema.InstanceOut
+    states: ClassVar = OpenApiParameter(
+        "state", str, many=True, enum=InstanceState.values, description="Only these; left out: all that are not gone"
+    )
+
+    def get_queryset(self) -> QuerySet[Instance]:
+        return instances_in(_asker(self.request), self.request.query_params.getlist("state"))
+
+    @extend_schema(operation_id="instances_list", responses=schema.InstanceOut(many=True), parameters=[states])
+    def get(self, request: Request) -> Response:
+        page = cast("list[Instance]", self.paginate_queryset(self.get_queryset()))
+        now = clock.now()
+        costs = costs_of_instances(page, now)
+        return self.get_paginated_response([instance_shape(row, costs[row.pk], now) for row in page])
+
+    @extend_schema(operation_id="instances_create", request=schema.InstanceIn, responses={201: schema.InstanceOut})
+    def post(self, request: Request) -> Response:
+        wanted, renter = _valid(schema.InstanceIn, request.data), _asker(request)
+        quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
+        order = {"name": wanted["name"], "ssh_key_ids": _key_ids(wanted.get("ssh_key_ids"))}
+        try:
+            return reply_once(request, lambda: (201, _shown(rent_instance(renter=renter, quote_id=quote_id, **order))))
+        except (PriceChanged, QuoteExpired) as error:
+            error.extra["quote"] = quote_shape(quote_again(renter=renter, quote_id=quote_id))
+            raise
+
+
+class InstanceView(APIView):
+    """One instance."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="instances_retrieve", responses=schema.InstanceOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response(_shown(_own(request, instance_id)))
+
+    @extend_schema(operation_id="instances_update", request=schema.InstancePatch, responses=schema.InstanceOut)
+    def patch(self, request: Request, instance_id: str) -> Response:
+        wanted = _valid(schema.InstancePatch, request.data)
+        renamed = rename_instance(renter=_asker(request), instance_id=_instance_id(instance_id), name=wanted["name"])
+        return Response(_shown(renamed))
+
+    @extend_schema(operation_id="instances_release", responses={202: schema.InstanceOut})
+    def delete(self, request: Request, instance_id: str) -> Response:
+        """Release: the container and its data end. Repeating it is harmless."""
+        released = release_instance(renter=_asker(request), instance_id=_instance_id(instance_id))
+        return Response(_shown(released), status=202)
+
+
+class StartView(APIView):
+    """Start a stopped instance again."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="instances_start", request=schema.StartIn, responses={202: schema.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        limit = _valid(schema.StartIn, request.data).get("max_hourly_rate")
+        most = None if limit is None else parse_money(limit)
+        renter, row_id = _asker(request), _instance_id(instance_id)
+        return reply_once(
+            request, lambda: (202, _shown(start_instance(renter=renter, instance_id=row_id, max_rate_micros=most)))
+        )
+
+
+class StopView(APIView):
+    """Stop a running instance; its data stays."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="instances_stop", request=None, responses={202: schema.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        renter, row_id = _asker(request), _instance_id(instance_id)
+        return reply_once(request, lambda: (202, _shown(stop_instance(renter=renter, instance_id=row_id))))
+
+
+class RestartView(APIView):
+    """End and start the container on the same GPUs; the meter goes on."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="instances_restart", request=None, responses={202: schema.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        renter, row_id = _asker(request), _instance_id(instance_id)
+        return reply_once(request, lambda: (202, _shown(restart_instance(renter=renter, instance_id=row_id))))
+
+
+class EventsView(GenericAPIView[InstanceEvent]):
+    """What happened to an instance, newest first."""
+
+    scopes: ClassVar = READ_AND_WRITE
+    serializer_class = schema.EventOut
+    ordering: ClassVar = ("-id",)
+
+    @extend_schema(operation_id="instances_events", responses=schema.EventOut(many=True))
+    def get(self, request: Request, instance_id: str) -> Response:
+        page = cast("list[InstanceEvent]", self.paginate_queryset(events_of(_own(request, instance_id))))
+        return self.get_paginated_response([event_shape(event) for event in page])
+
+
+class MetricsView(APIView):
+    """Use over time."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="instances_metrics", parameters=[schema.MetricsIn], responses=schema.MetricsOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        minutes = _valid(schema.MetricsIn, request.query_params)["minutes"]
+        now = clock.now()
+        samples = metrics_of(_own(request, instance_id), since=now - timedelta(minutes=minutes), until=now)
+        return Response(metrics_shape(samples))
+
+
+class UsageView(APIView):
+    """What an instance has cost, charge by charge."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="instances_usage", responses=schema.UsageOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        instance = _own(request, instance_id)
+        cost = costs_of_instances([instance], clock.now())[instance.pk]
+        return Response(usage_shape(instance, cost, charges_of(instance)))
+
+
+class AccessView(APIView):
+    """Every way into an instance."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="instances_access", responses=schema.AccessOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response(access_detail(_own(request, instance_id)))
+
+
+def _asker(request: Request) -> User:
+    return cast("User", request.user)
+
+
+def _valid(shape: type[serializers.Serializer[Any]], values: Any) -> dict[str, Any]:
+    form = shape(data=values)
+    form.is_valid(raise_exception=True)
+    return dict(form.validated_data)
+
+
+def _instance_id(text: str) -> UUID:
+    return parse_public_id(INSTANCE_PREFIX, text)
+
+
+def _key_ids(texts: list[str] | None) -> list[UUID] | None:
+    return None if texts is None else [parse_public_id("key", text) for text in texts]
+
+
+def _own(request: Request, instance_id: str) -> Instance:
+    return instance_of(_asker(request), _instance_id(instance_id))
+
+
+def _shown(instance: Instance) -> Shape:
+    now = clock.now()
+    return instance_shape(instance, costs_of_instances([instance], now)[instance.pk], now)

@@ -1,0 +1,26 @@
+"""What can be refused about quotes and instances, each with its stable code."""
+
+from common.errors import DomainError, InvalidInput
+
+
+class QuoteExpired(DomainError):
+    code = "quote_expired"
+    status = 409
+    title = "The quote has expired"
+
+
+class QuoteUsed(DomainError):
+    code = "quote_used"
+    status = 409
+    title = "The quote has been used"
+
+
+class DiskTooLarge(InvalidInput):
+    code = "disk_too_large"
+    title = "The data disk is too large"
+
+
+class NoPorts(DomainError):
+    code = "no_ports"
+    status = 409
+    title = "The host has no free ports left"

@@ -1,0 +1,1 @@
+"""Commands of instances, one a file."""

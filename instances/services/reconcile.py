@@ -1,0 +1,316 @@
+"""From what a host reports to what the market knows: moves, meters, leases, samples."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from billing.policy import INSTANCE_SOURCE
+from billing.services.meters import close_meter, open_meter, prove_meters
+from common.database import use_case
+from common.errors import DomainError, StaleRow
+from common.ids import public_id
+from instances.models import Instance, InstanceSample
+from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
+from instances.selectors import ids_of_host, live_on_host
+from instances.services.moves import HOST, move_instance, record_event, touch_host, touch_renter
+from instances.services.ports import free_ports
+from instances.states import Desired, FaultOf, InstanceState
+from marketplace.services.incidents import open_incident
+from marketplace.services.lease import release_leases
+
+logger = logging.getLogger(__name__)
+
+ABSENT: Final = "absent"
+_ALIVE: Final = ("running", "stopping")
+
+
+class GpuUse(Protocol):
+    """Use of one GPU, in percent and MiB."""
+
+    @property
+    def util_pct(self) -> int: ...
+    @property
+    def vram_used_mb(self) -> int: ...
+
+
+class Use(Protocol):
+    """Use of one instance, as its agent measured it."""
+
+    @property
+    def cpu_pct(self) -> float: ...
+    @property
+    def ram_mb(self) -> int: ...
+    @property
+    def disk_mb(self) -> int: ...
+    @property
+    def rx_bytes(self) -> int: ...
+    @property
+    def tx_bytes(self) -> int: ...
+    @property
+    def gpus(self) -> Sequence[GpuUse]: ...
+
+
+@dataclass(frozen=True)
+class ObservedRow:
+    """What a host's agent sees of one instance."""
+
+    id: UUID
+    generation: int
+    phase: str
+    gpu_uuids: Sequence[str] = ()
+    container: str = ""
+    run_seconds: float = 0.0
+    detail: str = ""
+    failure_code: str = ""
+    sample: Use | None = None
+
+
+def observe_report(
+    *, host_id: UUID, rows: Sequence[ObservedRow], absent: Sequence[UUID], foreign: Sequence[str], at: datetime
+) -> list[UUID]:
+    """Take in one report; the ids in it that are no instances of this host, for the audit.
+
+    `at` is the server's time of receipt (D7). The caller lets reports of a host through in order and once each; what is
+    here tolerates the rest. Each instance has a short transaction of its own, so that one cannot hold up the others.
+    """
+    live = live_on_host(host_id)
+    seen = [(live[row.id], row) for row in rows if row.id in live]
+    _prove_and_sample(seen, at)
+    for instance, row in seen:
+        _attend(instance, _answer_to(instance, row, at))
+    for instance_id in absent:
+        if instance_id in live:
+            _attend(live[instance_id], _answer_to_absence(live[instance_id], at))
+    if foreign:
+        detail = f"Containers that nobody asked for: {', '.join(sorted(foreign))[:2000]}"
+        open_incident(kind="foreign_container", subject=public_id("host", host_id), detail=detail)
+    return _strangers(host_id, {*(row.id for row in rows), *absent} - live.keys())
+
+
+def next_state(state: str, desired: str, phase: str) -> InstanceState | None:
+    """Where an observation of the present generation moves an instance; None where it moves nothing."""
+    match desired, state, phase:
+        case Desired.RUNNING, InstanceState.REQUESTED, "pulling" | "creating" | "testing":
+            return InstanceState.PROVISIONING
+        case Desired.RUNNING, _, "running" if state in _COMING:
+            return InstanceState.RUNNING
+        case Desired.RUNNING, _, "failed" | "exited" if state in (*_COMING, InstanceState.RUNNING):
+            return InstanceState.FAILED
+        case Desired.STOPPED, InstanceState.STOPPING, "stopped":
+            return InstanceState.STOPPED
+        case Desired.GONE, InstanceState.RELEASING, "absent":
+            return InstanceState.GONE
+        case _:
+            return None
+
+
+_COMING: Final = (
+    InstanceState.REQUESTED,
+    InstanceState.PROVISIONING,
+    InstanceState.STARTING,
+    InstanceState.RESTARTING,
+)
+
+Answer = Callable[[], None]
+
+
+def _answer_to(instance: Instance, row: ObservedRow, at: datetime) -> Answer | None:
+    """What is to be done about a row; None, the common case, costs nothing. An older generation tells nothing (fault 18)."""
+    if row.generation > instance.run_generation:
+        return lambda: _note_strange(instance, f"It reports generation {row.generation}, which was never asked for.")
+    if row.generation < instance.run_generation:
+        return None
+    target = next_state(instance.state, instance.desired, row.phase)
+    if target is not None:
+        return lambda: _MOVES[target](instance, row, at)
+    if instance.state == InstanceState.FAILED and row.phase == "stopped" and not instance.is_let_go:
+        return lambda: _let_go(instance, at)
+    return _finding_about(instance, row)
+
+
+def _finding_about(instance: Instance, row: ObservedRow) -> Answer | None:
+    sentence = row.detail[:300]
+    runs = row.phase in _ALIVE and instance.desired == Desired.RUNNING
+    if runs and not set(instance.gpu_uuids).issuperset(row.gpu_uuids):
+        return lambda: _note_strange(instance, f"It runs with GPUs that it does not hold: {sorted(row.gpu_uuids)}.")
+    if instance.deadline is not None and sentence != instance.progress:
+        return lambda: _note_progress(instance, sentence)
+    return None
+
+
+def _answer_to_absence(instance: Instance, at: datetime) -> Answer | None:
+    if next_state(instance.state, instance.desired, ABSENT) is None:
+        return None
+    return lambda: _become_gone(instance, at)
+
+
+def _attend(instance: Instance, answer: Answer | None) -> None:
+    """Run an answer in its own transaction. What fails for one instance must not lose the report of the others."""
+    if answer is None:
+        return
+    try:
+        with use_case():
+            answer()
+    except StaleRow:
+        logger.info("instance %s moved meanwhile; the next report tells again", instance.pk)
+    except DomainError as error:
+        logger.exception("report on instance %s not taken in", instance.pk)
+        open_incident(kind="report_refused", subject=public_id("inst", instance.pk), detail=error.detail)
+
+
+# -- moves; each locks in the house order: wallets, leases with their offers, then the instance
+
+
+def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    move_instance(
+        instance, InstanceState.PROVISIONING, kind="provisioning", actor=HOST, progress=row.detail[:300], **_seen(row, at)
+    )
+
+
+def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    """The acceptance test has passed: only now does the meter run."""
+    open_meter(
+        source_kind=INSTANCE_SOURCE,
+        source_id=instance.pk,
+        payer_id=instance.renter_id,
+        payee_id=instance.payee_id,  # type: ignore[attr-defined]  # annotated by live_on_host
+        label=f"{instance.name}: {instance.gpu_count} × {instance.gpu_model}",  # type: ignore[attr-defined]
+        rate_micros_per_hour=instance.rate_micros_per_hour,
+        at=at,
+    )
+    move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **_seen(row, at))
+
+
+def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    """Charge what is proven and free the money at once; the GPUs only when the container is proven stopped (D2)."""
+    _end_money(instance)
+    code = row.failure_code[:40] or row.phase
+    move_instance(
+        instance,
+        InstanceState.FAILED,
+        kind="failed",
+        actor=HOST,
+        detail=row.detail,
+        desired=Desired.STOPPED,
+        stopped_at=None,
+        failure_code=code,
+        failure_detail=row.detail[:300],
+        fault_of=FAULT_OF.get(code, FaultOf.HOST),
+        progress="",
+        **_seen(row, at),
+    )
+    touch_host(instance)
+
+
+def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    _end_money(instance)
+    release_leases(holder=instance.pk, reason="stopped")
+    move_instance(
+        instance,
+        InstanceState.STOPPED,
+        kind="stopped",
+        actor=HOST,
+        stopped_at=at,
+        release_at=at + RETENTION,
+        progress="",
+        **_seen(row, at),
+    )
+
+
+def _become_gone(instance: Instance, at: datetime) -> None:
+    """The host has proven that nothing is left of it."""
+    _end_money(instance)
+    release_leases(holder=instance.pk, reason="released")
+    move_instance(instance, InstanceState.GONE, kind="gone", actor=HOST, released_at=at, release_at=None, observed_at=at)
+    free_ports(instance_id=instance.pk)
+
+
+def _let_go(instance: Instance, at: datetime) -> None:
+    """A failed instance's container is proven stopped: its GPUs are free, its data waits for the renter."""
+    release_leases(holder=instance.pk, reason="failed")
+    same = Instance.objects.filter(pk=instance.pk, state=instance.state, generation=instance.generation)
+    if not same.update(stopped_at=at, release_at=at + RETENTION, observed_at=at):
+        raise StaleRow("The instance moved meanwhile.")
+    record_event(instance, kind="gpus_released", actor=HOST)
+    touch_renter(instance)
+
+
+_MOVES: Final[Mapping[InstanceState, Callable[[Instance, ObservedRow, datetime], None]]] = {
+    InstanceState.PROVISIONING: _become_provisioning,
+    InstanceState.RUNNING: _become_running,
+    InstanceState.FAILED: _become_failed,
+    InstanceState.STOPPED: _become_stopped,
+}
+
+
+def _end_money(instance: Instance) -> None:
+    close_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk)
+
+
+def _seen(row: ObservedRow, at: datetime) -> dict[str, Any]:
+    return {"observed_generation": row.generation, "observed_at": at}
+
+
+# -- findings
+
+
+def _note_progress(instance: Instance, sentence: str) -> None:
+    same = Instance.objects.filter(pk=instance.pk, generation=instance.generation)
+    if same.update(progress=sentence):
+        touch_renter(instance)
+
+
+def _note_strange(instance: Instance, detail: str) -> None:
+    open_incident(kind="strange_report", subject=public_id("inst", instance.pk), detail=detail)
+
+
+def _strangers(host_id: UUID, unknown: set[UUID]) -> list[UUID]:
+    """Ids that never were this host's. One that is gone is no stranger: its last report may still be on its way."""
+    if not unknown:
+        return []
+    return sorted(unknown - ids_of_host(host_id, list(unknown)))
+
+
+# -- proof and samples, for all instances at once
+
+
+def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], at: datetime) -> None:
+    pairs = list(seen)
+    proven = [instance.pk for instance, row in pairs if _proves_use(instance, row, at)]
+    samples = [_sample(instance, row.sample, at) for instance, row in pairs if row.sample is not None]
+    if not proven and not samples:
+        return
+    with use_case():
+        if proven:
+            prove_meters(source_kind=INSTANCE_SOURCE, source_ids=proven, at=at)
+        if samples:
+            InstanceSample.objects.bulk_create(samples)
+
+
+def _proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
+    """Whether the container was alive for its renter at `at`. After a stop request only the grace still counts (D7)."""
+    if row.phase not in _ALIVE:
+        return False
+    if instance.desired == Desired.RUNNING:
+        current = row.generation == instance.run_generation and instance.state == InstanceState.RUNNING
+        return current or (instance.state == InstanceState.RESTARTING and row.generation <= instance.run_generation)
+    asked = instance.stop_requested_at
+    return instance.state != InstanceState.FAILED and asked is not None and at <= asked + STOP_GRACE
+
+
+def _sample(instance: Instance, use: Use, at: datetime) -> InstanceSample:
+    gpus = use.gpus
+    return InstanceSample(
+        instance_id=instance.pk,
+        at=at,
+        cpu_pct=use.cpu_pct,
+        ram_mb=use.ram_mb,
+        disk_mb=use.disk_mb,
+        rx_bytes=use.rx_bytes,
+        tx_bytes=use.tx_bytes,
+        gpu_util_pct=sum(gpu.util_pct for gpu in gpus) / len(gpus) if gpus else 0.0,
+        vram_used_mb=sum(gpu.vram_used_mb for gpu in gpus),
+    )

@@ -1,0 +1,87 @@
+"""Periodic passes over instances: each finds its own work in the tables, so a lost hint costs time and nothing else."""
+
+from datetime import datetime
+from uuid import UUID
+
+from billing.policy import INSTANCE_SOURCE
+from billing.selectors import exhausted_sources
+from common.database import use_case
+from common.ids import public_id
+from instances.models import Instance, InstanceSample
+from instances.policy import SAMPLES_KEPT
+from instances.selectors import data_due, expected_holdings, overdue_instances
+from instances.services.moves import SYSTEM, record_event, touch_renter
+from instances.services.release import expire_instance
+from instances.services.stop import halt_instance
+from marketplace.selectors import breaker_open, live_leases
+from marketplace.services.incidents import open_incident
+
+OVERDUE = "instance_overdue"
+LEASE_DIFFERENCE = "lease_difference"
+
+
+def enforce_deadlines(*, now: datetime) -> int:
+    """Tell people of every passing state that takes too long; how many. Nothing is released by time (D2).
+
+    While many hosts are silent together the fault is probably ours (D6): then nobody is blamed.
+    """
+    if breaker_open(now):
+        return 0
+    return sum(_tell_overdue(instance) for instance in overdue_instances(now))
+
+
+def stop_exhausted(*, now: datetime) -> int:
+    """Stop what runs on although its hold is used up and its wallet cannot pay for more; how many. Data is kept."""
+    if breaker_open(now):
+        return 0
+    detail = "The wallet cannot pay for another hour. The data is kept: top up and start again."
+    ids = exhausted_sources(source_kind=INSTANCE_SOURCE, now=now)
+    return sum(halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=detail) for instance_id in ids)
+
+
+def purge_expired(*, now: datetime) -> int:
+    """Release what has been stopped for longer than its data is kept; how many."""
+    return sum(expire_instance(instance_id=instance_id) for instance_id in data_due(now))
+
+
+def compare_leases() -> int:
+    """The fourth wall: leases against the instances' own books. Each difference becomes an incident; how many."""
+    differences = _lease_differences()
+    if differences:  # a rent or release may have committed between the two reads: what is real is there again
+        again = _lease_differences()
+        differences = {holder: detail for holder, detail in again.items() if differences.get(holder) == detail}
+    for holder, detail in differences.items():
+        open_incident(kind=LEASE_DIFFERENCE, subject=public_id("inst", holder), detail=detail)
+    return len(differences)
+
+
+def drop_old_samples(*, now: datetime) -> int:
+    with use_case():
+        dropped, _ = InstanceSample.objects.filter(at__lt=now - SAMPLES_KEPT).delete()
+    return dropped
+
+
+def _tell_overdue(instance: Instance) -> bool:
+    """Once for each move: the deadline is taken away in the same transaction as it is told."""
+    with use_case():
+        same = Instance.objects.filter(pk=instance.pk, generation=instance.generation, deadline=instance.deadline)
+        if not same.update(deadline=None):
+            return False
+        detail = f"It has been {instance.state} for too long. People have been told; it goes on by itself meanwhile."
+        record_event(instance, kind="overdue", actor=SYSTEM, detail=detail)
+        subject = public_id("inst", instance.pk)
+        open_incident(kind=OVERDUE, subject=subject, detail=f"{instance.state} past {instance.deadline:%Y-%m-%d %H:%M}")
+        touch_renter(instance)
+    return True
+
+
+def _lease_differences() -> dict[UUID, str]:
+    expected = {holding.instance_id: set(holding.gpu_uuids) for holding in expected_holdings()}
+    held: dict[UUID, set[str]] = {}
+    for lease in live_leases():
+        held.setdefault(lease.holder, set()).add(lease.gpu_uuid)
+    return {
+        holder: f"Leases: {sorted(held.get(holder, ()))}; by the instance's books: {sorted(expected.get(holder, ()))}."
+        for holder in sorted(expected.keys() | held.keys())
+        if expected.get(holder, set()) != held.get(holder, set())
+    }

@@ -1,0 +1,17 @@
+"""Staff panel: the images that renters may choose."""
+
+from django.contrib import admin
+from unfold.admin import ModelAdmin
+
+from accounts.panels import staff_panel
+from storage.models import Image
+
+
+@admin.register(Image, site=staff_panel)
+class ImageAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
+    list_display = ("title", "reference", "cuda", "official", "active")
+    list_filter = ("official", "active")
+    readonly_fields = ("created_at",)
+
+    def has_delete_permission(self, request: object, obj: object = None) -> bool:
+        return False

@@ -1,0 +1,78 @@
+"""Runs the machine of random lives, and shows that it finds what is broken when a protection is taken away (D10).
+
+HYPOTHESIS_PROFILE=ci makes it 500 examples of 50 steps.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from accounts.models import User
+from instances.models import Instance
+from instances.services import reconcile, release, stop
+from instances.services.reconcile import ObservedRow
+from marketplace.services.lease import release_leases
+from tests.billing.money import UNIT, grant
+from tests.instances.fake_host import FakeHost
+from tests.instances.fixtures import Clock
+from tests.instances.life_machine import LifeMachine
+
+PROFILES: dict[str, dict[str, int]] = {
+    "default": {"max_examples": 60, "stateful_step_count": 30},
+    "ci": {"max_examples": 500, "stateful_step_count": 50},
+}
+PROFILE = PROFILES[os.environ.get("HYPOTHESIS_PROFILE", "default")]
+BOUNDS: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.fixture
+def machine(hours: Clock, alice: User, hana: User, image: object) -> type[LifeMachine]:
+    grant(alice, 60 * UNIT)
+    hosts = [FakeHost(hana, gpus=3, ports=12), FakeHost(hana, gpus=2, price="5.123457")]
+
+    class Machine(LifeMachine):
+        @staticmethod
+        def world() -> tuple[User, list[FakeHost]]:
+            return alice, hosts
+
+    return Machine
+
+
+@pytest.mark.timeout(1500)
+def test_random_lives_break_no_invariant(machine: type[LifeMachine]) -> None:
+    run_state_machine_as_test(machine, settings=settings(**PROFILE, **BOUNDS))
+
+
+def _free_gpus_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    become_failed = reconcile._become_failed
+
+    def hasty(instance: Instance, row: ObservedRow, at: Any) -> None:
+        become_failed(instance, row, at)
+        release_leases(holder=instance.pk, reason="hasty")
+
+    monkeypatch.setattr(reconcile, "_MOVES", {**reconcile._MOVES, "failed": hasty})
+
+
+def _forget_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (stop, release):
+        monkeypatch.setattr(module, "cap_use", lambda instance: None)
+
+
+def _forget_the_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcile, "_end_money", lambda instance: None)
+
+
+@pytest.mark.parametrize("sabotage", [_free_gpus_without_proof, _forget_the_cap, _forget_the_hold])
+def test_the_machine_finds_a_protection_that_is_missing(
+    machine: type[LifeMachine], monkeypatch: pytest.MonkeyPatch, sabotage: Patch
+) -> None:
+    sabotage(monkeypatch)
+    bounds = {**BOUNDS, "phases": [Phase.generate], "report_multiple_bugs": False, "derandomize": True}
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(machine, settings=settings(max_examples=300, stateful_step_count=40, **bounds))

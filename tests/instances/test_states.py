@@ -1,0 +1,100 @@
+"""Every pair of states: the table's moves are made and recorded, all others are refused and change nothing."""
+
+import itertools
+from datetime import timedelta
+
+import pytest
+
+from accounts.models import User
+from common import clock
+from common.errors import StaleRow, UnlawfulMove
+from instances.models import Instance, InstanceEvent
+from instances.policy import DEADLINES, FAULT_OF
+from instances.services.moves import check_action, move_instance
+from instances.states import ACTIONS, INSTANCE_MACHINE, FaultOf, InstanceState
+from tests.instances.fake_host import FakeHost, again, order
+
+PAIRS = list(itertools.product(InstanceState, InstanceState))
+
+
+@pytest.fixture
+def instance(rin: User, host: FakeHost) -> Instance:
+    return order(rin, host)
+
+
+def put(instance: Instance, state: str) -> Instance:
+    """Set down in a state by force, as no code of Berth may."""
+    released = clock.now() if state == InstanceState.GONE else None
+    Instance.objects.filter(pk=instance.pk).update(state=state, released_at=released)
+    return again(instance)
+
+
+@pytest.mark.parametrize(("origin", "target"), PAIRS)
+def test_moves(instance: Instance, origin: InstanceState, target: InstanceState) -> None:
+    row = put(instance, origin)
+    fields = {"released_at": clock.now()} if target == InstanceState.GONE else {}
+    events = InstanceEvent.objects.filter(instance=row).count()
+    if target in INSTANCE_MACHINE.table[origin]:
+        move_instance(row, target, kind="test", actor="test", detail="why", **fields)
+        assert again(row).state == target
+        assert again(row).generation == instance.generation + 1
+        newest = InstanceEvent.objects.filter(instance=row)[0]
+        assert (newest.kind, newest.from_state, newest.to_state, newest.detail) == ("test", origin, target, "why")
+    else:
+        with pytest.raises(UnlawfulMove):
+            move_instance(row, target, kind="test", actor="test", **fields)
+        assert again(row).state == origin
+        assert InstanceEvent.objects.filter(instance=row).count() == events
+
+
+@pytest.mark.parametrize(("state", "verb"), list(itertools.product(InstanceState, ACTIONS)))
+def test_actions(instance: Instance, state: InstanceState, verb: str) -> None:
+    row = put(instance, state)
+    row.stopped_at = clock.now()
+    if state in ACTIONS[verb]:
+        check_action(row, verb)
+        assert verb in row.actions
+    else:
+        with pytest.raises(UnlawfulMove) as refusal:
+            check_action(row, verb)
+        assert refusal.value.code == "unlawful_action"
+        assert refusal.value.extra["actions"] == row.actions
+
+
+def test_a_failed_instance_starts_only_once_its_container_is_proven_stopped(instance: Instance) -> None:
+    row = put(instance, InstanceState.FAILED)
+    assert row.actions == ["release"]
+    row.stopped_at = clock.now()
+    assert row.actions == ["start", "release"]
+
+
+def test_the_slower_of_two_writers_changes_nothing(instance: Instance) -> None:
+    slow = again(instance)
+    move_instance(again(instance), InstanceState.PROVISIONING, kind="fast", actor="test")
+    with pytest.raises(StaleRow):
+        move_instance(slow, InstanceState.STOPPING, kind="slow", actor="test")
+    assert again(instance).state == InstanceState.PROVISIONING
+    assert not InstanceEvent.objects.filter(kind="slow").exists()
+
+
+@pytest.mark.parametrize("state", InstanceState)
+def test_a_passing_state_has_a_deadline_and_a_lasting_one_has_none(instance: Instance, state: InstanceState) -> None:
+    origins = [origin for origin, targets in INSTANCE_MACHINE.table.items() if state in targets]
+    if not origins:
+        assert state == INSTANCE_MACHINE.initial
+        assert instance.deadline == instance.created_at + DEADLINES[state]
+        return
+    row = put(instance, origins[0])
+    fields = {"released_at": clock.now()} if state == InstanceState.GONE else {}
+    move_instance(row, state, kind="test", actor="test", **fields)
+    limit: timedelta | None = DEADLINES.get(state)
+    assert again(row).deadline == (None if limit is None else clock.now() + limit)
+
+
+def test_every_state_is_reachable_and_every_table_speaks_of_states() -> None:
+    reached = {INSTANCE_MACHINE.initial, *itertools.chain(*INSTANCE_MACHINE.table.values())}
+    assert reached == set(InstanceState)
+    assert set(INSTANCE_MACHINE.table) == set(InstanceState)
+    assert set(DEADLINES) <= set(InstanceState)
+    assert set(FAULT_OF.values()) <= set(FaultOf)
+    assert {state for state in InstanceState if not INSTANCE_MACHINE.table[state]} == INSTANCE_MACHINE.final
