@@ -1,0 +1,191 @@
+// What every page does beside htmx: copying, dialogs, times in the reader's zone, figures that tick, the live stream.
+(() => {
+  const POLL_MS = 15_000; // while the stream is down
+  const body = document.body;
+  const language = document.documentElement.lang || "en";
+  const say = (key) => body.dataset[key] || "";
+
+  /* Times: the server writes UTC, the reader sees the own zone. */
+  const styles = {
+    full: { dateStyle: "medium", timeStyle: "short" },
+    short: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
+    stamp: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+    clock: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
+    date: { dateStyle: "medium" },
+  };
+  const formats = Object.fromEntries(
+    Object.entries(styles).map(([name, style]) => [name, new Intl.DateTimeFormat(language, { hourCycle: "h23", ...style })]),
+  );
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+  function ago(at) {
+    const seconds = Math.round((at - Date.now()) / 1000);
+    const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) || units[3];
+    return relative.format(Math.trunc(seconds / size), unit);
+  }
+
+  function localise(root) {
+    for (const time of root.querySelectorAll("time[data-time]")) {
+      const at = new Date(time.dateTime);
+      const text = time.dataset.time === "ago" ? ago(at) : (formats[time.dataset.time] || formats.full).format(at);
+      if (time.textContent !== text) time.textContent = text;
+      time.title = formats.full.format(at);
+    }
+  }
+
+  /* Figures between two messages of the server: a cost that grows at its rate, the time that is left. */
+  function money(micros, sign) {
+    const places = micros === 0 || Math.abs(micros) >= 1e6 ? 2 : 4;
+    return (micros < 0 ? "−" : "") + sign + new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places }).format(Math.abs(micros) / 1e6);
+  }
+
+  function tick() {
+    const now = Date.now();
+    for (const cost of document.querySelectorAll("[data-cost-micros]")) {
+      const { costMicros, rateMicros, costAt, sign } = cost.dataset;
+      const grown = Number(costMicros) + (Number(rateMicros) * Math.max(0, now - new Date(costAt))) / 3.6e6;
+      cost.textContent = money(grown, sign);
+    }
+    for (const left of document.querySelectorAll("[data-until]")) left.textContent = span((new Date(left.dataset.until) - now) / 1000);
+    localise(document);
+  }
+
+  function span(seconds) {
+    const rest = Math.max(0, Math.floor(seconds));
+    const parts = [[Math.floor(rest / 86400), "unitD"], [Math.floor(rest / 3600) % 24, "unitH"], [Math.floor(rest / 60) % 60, "unitM"], [rest % 60, "unitS"]];
+    const first = Math.max(0, parts.findIndex(([count]) => count > 0));
+    const shown = rest === 0 ? parts.slice(3) : parts.slice(first, first + 2);
+    return shown.map(([count, unit]) => `${count} ${say(unit)}`).join(" ");
+  }
+
+  /* Notes that pass */
+  const toasts = document.getElementById("toasts");
+
+  function toast(text) {
+    const template = document.getElementById("toast-error");
+    const note = template.content.firstElementChild.cloneNode(true);
+    note.querySelector("[data-text]").textContent = text;
+    toasts.append(note);
+  }
+
+  function fade(note) {
+    if (note.dataset.fading) return;
+    note.dataset.fading = "1";
+    setTimeout(() => note.remove(), note.classList.contains("note-error") ? 12_000 : 5_000);
+  }
+  new MutationObserver(() => toasts.querySelectorAll(".note").forEach(fade)).observe(toasts, { childList: true });
+  toasts.querySelectorAll(".note").forEach(fade);
+
+  /* Clicks */
+  async function copy(button) {
+    const source = document.getElementById(button.dataset.copy);
+    const text = source.value ?? source.textContent.trim();
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      getSelection().selectAllChildren(source); // not allowed here (plain HTTP): the reader copies the selection
+      return;
+    }
+    button.classList.add("done");
+    button.querySelector("[role=status]").textContent = say("copied");
+    setTimeout(() => {
+      button.classList.remove("done");
+      button.querySelector("[role=status]").textContent = "";
+    }, 1600);
+  }
+
+  document.addEventListener("click", (event) => {
+    const at = (selector) => event.target.closest?.(selector);
+    if (at("[data-copy]")) copy(at("[data-copy]"));
+    if (at("[data-open]")) document.getElementById(at("[data-open]").dataset.open)?.showModal();
+    if (at("[data-close]")) at("dialog")?.close();
+    if (at("[data-dismiss]")) at(".note")?.remove();
+    if (at("[data-expand]")) expand(at("[data-expand]"));
+    for (const open of document.querySelectorAll("details.drop[open]")) if (!open.contains(event.target)) open.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    const open = event.key === "Escape" && document.querySelector("details.drop[open]");
+    if (!open) return;
+    open.open = false;
+    open.querySelector("summary").focus();
+  });
+
+  function expand(button) {
+    const shown = document.getElementById(button.dataset.expand).classList.toggle("open");
+    button.setAttribute("aria-expanded", String(shown));
+  }
+
+  /* "Are you sure?": one dialog for everyone; Escape and the left button mean no. */
+  const ask = document.getElementById("ask");
+
+  function question(source, yes) {
+    ask.querySelector("h2").textContent = source.dataset.askTitle || "";
+    ask.querySelector("p").textContent = source.dataset.ask;
+    const confirm = ask.querySelector("[value=yes]");
+    confirm.textContent = source.dataset.askYes || say("confirm");
+    confirm.className = `btn ${source.hasAttribute("data-danger") ? "btn-danger" : "btn-primary"}`;
+    ask.returnValue = "";
+    ask.addEventListener("close", () => ask.returnValue === "yes" && yes(), { once: true });
+    ask.showModal();
+  }
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method === "dialog" || form.dataset.agreed) return delete form.dataset.agreed;
+    const source = event.submitter?.dataset.ask ? event.submitter : form;
+    if (!source.dataset.ask) return undefined;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    question(source, () => {
+      form.dataset.agreed = "1";
+      form.requestSubmit(event.submitter);
+    });
+    return undefined;
+  }, true);
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented || event.target.method === "dialog") return;
+    const button = event.submitter;
+    if (button) setTimeout(() => (button.disabled = true)); // after the form has been sent: no second order by a double click
+  });
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) document.querySelectorAll("form button:disabled").forEach((button) => (button.disabled = false));
+  });
+
+  /* htmx */
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.xhr.status < 400 || !detail.xhr.getResponseHeader("HX-Retarget")) return;
+    detail.shouldSwap = true; // the server has put the fault into words
+    detail.isError = false;
+  });
+  document.addEventListener("htmx:beforeRequest", ({ target }) => {
+    if (target.id === "bill") target.querySelector("#confirm")?.setAttribute("disabled", ""); // nobody confirms a price that is changing
+  });
+  document.addEventListener("htmx:responseError", () => toast(say("failed")));
+  document.addEventListener("htmx:sendError", () => toast(say("offline")));
+  document.addEventListener("htmx:afterSwap", (event) => {
+    localise(event.target);
+    tick();
+  });
+
+  /* The live stream, and a slow look while it is down */
+  let poll = 0;
+  const refresh = () => document.hidden || document.querySelectorAll("[data-live-part]").forEach((part) => htmx.trigger(part, "live"));
+
+  function live(state) {
+    if (body.dataset.live === state) return;
+    body.dataset.live = state;
+    clearInterval(poll);
+    if (state === "down") poll = setInterval(refresh, POLL_MS);
+    // a stream that opens says `change` at once, so nothing is lost in between
+  }
+  document.addEventListener("visibilitychange", () => document.hidden || refresh());
+  document.addEventListener("htmx:sseOpen", () => live("up"));
+  document.addEventListener("htmx:sseError", () => live("down"));
+  if (document.querySelector("[data-live-part]") && !document.querySelector("[sse-connect]")) live("down");
+
+  htmx.createEventSource = (url) => new EventSource(url); // the ticket says who asks; no cookie goes along
+  document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // the menu is a strip on a phone
+  localise(document);
+  tick();
+  setInterval(tick, 1000);
+})();

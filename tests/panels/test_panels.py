@@ -1,0 +1,145 @@
+"""The two admin panels, walked by staff, a host owner, another host owner, a renter and nobody."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.panels import host_panel, staff_panel
+from billing.models import Posting, Wallet
+from billing.selectors import ledger_findings
+from billing.services.wallets import open_wallet
+from marketplace.models import Host, JoinToken, Offer
+from tests.api.world import World, build_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(alice: User, hana: User) -> World:
+    return build_world(alice, hana)
+
+
+def _as(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _lists(site: str, panel: object) -> list[str]:
+    registry = panel._registry  # type: ignore[attr-defined]  # the admin has no public list of its models
+    return [reverse(f"{site}:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in registry]
+
+
+def test_staff_see_every_list_and_every_row(stella: User, world: World) -> None:
+    client = _as(stella)
+    assert client.get(reverse("admin:index")).status_code == 200
+    for address in _lists("admin", staff_panel):
+        assert client.get(address).status_code == 200, address
+    for model in staff_panel._registry:
+        row = model._default_manager.first()
+        if row is not None:
+            name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+            assert client.get(reverse(name, args=[row.pk])).status_code == 200, name
+
+
+def test_a_host_owner_sees_the_own_host_with_its_gpus(hana: User, world: World) -> None:
+    client = _as(hana)
+    for address in (reverse("host_panel:index"), *_lists("host_panel", host_panel)):
+        assert client.get(address).status_code == 200, address
+    page = client.get(reverse("host_panel:marketplace_host_change", args=[world.host.host.pk])).content.decode()
+    assert world.host.host.gpus.first().uuid in page
+
+
+def test_a_host_owner_never_sees_the_renter(hana: User, world: World) -> None:
+    client = _as(hana)
+    for address in (
+        reverse("host_panel:instances_instance_changelist"),
+        reverse("host_panel:instances_instance_change", args=[world.instance.pk]),
+    ):
+        page = client.get(address).content.decode()
+        assert world.renter.email not in page
+        assert world.instance.name not in page
+        assert world.instance.jupyter_token not in page
+
+
+def test_another_host_owner_sees_nothing_of_it(bob: User, world: World) -> None:
+    bob.is_host_owner = True
+    bob.save()
+    client = _as(bob)
+    for model, row in (("host", world.host.host), ("offer", world.host.offer)):
+        assert str(row.pk) not in client.get(reverse(f"host_panel:marketplace_{model}_changelist")).content.decode()
+        assert client.get(reverse(f"host_panel:marketplace_{model}_change", args=[row.pk])).status_code == 302
+    assert client.post(
+        reverse("host_panel:marketplace_offer_change", args=[world.host.offer.pk]), {"price": "0.01", "listed": "on"}
+    ).status_code in (302, 403, 404)
+    assert Offer.objects.get(pk=world.host.offer.pk).price_micros == world.host.offer.price_micros
+
+
+@pytest.mark.parametrize("panel", ["admin:index", "host_panel:index", "admin:billing_wallet_changelist"])
+def test_renters_and_strangers_are_sent_away(panel: str, mallory: User) -> None:
+    stranger = Client().get(reverse(panel), follow=True)
+    assert stranger.redirect_chain[-1][0].startswith(reverse("account_login"))
+    assert _as(mallory).get(reverse(panel), follow=True).status_code == 403
+
+
+def test_host_owners_are_no_staff(hana: User) -> None:
+    assert _as(hana).get(reverse("admin:index"), follow=True).status_code == 403
+
+
+def test_a_new_price_is_for_new_rents_only(hana: User, world: World) -> None:
+    offer = world.host.offer
+    response = _as(hana).post(
+        reverse("host_panel:marketplace_offer_change", args=[offer.pk]), {"price": "9.99", "listed": "on"}
+    )
+    assert response.status_code == 302
+    changed = Offer.objects.get(pk=offer.pk)
+    assert (changed.price_micros, changed.listed, changed.version > offer.version) == (9_990_000, True, True)
+    world.instance.refresh_from_db()
+    assert world.instance.rate_micros_per_hour != 9_990_000
+
+
+def test_draining_closes_the_host_to_new_rents(hana: User, world: World) -> None:
+    host = world.host.host
+    _as(hana).post(
+        reverse("host_panel:marketplace_host_changelist"), {"action": "drain", "_selected_action": [str(host.pk)]}
+    )
+    assert Host.objects.get(pk=host.pk).draining
+    assert Offer.objects.get(pk=world.host.offer.pk).gpu_free == 0
+
+
+def test_a_join_token_is_shown_once_inside_its_command(hana: User) -> None:
+    client = _as(hana)
+    body = {"host_name": "rack-1", "region": "eu-west", "price": "1.50"}
+    page = client.post(reverse("host_panel:marketplace_jointoken_add"), body, follow=True).content.decode()
+    assert "berth-agent enrol --url" in page
+    token = JoinToken.objects.get(owner=hana)
+    assert (token.host_name, token.price_micros) == ("rack-1", 1_500_000)
+    assert "berth-agent enrol" not in client.get(reverse("host_panel:marketplace_jointoken_changelist")).content.decode()
+
+
+def test_a_refused_form_says_why_and_writes_nothing(hana: User) -> None:
+    body = {"host_name": "", "region": "eu-west", "price": "1.50"}
+    assert _as(hana).post(reverse("host_panel:marketplace_jointoken_add"), body).status_code == 200
+    assert not JoinToken.objects.exists()
+
+
+def test_staff_grant_credit_once_however_often_the_form_is_sent(stella: User, alice: User) -> None:
+    wallet = open_wallet(owner_id=alice.pk)
+    body = {"amount": "25.5", "memo": "welcome", "key": "0123"}
+    client = _as(stella)
+    for _ in range(2):
+        assert client.post(reverse("admin:billing_wallet_change", args=[wallet.pk]), body).status_code == 302
+    wallet.refresh_from_db()
+    assert wallet.balance_micros == 25_500_000
+    assert Posting.objects.get(kind="grant").actor == f"staff:{stella.pk.hex}"
+    assert ledger_findings() == []
+
+
+def test_credit_needs_a_reason(stella: User, alice: User) -> None:
+    wallet = open_wallet(owner_id=alice.pk)
+    page = _as(stella).post(
+        reverse("admin:billing_wallet_change", args=[wallet.pk]), {"amount": "5", "memo": "", "key": "k"}
+    )
+    assert page.status_code == 200
+    assert Wallet.objects.get(pk=wallet.pk).balance_micros == 0

@@ -1,0 +1,148 @@
+"""Pictures of every page: `python -m tests.web.screens OUTDIR [name …]`, on its own database with seeded contents."""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import tests.services_plugin  # noqa: F401  (starts PostgreSQL and Redis, and names them in the environment)
+from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
+
+RELAY_PORT = free_port()
+os.environ["RELAY_URL"] = f"http://127.0.0.1:{RELAY_PORT}"
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
+
+import django
+
+django.setup()
+
+from django.conf import settings
+from django.test.testcases import LiveServerThread
+from django.test.utils import setup_databases, setup_test_environment, teardown_databases
+from django.core.handlers.wsgi import WSGIHandler
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from common.ids import public_id
+from tests.web.world import PASSWORD, World, build_world, keep_alive, report
+
+SIZES = {"390": (390, 844), "1440": (1440, 900)}
+LANGUAGES = ("en", "zh-hans")
+THEMES = ("light", "dark")
+
+
+class PlainThread(LiveServerThread):
+    """WhiteNoise serves the static files, as in production."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(host, lambda handler: WSGIHandler(), port=port)
+
+
+def pages(world: World) -> dict[str, tuple[str, str]]:
+    """Name → (who, path)."""
+    offer = public_id("offr", world.offer_of("lab-03").pk)
+    ids = {name: public_id("inst", instance.pk) for name, instance in world.instances.items()}
+    return {
+        "home": ("", "/"),
+        "market": ("", "/market"),
+        "market-filtered": ("", "/market?gpu_count=2&region=eu-west&simulated=no"),
+        "market-empty": ("", "/market?gpu_count=8&gpu_model=t4"),
+        "offer": ("", f"/offers/{offer}"),
+        "login": ("", "/accounts/login/"),
+        "signup": ("", "/accounts/signup/"),
+        "docs": ("", "/docs"),
+        "guide": ("", "/docs/billing"),
+        "reference": ("", "/docs/reference"),
+        "missing": ("", "/nowhere"),
+        "rent": ("alice", f"/offers/{offer}/rent?gpu_count=2"),
+        "instances": ("alice", "/instances"),
+        "instance-running": ("alice", f"/instances/{ids['running']}"),
+        "instance-moving": ("alice", f"/instances/{ids['moving']}"),
+        "instance-failed": ("alice", f"/instances/{ids['failed']}"),
+        "instance-stopped": ("alice", f"/instances/{ids['stopped']}"),
+        "wallet": ("alice", "/wallet"),
+        "statement": ("alice", "/wallet/statement"),
+        "profile": ("alice", "/settings/profile"),
+        "security": ("alice", "/settings/security"),
+        "ssh-keys": ("alice", "/settings/ssh-keys"),
+        "tokens": ("alice", "/settings/tokens"),
+        "totp": ("alice", "/accounts/2fa/totp/activate/"),
+        "password": ("alice", "/accounts/password/change/"),
+        "email": ("alice", "/accounts/email/"),
+        "become-host": ("alice", "/hosts"),
+        "hosts": ("hana", "/hosts"),
+        "earnings": ("hana", "/hosts/earnings"),
+    }
+
+
+def beat(world: World) -> None:
+    """The hosts' agents: without their reports every host would be silent after a minute."""
+    while True:
+        keep_alive(world.hosts)
+        report(world.instances["running"], "running")
+        time.sleep(15)
+
+
+def sign_in(page: Page, base: str, email: str) -> None:
+    page.goto(f"{base}/accounts/login/")
+    page.fill("#id_login", email)
+    page.fill("#id_password", PASSWORD)
+    page.click("main button[type=submit]")
+    page.wait_for_url(f"{base}/instances")
+
+
+def shoot(browser: Browser, base: str, out: Path, wanted: dict[str, tuple[str, str]]) -> None:
+    for language in LANGUAGES:
+        for theme in THEMES:
+            for who in ("", "alice", "hana"):
+                context = browser.new_context(color_scheme=theme, reduced_motion="reduce")
+                context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": base}])
+                page = context.new_page()
+                page.on("console", lambda message: print("console:", message.type, message.text[:300]))
+                page.on("pageerror", lambda error: print("error:", error))
+                if who and any(asker == who for asker, _path in wanted.values()):
+                    sign_in(page, base, f"{who}@example.com")
+                for name, (asker, path) in wanted.items():
+                    if asker == who:
+                        take(page, base + path, out, f"{name}-{{}}-{theme}-{language}")
+                context.close()
+
+
+def take(page: Page, url: str, out: Path, name: str) -> None:
+    for label, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(url, wait_until="load")
+        page.wait_for_timeout(700)
+        over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if over > 0:
+            print(f"{name.format(label)}: {over} px too wide")
+        page.screenshot(path=out / f"{name.format(label)}.png", full_page=True)
+
+
+def main(arguments: list[str]) -> int:
+    out, names = Path(arguments[0]), arguments[1:]
+    out.mkdir(parents=True, exist_ok=True)
+    setup_test_environment()
+    databases = setup_databases(verbosity=0, interactive=False)
+    try:
+        world = build_world()
+        wanted = {name: page for name, page in pages(world).items() if not names or name in names}
+        threading.Thread(target=beat, args=(world,), daemon=True).start()
+        port = free_port()
+        server = PlainThread("127.0.0.1", port)
+        server.daemon = True
+        server.start()
+        server.is_ready.wait()
+        base = f"http://127.0.0.1:{port}"
+        with relay(port=RELAY_PORT, secret=settings.RELAY_SECRET, origin=base), sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_FLAGS)
+            shoot(browser, base, out, wanted)
+            browser.close()
+        server.terminate()
+    finally:
+        teardown_databases(databases, verbosity=0)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
