@@ -1,6 +1,49 @@
 """Every address, by app: pages, API, agents, operations."""
 
-from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from accounts.panels import host_panel, staff_panel
+from accounts.urls import api_urlpatterns as accounts_api
+from accounts.urls import web_urlpatterns as accounts_web
+from agents.gateway.urls import agent_urlpatterns
+from billing.urls import api_urlpatterns as billing_api
+from billing.urls import web_urlpatterns as billing_web
+from config import console, health, reference
+from instances.urls import api_urlpatterns as instances_api
+from instances.urls import web_urlpatterns as instances_web
+from marketplace.urls import api_urlpatterns as marketplace_api
+from marketplace.urls import web_urlpatterns as marketplace_web
+from storage.urls import api_urlpatterns as storage_api
+from storage.urls import web_urlpatterns as storage_web
+
+handler400 = "config.problems.bad_request"
+handler403 = "config.problems.permission_denied"
+handler404 = "config.problems.page_not_found"
+handler500 = "config.problems.server_error"
+
+api_urlpatterns = [
+    path("openapi.json", reference.openapi_json, name="openapi"),
+    *marketplace_api,
+    *instances_api,
+    *storage_api,
+    *billing_api,
+    *accounts_api,
+]
+
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", health.metrics, name="metrics"),
+    path("api/v1/", include(api_urlpatterns)),
+    path("agent/v1/", include(agent_urlpatterns)),
+    path("admin/", staff_panel.urls),
+    path("host-panel/", host_panel.urls),
+    path("accounts/", include("allauth.urls")),
+    path("i18n/", include("django.conf.urls.i18n")),
+    *marketplace_web,
+    *instances_web,
+    *storage_web,
+    *billing_web,
+    *accounts_web,
+    *console.web_urlpatterns,
+]

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from config.env import database_from_url, read_int, read_list, read_secret, read_text
+from config.pages import site_policy
+from config.settings.panels import UNFOLD, UNFOLD_HOST  # noqa: F401  (read by name)
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -18,6 +20,13 @@ RELAY_URL = read_text("RELAY_URL", "")
 MARKET_CURRENCY = read_text("MARKET_CURRENCY", "USD")
 # Simulated hosts and GPUs are refused at enrolment unless this is on (development and tests only).
 SIMULATION_ALLOWED = False
+# How many reverse proxies of ours stand before the web processes; only these may name a client's address.
+TRUSTED_PROXIES = read_int("TRUSTED_PROXIES", 0)
+# Requests a minute to the API, for each token or user and for each address without one.
+API_RATE_USER = read_int("API_RATE_USER", 6_000)
+API_RATE_ANONYMOUS = read_int("API_RATE_ANONYMOUS", 1_200)
+# Opens /metrics to a Prometheus on another machine. Empty: only staff and this machine.
+METRICS_TOKEN = read_secret("METRICS_TOKEN", "")
 
 INSTALLED_APPS = [
     "unfold",
@@ -48,17 +57,19 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "config.lane.Lane",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
+    "config.pages.PageLocale",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "config.pages.PageHeaders",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "config.faults.FaultPages",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -70,6 +81,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "builtins": ["config.tags", "config.faults"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -92,6 +104,15 @@ DATABASES = {
 REDIS_URL = read_secret("REDIS_URL")
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 
+CONTENT_SECURITY_POLICY = site_policy(RELAY_URL)
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = True
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SECURE = True
+
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -105,6 +126,12 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = SITE_URL.partition(":")[0]
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Berth] "
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_LOGIN_ON_PASSWORD_RESET = False
+ACCOUNT_SESSION_REMEMBER = True
+ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXIES
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Berth"
@@ -127,8 +154,12 @@ REST_FRAMEWORK = {
         "accounts.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.permissions.HasScope"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_THROTTLE_CLASSES": ["accounts.throttling.RequestRate"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "common.api.JsonOnly",
+    "DEFAULT_RENDERER_CLASSES": ["common.api.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_METADATA_CLASS": None,
+    "NUM_PROXIES": TRUSTED_PROXIES,
     "DEFAULT_PAGINATION_CLASS": "common.api.CursorPagination",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "common.api.problem_handler",
@@ -136,10 +167,15 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Berth API",
+    "DESCRIPTION": "Rent and offer GPUs. Money is a decimal string, times are RFC 3339 in UTC, errors are RFC 9457.",
     "VERSION": "1.0.0",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "common.openapi.document_problems",
+    ],
 }
 
 CELERY_BROKER_URL = REDIS_URL

@@ -12,3 +12,8 @@ DEBUG = False
 SIMULATION_ALLOWED = True
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 SESSION_COOKIE_SECURE = False
+CSRF_COOKIE_SECURE = False
+# Benchmarks and tests ask faster than people and scripts do.
+API_RATE_USER = API_RATE_ANONYMOUS = 10_000_000
+# Serve static files from where they lie: no collectstatic in development.
+WHITENOISE_USE_FINDERS = True

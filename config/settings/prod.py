@@ -1,6 +1,6 @@
 """Production: every secret comes from the environment, every cookie is for TLS only."""
 
-from config.env import read_bool
+from config.env import read_bool, read_int, read_secret, read_text
 from config.settings.base import *  # noqa: F403  (settings modules compose by star import)
 
 SECURE_SSL_REDIRECT = read_bool("SECURE_SSL_REDIRECT", True)
@@ -8,5 +8,11 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_HSTS_SECONDS = 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
-SESSION_COOKIE_SECURE = True
-CSRF_COOKIE_SECURE = True
+
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = read_text("MAIL_FROM")
+EMAIL_HOST = read_text("MAIL_HOST")
+EMAIL_PORT = read_int("MAIL_PORT", 587)
+EMAIL_HOST_USER = read_text("MAIL_USER", "")
+EMAIL_HOST_PASSWORD = read_secret("MAIL_PASSWORD", "")
+EMAIL_USE_TLS = read_bool("MAIL_TLS", True)
+EMAIL_TIMEOUT = 10

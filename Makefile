@@ -1,0 +1,83 @@
+# Berth: every target is a command that a person could type. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+PY := .venv/bin/python
+UV := .venv/bin/uv
+PACKAGES := config agents instances storage marketplace billing accounts common
+CHECKED := $(PACKAGES) tests bench
+# Linters import the settings, which insist on these; nothing listens there and nothing is opened.
+NOWHERE := DATABASE_URL=postgresql:///nowhere REDIS_URL=redis://nowhere DJANGO_SETTINGS_MODULE=config.settings.test
+COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \
+	--universal --python-version 3.11
+
+SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
+CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
+
+.PHONY: up down setup test e2e lint format bench lock wheel help
+
+up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
+	@exec $(PY) -m config.local
+
+down: ## stop a running `make up`
+	@if [ -x $(PY) ]; then exec $(PY) -m config.local down; else echo "Berth is not running."; fi
+
+setup: $(SETUP) $(CATALOGUES) ## install what is missing: Python packages by hash, front-end packages, translations
+
+test: setup ## the whole test suite, on its own embedded PostgreSQL and Redis (TESTS=tests/billing narrows it)
+	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n 2 --dist loadgroup --durations 15 $(TESTS)
+
+e2e: setup ## only the tests that drive a browser
+	$(PY) -m pytest -q -n 0 -m browser $(TESTS)
+
+lint: setup ## formatting, lint, types, import contracts, migrations
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	$(NOWHERE) .venv/bin/mypy $(CHECKED)
+	$(NOWHERE) .venv/bin/lint-imports
+	$(NOWHERE) $(PY) manage.py makemigrations --check --dry-run
+
+format: setup ## format the code and sort its imports
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+bench: setup ## the benchmark rows, each beside a floor measured in the same run (ROWS="start_simulated rent_tx" narrows it)
+	$(PY) -m bench $(ROWS)
+
+lock: .venv/.bootstrap ## compile requirements/*.in into hash-locked requirements/*.txt (UPGRADE=1 takes newer versions)
+	cd requirements && for name in agent base dev; do \
+		../$(COMPILE) $(if $(UPGRADE),--upgrade) $$name.in -o $$name.txt || exit 1; done
+	cd requirements && for name in bootstrap build; do ../$(COMPILE) $$name.in -c dev.txt -o $$name.txt || exit 1; done
+
+wheel: setup ## the host agent's own wheel, in dist/
+	$(PY) -m build --wheel --outdir dist agents
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# -- what `setup` consists of; each file is the stamp of work that need not be done again
+
+.venv/.bootstrap: requirements/bootstrap.txt
+	@test -n "$(PYTHON)" || { echo "Berth needs Python 3.11 or later; name one with PYTHON=…"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "This Python cannot make virtual environments; on Debian: apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.txt
+	@touch $@
+
+.venv/.packages: .venv/.bootstrap requirements/dev.txt
+	$(UV) pip install --quiet --python $(PY) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+node_modules/.packages: package.json package-lock.json | .venv/.packages
+	$(PY) -m config.local.node ci --silent
+	@touch $@
+
+static/vendor/.copied: node_modules/.packages config/frontend.py
+	$(PY) -m config.frontend
+	@touch $@
+
+%.mo: %.po | .venv/.packages
+	$(PY) -m config.translations
+	@touch $@

@@ -1,0 +1,64 @@
+"""Pages that belong to no app: guides for people and the API reference."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from common.openapi import Operation, operations
+
+
+@dataclass(frozen=True)
+class Guide:
+    """One page of templates/docs."""
+
+    slug: str
+    title: str | Promise
+    summary: str | Promise
+    symbol: str
+
+
+GUIDES = (
+    Guide("first-rent", _("Rent your first GPU"), _("From the market to a shell, in five steps."), "rocket"),
+    Guide("connect", _("Connect: SSH, JupyterLab, TensorBoard"), _("Log in, copy files, open notebooks."), "terminal-2"),
+    Guide("billing", _("What is charged, and when"), _("Holds, seconds, statement lines, worked out."), "receipt-2"),
+    Guide("stop-and-data", _("Stop, start, release: what is kept"), _("Disks, GPUs and the 30 days."), "database"),
+    Guide("hosting", _("Offer your GPUs"), _("Enrol a host with one command and set prices."), "server-2"),
+    Guide("api", _("Automate with the API"), _("Tokens, idempotency keys, dry runs, errors."), "code"),
+)
+
+
+def docs(request: HttpRequest) -> HttpResponse:
+    return render(request, "docs/index.html", {"guides": GUIDES})
+
+
+def guide(request: HttpRequest, slug: str) -> HttpResponse:
+    found = next((page for page in GUIDES if page.slug == slug), None)
+    if found is None:
+        raise Http404
+    context = {"guide": found, "guides": GUIDES, "site_url": f"{request.scheme}://{request.get_host()}"}
+    return render(request, f"docs/{slug}.html", context)
+
+
+def api_reference(request: HttpRequest) -> HttpResponse:
+    return render(request, "docs/reference.html", {"groups": _by_resource(operations()), "guides": GUIDES})
+
+
+def _by_resource(rows: tuple[Operation, ...]) -> list[tuple[str, list[Operation]]]:
+    """Operations by the first part of their path, such as `instances`."""
+
+    def resource(row: Operation) -> str:
+        return row.path.removeprefix("/api/v1/").partition("/")[0]
+
+    return [(name, list(group)) for name, group in groupby(sorted(rows, key=resource), key=resource)]
+
+
+web_urlpatterns = [
+    path("docs", docs, name="docs"),
+    path("docs/reference", api_reference, name="api_reference"),
+    path("docs/<slug:slug>", guide, name="guide"),
+]

@@ -1,0 +1,49 @@
+"""Copies what pages load from node_modules to static/vendor: `python -m config.frontend`, after `npm ci`."""
+
+import shutil
+import sys
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# From the package's folder to the name under static/vendor.
+FILES = {
+    "@tabler/core/dist/css/tabler.min.css": "tabler.min.css",
+    "htmx.org/dist/htmx.min.js": "htmx.min.js",
+    "htmx-ext-sse/dist/sse.min.js": "htmx-sse.min.js",
+    "idiomorph/dist/idiomorph-ext.min.js": "idiomorph-ext.min.js",
+    "uplot/dist/uPlot.iife.min.js": "uplot.min.js",
+    "uplot/dist/uPlot.min.css": "uplot.min.css",
+}
+_MAP_MARK = "sourceMappingURL="
+
+
+def _without_source_map(text: str) -> str:
+    """The maps are not copied; a name of a missing file would make browsers and hashed storage look for it."""
+    return "".join(line for line in text.splitlines(keepends=True) if _MAP_MARK not in line[:80])
+
+
+def copy_vendor(packages: Path, target: Path) -> list[Path]:
+    """Copy every file of `FILES`, replacing what was there. Raises FileNotFoundError when a package is not installed."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    written = []
+    for source, name in FILES.items():
+        text = (packages / source).read_text(encoding="utf-8")
+        (target / name).write_text(_without_source_map(text), encoding="utf-8")
+        written.append(target / name)
+    return written
+
+
+def main() -> int:
+    try:
+        written = copy_vendor(BASE_DIR / "node_modules", BASE_DIR / "static" / "vendor")
+    except FileNotFoundError as error:
+        sys.stderr.write(f"{error.filename} is missing: run `npm ci` first.\n")
+        return 1
+    sys.stdout.write(f"{len(written)} files in static/vendor\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,47 @@
+"""What Prometheus may read: counts taken from the database at the moment of the scrape."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from accounts.selectors import count_people
+from instances.selectors import count_by_state
+from instances.states import InstanceState
+from marketplace.selectors.hosts import all_hosts
+from marketplace.selectors.incidents import open_incidents
+from marketplace.states import HostState
+
+
+class MarketCounts(Collector):
+    """Gauges of the market; nothing is counted between two scrapes."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield GaugeMetricFamily("berth_users", "Active users", value=count_people())
+        yield GaugeMetricFamily("berth_open_incidents", "Incidents that need a person", value=open_incidents().count())
+        hosts = Counter(all_hosts().values_list("state", flat=True))
+        yield _by_state("berth_hosts", "Hosts, retired ones left out", HostState.values, hosts)
+        yield _by_state("berth_instances", "Instances ever rented", InstanceState.values, count_by_state())
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        return []
+
+
+def _by_state(name: str, meaning: str, states: list[str], counts: Mapping[str, int]) -> GaugeMetricFamily:
+    """One row for each state, also for those at nought: a graph shall not have gaps."""
+    family = GaugeMetricFamily(name, meaning, labels=["state"])
+    for state in states:
+        family.add_metric([state], counts.get(state, 0))
+    return family
+
+
+@cache
+def registry() -> CollectorRegistry:
+    """This process and the market."""
+    own = CollectorRegistry()
+    for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR, MarketCounts()):
+        own.register(collector)
+    return own

@@ -1,0 +1,1 @@
+"""The development stack: everything that `make up` starts, on loopback, from Python wheels."""

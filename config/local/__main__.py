@@ -1,0 +1,43 @@
+"""`python -m config.local` runs the whole stack in the foreground; `python -m config.local down` stops a running one."""
+
+import sys
+
+from config.local.layout import layout_from_environment
+from config.local.lock import AlreadyRunning, StackLock, stop_running
+from config.local.stack import Stack, StartFailed
+
+
+def up() -> int:
+    layout = layout_from_environment()
+    try:
+        lock = StackLock(layout.pid_file)
+    except AlreadyRunning as running:
+        print(
+            f"Berth already runs on {layout.state} (process {running}). Stop it with Ctrl-C or `make down`.", file=sys.stderr
+        )
+        return 1
+    try:
+        Stack(layout).run()
+    except StartFailed as failure:
+        print(f"Berth did not start: {failure}", file=sys.stderr)
+        return 1
+    finally:
+        lock.release()
+    return 0
+
+
+def down() -> int:
+    layout = layout_from_environment()
+    stopped = layout.state.is_dir() and stop_running(layout.pid_file)
+    print("Berth has stopped." if stopped else "Berth is not running.")
+    return 0
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case []:
+            sys.exit(up())
+        case ["down"]:
+            sys.exit(down())
+        case _:
+            sys.exit("usage: python -m config.local [down]")

@@ -1,0 +1,125 @@
+"""The demo's hosts: about twenty simulated ones, and this machine where a container engine answers."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+
+from agents.daemon.config import AgentConfig, is_enrolled, load_config, save_config
+from agents.daemon.enrolment import enrol
+from agents.daemon.gpus import NvmlProbe
+from agents.daemon.link import LinkError
+from agents.daemon.runtime import EngineRefused, EngineSilent
+from config.local.fleet import FLEET, DemoHost
+from config.local.image import ImageBuild, engine_answers
+from config.local.layout import ROOT, Layout
+from config.local.market import MarketRefused, join_token
+from config.local.processes import Program, Supervisor
+from config.local.terminal import say
+
+_RETRY_S = 10.0
+_REFUSALS = (httpx.HTTPError, MarketRefused, LinkError, EngineSilent, EngineRefused)
+_AGENT_GRACE_S = 8.0
+_MOST_SIMULATED_GPUS = 4
+
+
+class Hosts:
+    """Enrols what is missing through the market's own API, and runs the agents."""
+
+    def __init__(self, layout: Layout, environment: Mapping[str, str], supervisor: Supervisor) -> None:
+        self._layout, self._environment, self._supervisor = layout, environment, supervisor
+        self._image: ImageBuild | None = None
+        self._retry_at = 0.0
+
+    def start(self, check: Callable[[], None]) -> None:
+        """The simulated hosts now; this machine as soon as its image is there. `check` raises when the stack is to stop."""
+        folder = self._layout.state / "fleet"
+        folder.mkdir(parents=True, exist_ok=True)
+        missing = [host for host in FLEET if not is_enrolled(folder / host.name)]
+        if missing:
+            say(f"enrolling {len(missing)} simulated hosts")
+        for host in FLEET:
+            check()
+            self._enrol_simulated(folder / host.name, host)
+        self._supervisor.start(self._agent("fleet", "fleet", folder))
+        self._start_image()
+
+    def tend(self) -> None:
+        """Let this machine join once, when its image has been built."""
+        if self._image is None or not self._image.ready or time.monotonic() < self._retry_at:
+            return
+        try:
+            self._join_this_machine()
+        except _REFUSALS as error:
+            say(f"this machine cannot join yet: {error}; again in {_RETRY_S:g} s")
+            self._retry_at = time.monotonic() + _RETRY_S
+        else:
+            self._image = None
+
+    def _start_image(self) -> None:
+        version = engine_answers()
+        if version is None:
+            say("no container engine answers: the market has simulated hosts alone")
+            return
+        if os.geteuid() != 0:
+            say(f"container engine {version} answers, but only root can mount data disks: simulated hosts alone")
+            return
+        say(f"container engine {version} answers: this machine joins with real containers when its image is there")
+        self._image = ImageBuild(ROOT / "images" / "base", self._layout.image_file, self._layout.logs / "image.log")
+        self._image.start()
+
+    def _enrol_simulated(self, state: Path, host: DemoHost) -> None:
+        # Nothing listens for a simulated instance, so its host's name is one that cannot be resolved.
+        config = AgentConfig(
+            url=self._layout.url,
+            runtime="simulated",
+            simulate_gpus=host.gpus,
+            address=f"{host.name}.invalid",
+            sparse_disks=True,
+        )
+        try:
+            self._enrol(state, config, name=host.name, region=host.region, price=host.price)
+        except _REFUSALS as error:
+            say(f"{host.name} cannot join: {error}")
+
+    def _join_this_machine(self) -> None:
+        state = self._layout.state / "agent"
+        first, last = map(int, self._layout.instance_ports.split("-"))
+        gpus = simulated_gpus()
+        config = AgentConfig(
+            url=self._layout.url,
+            simulate_gpus=gpus,
+            address=self._layout.host,
+            listen=self._layout.host,
+            port_first=first,
+            port_last=last,
+            network_pool=self._layout.network_pool,
+            local_images=True,
+            sparse_disks=True,
+        )
+        self._enrol(state, config, name="this-machine", region="local", price="0.40")
+        self._supervisor.start(self._agent("agent", "run", state))
+        say(f"this machine is on the market: real containers, {f'simulated GPUs ({gpus})' if gpus else 'its NVIDIA GPUs'}")
+
+    def _enrol(self, state: Path, config: AgentConfig, *, name: str, region: str, price: str) -> None:
+        if not is_enrolled(state):
+            enrol(state, config, join_token(self._layout, name=name, region=region, price=price))
+            return
+        known = load_config(state)
+        if known.url != config.url:  # PORT has changed
+            save_config(state, replace(known, url=config.url))
+
+    def _agent(self, name: str, verb: str, state: Path) -> Program:
+        command = (sys.executable, "-m", "agents.daemon", verb, "--state-dir", str(state))
+        return Program(name, command, self._environment, _AGENT_GRACE_S)
+
+
+def simulated_gpus() -> str:
+    """What to simulate on this machine: nothing where it has NVIDIA GPUs, and few, so that each has a fair share of it."""
+    if NvmlProbe().facts():
+        return ""
+    return f"RTX 4090:{max(2, min(_MOST_SIMULATED_GPUS, os.cpu_count() or 1))}"

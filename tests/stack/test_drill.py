@@ -1,0 +1,62 @@
+"""Kill each part while instances run: everything converges again without a person, and the ledger stays clean."""
+
+import signal
+
+import pytest
+
+from tests.stack import renting
+from tests.stack.harness import Stack, wait_until
+
+pytestmark = pytest.mark.xdist_group("drill")
+
+
+def _running_box(stack: Stack, name: str) -> dict[str, object]:
+    stack.enrol(name, "--runtime", "simulated", "--simulate-gpus", "RTX 4090:2", "--ports", "44000-44999")
+    with stack.client("alice") as alice:
+        instance = renting.rent(alice, renting.offer_of(alice, name))
+        return renting.wait_for_state(alice, instance, "running")
+
+
+def _still_rents(stack: Stack, name: str) -> None:
+    with stack.client("bob") as bob:
+        instance = renting.rent(bob, renting.offer_of(bob, name))
+        renting.wait_for_state(bob, instance, "running")
+        renting.release(bob, instance)
+
+
+def test_every_part_may_die_and_everything_converges(own_stack: Stack) -> None:
+    stack = own_stack
+    box = _running_box(stack, "drill")
+    with stack.client("alice") as alice:
+        stack.kill("worker")
+        stack.flush_redis()
+        _still_rents(stack, "drill")
+        stack.restart("worker")
+
+        stack.kill("redis")
+        assert alice.get("/healthz").status_code == 200
+        stack.restart("redis")
+        wait_until("ready after Redis", stack.ready)
+        _still_rents(stack, "drill")
+
+        stack.kill("relay")
+        stack.restart("relay")
+        _still_rents(stack, "drill")
+
+        stack.crash_postgres()
+        assert alice.get("/readyz").status_code == 503
+        stack.revive_postgres()
+        wait_until("ready after PostgreSQL", stack.ready)
+        _still_rents(stack, "drill")
+
+        stack.kill("web", signal.SIGKILL)
+        stack.restart("web")
+        wait_until("ready after web", stack.ready)
+        _still_rents(stack, "drill")
+
+        assert renting.read(alice, box)["state"] == "running"
+        renting.release(alice, box)
+    stack.manage("verify_ledger")
+    doubled = "SELECT gpu_id FROM marketplace_lease WHERE released_at IS NULL"
+    assert stack.sql(doubled) == []
+    assert stack.sql("SELECT id FROM billing_hold WHERE released_at IS NULL") == []

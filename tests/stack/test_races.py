@@ -1,0 +1,82 @@
+"""Races over real HTTP: the last GPU, money for seven, one idempotency key fifty times."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.stack import renting
+from tests.stack.harness import Stack, wait_until
+
+pytestmark = pytest.mark.xdist_group("stack")
+
+ROUNDS = 20
+RIVALS = 200
+
+
+def _at_once(count: int, work: Any) -> list[httpx.Response]:
+    """`work(n)` by `count` threads that all start together; the replies in order."""
+    barrier = Barrier(count)
+
+    def one(number: int) -> httpx.Response:
+        barrier.wait(timeout=60)
+        reply: httpx.Response = work(number)
+        return reply
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
+
+
+def test_fault_003_the_last_gpu_goes_to_exactly_one_of_200(stack: Stack) -> None:
+    stack.enrol("last", "--runtime", "simulated", "--simulate-gpus", "A100:1", "--ports", "41000-41999", region="race")
+    with stack.client("alice") as alice:
+        limits = httpx.Limits(max_connections=RIVALS)
+        with httpx.Client(base_url=stack.url, headers=alice.headers, timeout=120, limits=limits) as crowd:
+            for _ in range(ROUNDS):
+                offer = renting.offer_of(alice, "last")
+                quotes = [renting.quote(alice, offer)["id"] for _ in range(RIVALS)]
+                replies = _at_once(RIVALS, lambda n, q=quotes: crowd.post("/api/v1/instances", json={"quote_id": q[n]}))
+                won = [reply.json() for reply in replies if reply.status_code == httpx.codes.CREATED]
+                lost = [reply for reply in replies if reply.status_code != httpx.codes.CREATED]
+                assert len(won) == 1
+                assert {reply.status_code for reply in lost} == {httpx.codes.CONFLICT}
+                assert {reply.json()["code"] for reply in lost} == {"gpu_taken"}
+                renting.release(alice, won[0])
+
+
+def test_fault_008_money_for_seven_buys_seven_of_a_hundred(stack: Stack) -> None:
+    stack.enrol("rich", "--runtime", "simulated", "--simulate-gpus", "L4:100", "--ports", "42000-43999", region="race")
+    token = stack.fund("seven@example.com", "25.20")  # seven hours at 3.60
+    with stack.client_of(token) as renter:
+        offer = renting.offer_of(renter, "rich")
+        quotes = [renting.quote(renter, offer)["id"] for _ in range(100)]
+        replies = _at_once(100, lambda n: renter.post("/api/v1/instances", json={"quote_id": quotes[n]}))
+        won = [reply.json() for reply in replies if reply.status_code == httpx.codes.CREATED]
+        lost = [reply for reply in replies if reply.status_code != httpx.codes.CREATED]
+        assert len(won) == 7
+        assert {(reply.status_code, reply.json()["code"]) for reply in lost} == {
+            (httpx.codes.PAYMENT_REQUIRED, "insufficient_funds")
+        }
+        for instance in won:
+            renting.release(renter, instance)
+    stack.manage("verify_ledger")
+
+
+def test_fault_001_one_key_fifty_times_is_one_instance_one_hold_one_reply(stack: Stack) -> None:
+    with stack.client("bob") as bob:
+        quote = renting.quote(bob, renting.offer_of(bob, "sim"))
+        headers = {"Idempotency-Key": "fifty-times"}
+        body = {"quote_id": quote["id"], "name": "once"}
+        replies = _at_once(50, lambda _: bob.post("/api/v1/instances", json=body, headers=headers))
+        assert {reply.status_code for reply in replies} == {httpx.codes.CREATED}
+        assert len({reply.content for reply in replies}) == 1
+        instance = replies[0].json()
+        held = stack.sql(f"SELECT count(*) FROM billing_hold WHERE source_id = '{instance['id'].removeprefix('inst_')}'")
+        assert held == [[1]]
+        renting.wait_for_state(bob, instance, "running")
+        other = bob.post("/api/v1/instances", json={**body, "name": "twice"}, headers=headers)
+        assert (other.status_code, other.json()["code"]) == (422, "idempotency_conflict")
+        renting.release(bob, instance)
+        wait_until("the hold to be free", lambda: bob.get("/api/v1/wallet").json()["held"] == "0.00")
