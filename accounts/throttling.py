@@ -13,6 +13,7 @@ from rest_framework.throttling import BaseThrottle
 
 from accounts.models import ApiToken
 from common import clock
+from common.redis_client import connect
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # which imports this module through its defaults
@@ -123,4 +124,4 @@ class RequestRate(BaseThrottle):
 @cache
 def request_counter() -> RequestCounter:
     """This process's counter."""
-    return RequestCounter(redis.Redis.from_url(settings.REDIS_URL, socket_timeout=0.5, socket_connect_timeout=0.5))
+    return RequestCounter(connect(timeout_s=0.5))

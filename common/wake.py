@@ -4,8 +4,9 @@ import logging
 from functools import cache
 
 import redis
-from django.conf import settings
 from django.db import transaction
+
+from common.redis_client import connect
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ return v
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1)
+    return connect(timeout_s=1)
 
 
 def topic_key(topic: str) -> str:

@@ -16,6 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from common.api import problem_response
 from common.errors import Forbidden
+from common.redis_client import connect
 from config.gauges import registry
 
 logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ def _redis_state() -> str:
 
 @cache
 def _redis() -> redis.Redis:
-    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
+    return connect(timeout_s=1)
 
 
 def _from_this_machine(request: HttpRequest) -> bool:

@@ -254,4 +254,5 @@ class OwnJoinTokenAdmin(OwnRowsAdmin):
         messages.success(request, format_html("{} <code>{}</code>", text, command))
 
     def response_add(self, request: HttpRequest, obj: JoinToken, post_url_continue: str | None = None) -> HttpResponse:
-        return self.response_post_save_add(request, obj)
+        response: HttpResponse = self.response_post_save_add(request, obj)
+        return response

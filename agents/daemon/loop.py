@@ -75,7 +75,7 @@ class Agent:
     """One host's agent. `run` returns after `stop`."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self.parts = parts
         self._alarm = Alarm()
         self._mailbox = Mailbox()
         self._stopped = threading.Event()
@@ -99,7 +99,7 @@ class Agent:
         self._begin()
         threading.Thread(target=self._wait_for_changes, name="wait", daemon=True).start()
         threading.Thread(
-            target=self._parts.runtime.watch, args=(self._alarm.ring, self._stopped), name="watch", daemon=True
+            target=self.parts.runtime.watch, args=(self._alarm.ring, self._stopped), name="watch", daemon=True
         ).start()
         while not self._stopped.is_set():
             if not self._turn():
@@ -118,10 +118,10 @@ class Agent:
         self._stopped.set()
         self._alarm.ring()
         self._mailbox.put(None)
-        self._parts.link.close()
+        self.parts.link.close()
 
     def _begin(self) -> None:
-        self._parts.runtime.secure()
+        self.parts.runtime.secure()
         self._refresh_facts()
 
     def _turn(self) -> bool:
@@ -132,9 +132,10 @@ class Agent:
                 self._exchange(view)
             except LinkError as error:
                 self._hold_off(error)
-        worked = self._work(view)
+        # What was just learnt can change what is to be told without any work: an ended container that should be stopped is.
+        worked = self._work(view) or self._sync_due(view)
         if not worked and time.monotonic() - self._facts_at > FACTS_EVERY:
-            self._parts.runtime.secure()
+            self.parts.runtime.secure()
             self._refresh_facts()
         return worked
 
@@ -157,7 +158,7 @@ class Agent:
 
     def _look(self) -> _View:
         try:
-            self._containers = self._parts.runtime.containers()
+            self._containers = self.parts.runtime.containers()
             self._answered_at = time.monotonic()
             return _View(self._containers, 0.0)
         except (EngineSilent, EngineRefused) as error:
@@ -167,7 +168,7 @@ class Agent:
     def _refresh_facts(self) -> None:
         self._facts_at = time.monotonic()
         try:
-            fresh = self._parts.gather()
+            fresh = self.parts.gather()
             if fresh != self._facts:
                 self._facts = fresh
                 self._alarm.ring()
@@ -186,7 +187,7 @@ class Agent:
         self._sync_wanted = False
         report = self._report(view, full=True)
         try:
-            desired = self._parts.link.sync(report)
+            desired = self.parts.link.sync(report)
         except LinkError:
             self._sync_wanted = True
             raise
@@ -194,16 +195,19 @@ class Agent:
         self._synced_at = time.monotonic()
         self._told = _gist(report)
         self._told_facts = self._facts
-        self._parts.telemetry.keep()
+        self.parts.telemetry.keep()
+        if desired.need_facts and report.facts is None:
+            self._told_facts = None
+            self._sync_wanted = True
         self._accept(desired)
 
     def _accept(self, desired: DesiredState) -> None:
         if desired.protocol not in SUPPORTED:
             raise LinkError(f"the control plane chose protocol {desired.protocol}, which this agent does not speak")
-        verdict = judge(desired.instances, self._parts.journal.entries())
+        verdict = judge(desired.instances, self.parts.journal.entries())
         for reason in verdict.refused:
             logger.warning("refused: %s", reason)
-        self._parts.journal.record(verdict.changes)
+        self.parts.journal.record(verdict.changes)
         self._desired = {item.id: item for item in verdict.accepted}
         self._named = frozenset(item.id for item in desired.instances)
         self._crew.forget_absent(self._named)
@@ -211,8 +215,6 @@ class Agent:
             logger.warning("frozen by the control plane: nothing is changed on this host until it says otherwise")
         self._frozen = desired.frozen
         self._interval = max(1.0, desired.report_interval_s)
-        if desired.need_facts:
-            self._told_facts = None
         self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
 
     def _work(self, view: _View) -> bool:
@@ -224,20 +226,20 @@ class Agent:
             return False  # nothing is known of the engine's present state, so nothing may be concluded
         observed = Observed(
             containers=view.containers,
-            entries=self._parts.journal.entries(),
+            entries=self.parts.journal.entries(),
             absent=self._crew.absent,
-            access={instance: self._parts.access.digest(instance) for instance in self._desired},
+            access={instance: self.parts.access.digest(instance) for instance in self._desired},
         )
         return self._crew.begin(plan(self._desired.values(), observed))
 
     def _report(self, view: _View, *, full: bool = False) -> Report:
         """`full` adds what is not compared: facts that changed, and samples."""
-        entries, absent = self._parts.journal.entries(), self._crew.absent
+        entries, absent = self.parts.journal.entries(), self._crew.absent
         own: dict[str, list[Container]] = {}
         for container in view.containers:
             own.setdefault(container.instance, []).append(container)
         named = self._named if self._desired is not None else self._remembered(entries, own)
-        samples = self._parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
+        samples = self.parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
         busy = self._crew.busy()
         rows = [
             row_of(key, entries.get(key, Entry()), own.get(key, []), busy=busy.get(key), sample=samples.get(key))
@@ -267,7 +269,7 @@ class Agent:
             if target is None:
                 return
             try:
-                self._parts.link.wait(target)
+                self.parts.link.wait(target)
                 backoff.reset()
             except LinkError as error:
                 delay = backoff.next_delay(error)

@@ -1,8 +1,12 @@
 """The ledger's walls and the price rules in SQL: append-only rows, balanced postings, indexes of what is still to charge."""
 
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.fields import RangeOperators
 from django.db import migrations, models
 from django.db.models import F, Q
 from django.db.models.functions import Least
+
+from billing.models import TsTzRange
 
 PRICES = """
 CREATE FUNCTION billing_elapsed_us(opened_at timestamptz, until timestamptz) RETURNS bigint
@@ -74,6 +78,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="meter", index=models.Index(fields=["payer"], condition=ACCRUING, name="meter_accruing"),
+        ),
+        migrations.RemoveConstraint(model_name="meter", name="meters_of_a_source_never_overlap"),
+        migrations.AddConstraint(
+            model_name="meter",
+            constraint=ExclusionConstraint(
+                name="meters_of_a_source_never_overlap",
+                expressions=[
+                    ("source_kind", RangeOperators.EQUAL),
+                    ("source_id", RangeOperators.EQUAL),
+                    (TsTzRange("opened_at", "proven_until"), RangeOperators.OVERLAPS),
+                ],
+                condition=Q(closed_at__isnull=False),
+            ),
         ),
         migrations.AddConstraint(
             model_name="meter",

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from common.redis_client import NO_RETRY
 from config.env import database_from_url, read_int, read_list, read_secret, read_text
 from config.pages import site_policy
 from config.settings.panels import UNFOLD, UNFOLD_HOST  # noqa: F401  (read by name)
@@ -102,15 +103,16 @@ DATABASES = {
     },
 }
 REDIS_URL = read_secret("REDIS_URL")
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1, "retry": NO_RETRY},
+    },
+}
 
 CONTENT_SECURITY_POLICY = site_policy(RELAY_URL)
-SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = True
-CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SECURE = True
 
 AUTH_USER_MODEL = "accounts.User"

@@ -9,6 +9,12 @@ SECURE_HSTS_SECONDS = 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 
+# Names with a hash of the content, so that browsers keep each file for good, and compressed copies beside them.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = read_text("MAIL_FROM")
 EMAIL_HOST = read_text("MAIL_HOST")
 EMAIL_PORT = read_int("MAIL_PORT", 587)

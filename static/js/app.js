@@ -183,6 +183,7 @@
   document.addEventListener("htmx:sseError", () => live("down"));
   if (document.querySelector("[data-live-part]") && !document.querySelector("[sse-connect]")) live("down");
 
+  Idiomorph.defaults.ignoreActiveValue = true; // an answer that comes late must not take back what is being typed
   htmx.createEventSource = (url) => new EventSource(url); // the ticket says who asks; no cookie goes along
   document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // the menu is a strip on a phone
   localise(document);

@@ -4,7 +4,13 @@ import re
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret, hotp_value
+from allauth.mfa.totp.internal.auth import (
+    TOTP,
+    format_hotp_value,
+    generate_totp_secret,
+    hotp_value,
+    yield_hotp_counters_from_time,
+)
 from django.core import mail
 from django.test import Client
 
@@ -88,9 +94,41 @@ def test_the_second_factor_is_asked_for(client: Client, db: None) -> None:
     assert is_signed_in(client)
 
 
-def current_code(secret: str) -> str:
-    from allauth.mfa.totp.internal.auth import format_hotp_value, yield_hotp_counters_from_time
+def test_the_second_factor_is_set_up_on_its_page(client: Client, db: None) -> None:
+    person = add_person(email="kim@example.com", password=PASSWORD)
+    sign_in(client, "kim@example.com")
+    asked_again = client.get("/accounts/2fa/totp/activate/").headers["Location"]
+    assert asked_again.startswith("/accounts/reauthenticate/")  # a session left open must not be enough
+    assert client.get(asked_again).status_code == 200
+    assert client.post(asked_again, {"password": PASSWORD}).headers["Location"] == "/accounts/2fa/totp/activate/"
+    page = client.get("/accounts/2fa/totp/activate/")
+    assert page.status_code == 200
+    secret = page.context["form"].secret
+    assert secret in page.content.decode()
+    wrong = client.post("/accounts/2fa/totp/activate/", {"code": "000000"})
+    assert (wrong.status_code, Authenticator.objects.count()) == (200, 0)
+    assert client.post("/accounts/2fa/totp/activate/", {"code": current_code(secret)}).status_code == 302
+    kinds = set(Authenticator.objects.filter(user=person).values_list("type", flat=True))
+    assert kinds == {"totp", "recovery_codes"}
+    assert sign_in(Client(), "kim@example.com") == "/accounts/2fa/authenticate/"
 
+
+@pytest.mark.parametrize("page", ["login/", "signup/", "password/reset/", "password/reset/done/", "confirm-email/"])
+def test_pages_for_strangers(client: Client, db: None, page: str) -> None:
+    reply = client.get(f"/accounts/{page}")
+    assert reply.status_code == 200
+    assert "unsafe" not in reply.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("page", ["logout/", "password/change/", "email/", "2fa/", "reauthenticate/"])
+def test_pages_for_members(client: Client, db: None, page: str) -> None:
+    add_person(email="kim@example.com", password=PASSWORD)
+    sign_in(client, "kim@example.com")
+    assert client.get(f"/accounts/{page}").status_code == 200
+    assert client.get(f"/accounts/{page}", headers={"accept-language": "zh-hans"}).status_code == 200
+
+
+def current_code(secret: str) -> str:
     counter = next(iter(yield_hotp_counters_from_time()))
     return str(format_hotp_value(hotp_value(secret, counter)))
 

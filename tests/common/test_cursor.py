@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.core import signing
@@ -15,6 +16,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.test import APIRequestFactory
 
 from accounts.models import User
+from common.cursor import _beyond, _total_order
 
 MOMENT = datetime(2026, 1, 1, 0, 0, 0, 123_456, tzinfo=UTC)
 
@@ -88,10 +90,7 @@ def test_rows_that_come_meanwhile_do_not_shift_the_next_page(db: None) -> None:
 
 
 @given(st.data())
-def test_any_split_of_equal_rows_is_lossless(data: st.DataObject) -> None:
-    """Only the comparison is under test here: a list stands for the table."""
-    from common.cursor import _beyond, _total_order
-
+def test_the_comparison_names_every_field_of_a_total_order(data: st.DataObject) -> None:
     fields = _total_order(data.draw(st.sampled_from(["-a", "a", ("a", "-b"), ("-a", "b")])))
     assert fields[-1] == ("-id" if fields[-2].startswith("-") else "id")
     values = data.draw(st.tuples(*[st.integers(0, 3)] * len(fields)))
@@ -101,8 +100,6 @@ def test_any_split_of_equal_rows_is_lossless(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "201", "99999999999999999999", "", "1.5", "٣", "+1"])
 def test_odd_limits_are_refused(db: None, limit: str) -> None:
-    from urllib.parse import quote
-
     reply = page(f"/?limit={quote(limit)}")
     assert (reply.status_code, reply.data["errors"][0]["field"]) == (400, "limit")
 

@@ -32,10 +32,15 @@ def refused() -> Iterator[None]:
 
     Tests run inside a transaction that Django marks as a test's; the mark lets a use case be the outermost of its own.
     """
-    block = transaction.atomic()
-    block._from_testcase = True
-    with block:
+    with marked_block():
         yield
+
+
+def marked_block() -> transaction.Atomic:
+    """A savepoint inside which a use case may believe that it is the outermost."""
+    block = transaction.atomic()
+    block._from_testcase = True  # type: ignore[attr-defined]  # as django.test.TestCase marks its own
+    return block
 
 
 @dataclass(frozen=True)

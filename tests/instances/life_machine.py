@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from instances.services.sweeps import compare_leases, enforce_deadlines, purge_e
 from marketplace.services.offers import check_offers
 from marketplace.services.silence import mark_silent_hosts
 from tests.billing.money import START, assert_sound, grant
-from tests.instances.fake_host import FakeHost, FakeReport, again, order, refused
+from tests.instances.fake_host import FakeHost, FakeReport, again, marked_block, order, refused
 
 MOST_INSTANCES = 5
 
@@ -59,7 +60,9 @@ UNION ALL
 SELECT 'ports of what is gone', instance_id FROM instances_instanceport p JOIN instances_instance i ON i.id = p.instance_id
 WHERE i.state = 'gone'
 """
-_HELD = "SELECT l.holder, g.uuid FROM marketplace_lease l JOIN marketplace_gpu g ON g.id = l.gpu_id WHERE l.released_at IS NULL"
+_HELD = (
+    "SELECT l.holder, g.uuid FROM marketplace_lease l JOIN marketplace_gpu g ON g.id = l.gpu_id WHERE l.released_at IS NULL"
+)
 
 Verb = Callable[..., Instance]
 VERBS: dict[str, Verb] = {
@@ -82,8 +85,7 @@ class LifeMachine(RuleBasedStateMachine):
         super().__init__()
         self.travel = time_machine.travel(START, tick=False)
         self.now = self.travel.start()
-        self.block = transaction.atomic()
-        self.block._from_testcase = True
+        self.block = marked_block()
         self.block.__enter__()
         self.renter, self.hosts = type(self).world()
         for host in self.hosts:
@@ -129,7 +131,7 @@ class LifeMachine(RuleBasedStateMachine):
     def ask_in_a_hurry(self, index: int, verbs: list[Verb]) -> None:
         """One after the other before the host hears of any, lawful or not."""
         for verb in verbs:
-            self._try(lambda verb=verb: verb(renter=self.renter, instance_id=self._pick(index)))
+            self._try(partial(verb, renter=self.renter, instance_id=self._pick(index)))
 
     @rule(units=st.integers(1, 20))
     def top_up(self, units: int) -> None:

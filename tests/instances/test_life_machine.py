@@ -15,6 +15,7 @@ from accounts.models import User
 from instances.models import Instance
 from instances.services import reconcile, release, stop
 from instances.services.reconcile import ObservedRow
+from instances.states import InstanceState
 from marketplace.services.lease import release_leases
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost
@@ -46,7 +47,8 @@ def machine(hours: Clock, alice: User, hana: User, image: object) -> type[LifeMa
 
 @pytest.mark.timeout(1500)
 def test_random_lives_break_no_invariant(machine: type[LifeMachine]) -> None:
-    run_state_machine_as_test(machine, settings=settings(**PROFILE, **BOUNDS))
+    bounds: dict[str, Any] = {**PROFILE, **BOUNDS}
+    run_state_machine_as_test(machine, settings=settings(**bounds))
 
 
 def _free_gpus_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +58,9 @@ def _free_gpus_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
         become_failed(instance, row, at)
         release_leases(holder=instance.pk, reason="hasty")
 
-    monkeypatch.setattr(reconcile, "_MOVES", {**reconcile._MOVES, "failed": hasty})
+    moves = dict(reconcile._MOVES)
+    moves[InstanceState.FAILED] = hasty
+    monkeypatch.setattr(reconcile, "_MOVES", moves)
 
 
 def _forget_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:

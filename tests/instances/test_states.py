@@ -2,6 +2,7 @@
 
 import itertools
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def put(instance: Instance, state: str) -> Instance:
 @pytest.mark.parametrize(("origin", "target"), PAIRS)
 def test_moves(instance: Instance, origin: InstanceState, target: InstanceState) -> None:
     row = put(instance, origin)
-    fields = {"released_at": clock.now()} if target == InstanceState.GONE else {}
+    fields: dict[str, Any] = {"released_at": clock.now()} if target == InstanceState.GONE else {}
     events = InstanceEvent.objects.filter(instance=row).count()
     if target in INSTANCE_MACHINE.table[origin]:
         move_instance(row, target, kind="test", actor="test", detail="why", **fields)
@@ -85,7 +86,7 @@ def test_a_passing_state_has_a_deadline_and_a_lasting_one_has_none(instance: Ins
         assert instance.deadline == instance.created_at + DEADLINES[state]
         return
     row = put(instance, origins[0])
-    fields = {"released_at": clock.now()} if state == InstanceState.GONE else {}
+    fields: dict[str, Any] = {"released_at": clock.now()} if state == InstanceState.GONE else {}
     move_instance(row, state, kind="test", actor="test", **fields)
     limit: timedelta | None = DEADLINES.get(state)
     assert again(row).deadline == (None if limit is None else clock.now() + limit)

@@ -1,5 +1,6 @@
 """The background build of the official image: built once, again when its files change, and honest when it fails."""
 
+import gc
 import json
 import os
 import time
@@ -80,9 +81,11 @@ def test_failed_build_is_told(context: Path, engine: docker.DockerClient, capsys
     assert "the build failed" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # docker leaves its socket to the collector
 def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
     assert engine_answers() is None
+    gc.collect()
 
 
 def test_content_hash_knows_names_contents_and_modes(context: Path) -> None:

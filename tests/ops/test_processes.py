@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -69,7 +70,12 @@ def test_killed_child_leaves_no_grandchild(supervisor: Supervisor, tmp_path: Pat
     parent = supervisor.pids()["parent"]
     assert parent is not None
     os.kill(parent, signal.SIGKILL)
-    wait_until(lambda: (supervisor.tend(), supervisor.pids()["parent"] != parent)[1])
+
+    def came_again() -> bool:
+        supervisor.tend()
+        return supervisor.pids()["parent"] != parent
+
+    wait_until(came_again)
     wait_until(lambda: not alive(grandchild))
 
 
@@ -82,7 +88,8 @@ def test_groups_stop_in_reverse_order(supervisor: Supervisor, tmp_path: Path) ->
     )
     for name in ("1", "2", "3"):
         supervisor.start(Program(name, (sys.executable, "-c", code, name), dict(os.environ)))
-        wait_until(lambda name=name: last_lines(tmp_path / "logs" / f"{name}.log", 1) == ["ready"])
+        log = tmp_path / "logs" / f"{name}.log"
+        wait_until(partial(is_ready, log))
     supervisor.stop()
     assert (tmp_path / "order").read_text() == "321"
 
@@ -131,8 +138,12 @@ def test_long_log_is_put_aside(supervisor: Supervisor, tmp_path: Path, monkeypat
     assert log.with_suffix(".log.1").read_text() == "a long story\n"
 
 
+def is_ready(log: Path) -> bool:
+    return last_lines(log, 1) == ["ready"]
+
+
 def alive(pid: int) -> bool:
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False

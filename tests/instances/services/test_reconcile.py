@@ -15,7 +15,7 @@ from billing.models import Hold, Meter
 from common import clock
 from instances.models import Instance, InstanceEvent, InstancePort, InstanceSample
 from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
-from instances.selectors import desired_instances
+from instances.selectors import desired_instances, live_on_host
 from instances.services import reconcile
 from instances.services.reconcile import ABSENT, ObservedRow, next_state, observe_report
 from instances.services.release import release_instance
@@ -305,7 +305,6 @@ def test_a_row_that_moved_since_it_was_read_is_left_to_the_next_report(
     instance = order(rin, host)
     host.sync()
     host.work()
-    live_on_host = reconcile.live_on_host
 
     def overtaken(host_id: UUID) -> dict[UUID, Instance]:
         rows = live_on_host(host_id)
@@ -365,9 +364,7 @@ def test_fault_042_a_restart_goes_on_charging_across_the_short_gap(rin: User, ho
     assert Meter.objects.get().proven_until - Meter.objects.get().opened_at == timedelta(seconds=90)
 
 
-def test_fault_088_a_host_that_delays_the_stop_earns_the_grace_and_no_more(
-    rin: User, host: FakeHost, hours: Clock
-) -> None:
+def test_fault_088_a_host_that_delays_the_stop_earns_the_grace_and_no_more(rin: User, host: FakeHost, hours: Clock) -> None:
     instance = order_running(rin, host)
     hours.advance(seconds=60)
     stop_instance(renter=rin, instance_id=instance.pk)

@@ -6,6 +6,7 @@ from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 
 from accounts.models import User
 from marketplace.models import Gpu, Host
@@ -42,13 +43,12 @@ def test_without_the_tokens_lock_it_makes_many(hana: User, monkeypatch: pytest.M
     honest = hosts._lock_join_token
 
     def unlocked(token: str) -> Any:
-        with monkeypatch.context() as patch:
-            patch.setattr("django.db.models.QuerySet.select_for_update", lambda rows, **_options: rows)
-            leave = honest(token)
-            with suppress(BrokenBarrierError):
-                everybody.wait(timeout=20)
+        leave = honest(token)
+        with suppress(BrokenBarrierError):
+            everybody.wait(timeout=20)
         return leave
 
+    monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, **_options: rows)
     monkeypatch.setattr(hosts, "_lock_join_token", unlocked)
     assert _enrol_with(_token(hana))["Host"] > 1
 

@@ -1,0 +1,121 @@
+"""How rows are measured and told: calibrated, several times, medians with their spread, each beside its floor."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+REPEATS = 3
+UNSTABLE_SPREAD = 0.30
+_LOOPS = 1_000_000
+
+
+class NotHere(Exception):
+    """This machine lacks what the row needs; the text says what."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One measurement of a row. `floor` is what the same work costs without us; None where there is none to compare."""
+
+    value: float
+    floor: float | None = None
+    notes: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What must hold: an absolute figure, or a multiple of the floor."""
+
+    absolute: float | None = None
+    of_floor: float | None = None
+
+    def met(self, value: float, floor: float | None) -> bool:
+        within = self.absolute is None or value <= self.absolute
+        return within and (self.of_floor is None or floor is None or value <= self.of_floor * floor)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A name, a unit, what is measured, and how: entering `measuring` makes ready and gives what measures once."""
+
+    name: str
+    unit: str
+    what: str
+    measuring: Callable[[], AbstractContextManager[Callable[[], Sample]]]
+    limit: Limit = field(default_factory=Limit)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Medians over the repeats. `spread` is (largest − smallest) ÷ median of the ratio to the floor, or of the value."""
+
+    row: Row
+    value: float
+    floor: float | None
+    spread: float
+    calibration_ms: float
+    notes: dict[str, float]
+
+    @property
+    def ratio(self) -> float | None:
+        return self.value / self.floor if self.floor else None
+
+    @property
+    def stable(self) -> bool:
+        return self.spread <= UNSTABLE_SPREAD
+
+    @property
+    def met(self) -> bool:
+        return self.row.limit.met(self.value, self.floor)
+
+
+def measure(row: Row, repeats: int = REPEATS) -> Result:
+    """Raises NotHere."""
+    with row.measuring() as once:
+        calibrations, samples = [calibrate()], []
+        for _ in range(repeats):
+            samples.append(once())
+            calibrations.append(calibrate())
+    floors = [sample.floor for sample in samples if sample.floor is not None]
+    return Result(
+        row=row,
+        value=statistics.median(sample.value for sample in samples),
+        floor=statistics.median(floors) if floors else None,
+        spread=_spread([sample.value / sample.floor if sample.floor else sample.value for sample in samples]),
+        calibration_ms=statistics.median(calibrations),
+        notes={name: statistics.median(sample.notes[name] for sample in samples) for name in samples[0].notes},
+    )
+
+
+def calibrate() -> float:
+    """Milliseconds of a fixed loop: compare runs only where this is about the same."""
+    began = time.perf_counter()
+    total = 0
+    for number in range(_LOOPS):
+        total += number
+    return (time.perf_counter() - began) * 1_000
+
+
+def line_of(result: Result) -> str:
+    row = result.row
+    floor = "" if result.floor is None else f"  floor {result.floor:,.2f}  ×{result.ratio:.2f}"
+    notes = "".join(f"  {name} {value:,.2f}" for name, value in result.notes.items())
+    return (
+        f"{row.name:16} {result.value:10,.2f} {row.unit:9} ±{result.spread:4.0%}{floor}  {verdict(result)}\n"
+        f"{'':16} {row.what};{notes}  loop {result.calibration_ms:.0f} ms"
+    )
+
+
+def verdict(result: Result) -> str:
+    limit = result.row.limit
+    if limit == Limit():
+        return "" if result.stable else "UNSTABLE"
+    wanted = f"≤ {limit.absolute:g}" if limit.absolute is not None else f"≤ {limit.of_floor:g} × floor"
+    word = "ok" if result.met else "MISSED"
+    return f"{word} ({wanted})" + ("" if result.stable else ", UNSTABLE")
+
+
+def _spread(values: Sequence[float]) -> float:
+    return (max(values) - min(values)) / statistics.median(values)

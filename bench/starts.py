@@ -1,0 +1,150 @@
+"""Order → running over the whole stack and real HTTP, on the simulated runtime and on a real engine."""
+
+import os
+import socket
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import docker
+import httpx
+from docker.errors import DockerException
+from docker.types import LogConfig
+
+from agents.daemon.docker_spec import CAPABILITIES
+from bench.frame import NotHere, Sample
+from tests.stack.harness import Stack, wait_until
+from tests.stack.renting import offer_of, quote, wait_for_state
+
+SIMULATED_ORDERS = 30
+DOCKER_ORDERS = 7
+BARE_REQUESTS = 4  # the order, two syncs of the agent, and the read that sees it running
+IMAGE = "berth/base:1"
+PORTS = (22, 8888, 6006)
+_POLL_S = 0.002
+
+
+@contextmanager
+def _stack() -> Iterator[Stack]:
+    folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
+    folder.chmod(0o755)  # PostgreSQL runs as a user of its own
+    stack = Stack(folder)
+    try:
+        yield stack.start()
+    finally:
+        stack.stop()
+
+
+@contextmanager
+def simulated_starts() -> Iterator[Callable[[], Sample]]:
+    with _stack() as stack:
+        stack.enrol("sim", "--runtime", "simulated", "--simulate-gpus", "RTX 4090:4")
+        with stack.client("alice") as client:
+            offer = offer_of(client, "sim")
+            _start_once(client, offer, "berth-base", 0)  # first one: connections, caches
+
+            def once() -> Sample:
+                starts = [_start_once(client, offer, "berth-base", 0) for _ in range(SIMULATED_ORDERS)]
+                bare = [_timed(lambda: client.get("/healthz")) * BARE_REQUESTS for _ in range(SIMULATED_ORDERS)]
+                notes = {"server p50": statistics.median(server for _, server in starts)}
+                return Sample(statistics.median(seen for seen, _ in starts), statistics.median(bare), notes)
+
+            yield once
+
+
+@contextmanager
+def docker_starts() -> Iterator[Callable[[], Sample]]:
+    engine = _engine()
+    try:
+        with _stack() as stack:
+            options = ("--simulate-gpus", "RTX 4090:2", "--listen", "127.0.0.1", "--ports", "31000-31099", "--local-images")
+            stack.enrol("real", *options)
+            with stack.client("alice") as client:
+                offer = offer_of(client, "real")
+                _start_once(client, offer, "berth-base", 0)
+
+                def once() -> Sample:
+                    raw = [_raw_start(engine) for _ in range(DOCKER_ORDERS)]
+                    starts = [_start_once(client, offer, "berth-base", 0)[0] for _ in range(DOCKER_ORDERS)]
+                    created, answered = (statistics.median(column) for column in zip(*raw, strict=True))
+                    total = statistics.median(starts)
+                    return Sample(total - answered, created, {"order → running": total, "of it until SSH answers": answered})
+
+                yield once
+    finally:
+        engine.close()
+
+
+def _engine() -> Any:
+    if os.geteuid() != 0:
+        raise NotHere("only root can mount data disks")
+    try:
+        engine = docker.from_env(version="auto")
+        engine.images.get(IMAGE)
+    except DockerException as error:
+        raise NotHere(f"no container engine with the image {IMAGE}: {error}") from error
+    return engine
+
+
+def _start_once(client: httpx.Client, offer: dict[str, Any], image: str, disk_gb: int) -> tuple[float, float]:
+    """Milliseconds from the order until it is seen running, and the same by the server's own times. Releases it again."""
+    order = {"quote_id": quote(client, offer, data_disk_gb=disk_gb, image=image)["id"], "name": "bench", "ssh_key_ids": []}
+    began = time.perf_counter()
+    instance = client.post("/api/v1/instances", json=order).raise_for_status().json()
+    address = f"/api/v1/instances/{instance['id']}"
+    while instance["state"] != "running":
+        if instance["state"] == "failed":
+            raise RuntimeError(f"the instance failed: {instance['failure']}")
+        time.sleep(_POLL_S)
+        instance = client.get(address).raise_for_status().json()
+    seen = (time.perf_counter() - began) * 1_000
+    took = datetime.fromisoformat(instance["started_at"]) - datetime.fromisoformat(instance["created_at"])
+    client.delete(address).raise_for_status()
+    wait_for_state(client, instance, "gone")
+    return seen, took.total_seconds() * 1_000
+
+
+def _raw_start(engine: Any) -> tuple[float, float]:
+    """Milliseconds of the engine's own create + start of the same image with as many ports, limits and locks, on the engine's
+    own bridge, and from then until its sshd answers."""
+    began = time.perf_counter()
+    container = engine.containers.create(
+        IMAGE,
+        init=True,
+        mem_limit="2g",
+        nano_cpus=1_000_000_000,
+        pids_limit=4096,
+        cap_drop=["ALL"],
+        cap_add=list(CAPABILITIES),
+        security_opt=["no-new-privileges:true"],
+        log_config=LogConfig(type="local"),
+        ports={f"{port}/tcp": ("127.0.0.1", None) for port in PORTS},
+    )
+    container.start()
+    started = time.perf_counter()
+    try:
+        container.reload()
+        port = int(container.ports["22/tcp"][0]["HostPort"])
+        wait_until("SSH", lambda: _banner(port), timeout=30, pause=0.005)
+        return (started - began) * 1_000, (time.perf_counter() - started) * 1_000
+    finally:
+        container.remove(force=True)
+
+
+def _banner(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1_000

@@ -1,0 +1,69 @@
+/* A stand-in for libnvidia-ml.so.1 with two GPUs, so that the real probe runs without one.
+   FAKE_NVML_LOST=1: the second has fallen off the bus. FAKE_NVML_REMAP=1: its memory rows cannot be remapped. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int nvmlReturn_t;
+typedef struct { int index; } *nvmlDevice_t;
+typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
+typedef struct { unsigned int gpu, memory; } nvmlUtilization_t;
+
+enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, LOST = 15 };
+
+static struct { int index; } devices[2] = {{0}, {1}};
+
+nvmlReturn_t nvmlInitWithFlags(unsigned int flags) { (void)flags; return getenv("FAKE_NVML_NO_DRIVER") ? 9 : OK; }
+nvmlReturn_t nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+nvmlReturn_t nvmlShutdown(void) { return OK; }
+const char *nvmlErrorString(nvmlReturn_t code) { return code == LOST ? "GPU is lost" : "Some error"; }
+nvmlReturn_t nvmlSystemGetDriverVersion(char *text, unsigned int size) { snprintf(text, size, "560.35.03"); return OK; }
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = 12060; return OK; }
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) { *count = 2; return OK; }
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
+    if (index > 1) return INVALID;
+    if (index == 1 && getenv("FAKE_NVML_LOST")) return LOST;
+    *device = (nvmlDevice_t)&devices[index];
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *text, unsigned int size) {
+    snprintf(text, size, "GPU-0000000%d-aaaa-bbbb-cccc-dddddddddddd", device->index);
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *text, unsigned int size) {
+    snprintf(text, size, device->index ? "Tesla T4" : "NVIDIA GeForce RTX 4090");
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
+    memory->total = (device->index ? 15360ULL : 24564ULL) << 20;
+    memory->used = 1000ULL << 20;
+    memory->free = memory->total - memory->used;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation) {
+    *generation = device->index ? 3 : 4;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *width) { (void)device; *width = 16; return OK; }
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *a, unsigned int *b, unsigned int *pending, unsigned int *failed) {
+    if (device->index == 0) return NOT_SUPPORTED;
+    *a = *b = *pending = 0;
+    *failed = getenv("FAKE_NVML_REMAP") != NULL;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *use) {
+    use->gpu = 90 + device->index;
+    use->memory = 10;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int *degrees) {
+    (void)device; (void)sensor;
+    *degrees = 71;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwatts) {
+    if (device->index == 1) return NOT_SUPPORTED;
+    *milliwatts = 410500;
+    return OK;
+}

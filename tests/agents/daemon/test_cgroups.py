@@ -1,0 +1,59 @@
+"""Use of a container from the kernel's files, of both generations."""
+
+import os
+import time
+from pathlib import Path
+
+from agents.daemon.cgroups import age_of, usage_of
+from agents.daemon.runtime import Usage
+
+DEV = """Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo: 999 1 0 0 0 0 0 0 999 1 0 0 0 0 0 0
+  eth0: 1000 1 0 0 0 0 0 0 250 1 0 0 0 0 0 0
+"""
+MIB = 1024**2
+
+
+def _write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_version_1(tmp_path: Path) -> None:
+    _write(tmp_path / "proc/7", {"net/dev": DEV, "cgroup": "4:memory:/docker/c\n3:cpu,cpuacct:/docker/c\n0::/docker/c\n"})
+    _write(
+        tmp_path / "sys",
+        {
+            "memory/docker/c/memory.usage_in_bytes": str(300 * MIB),
+            "memory/docker/c/memory.stat": f"cache 1\ntotal_inactive_file {100 * MIB}\n",
+            "cpuacct/docker/c/cpuacct.usage": "5000\n",
+        },
+    )
+    assert usage_of(7, root=tmp_path / "sys", proc=tmp_path / "proc") == Usage(5000, 200, 1000, 250)
+
+
+def test_version_2(tmp_path: Path) -> None:
+    _write(tmp_path / "proc/7", {"net/dev": DEV, "cgroup": "0::/system.slice/docker-c.scope\n"})
+    _write(
+        tmp_path / "sys/system.slice/docker-c.scope",
+        {
+            "memory.current": str(300 * MIB),
+            "memory.stat": f"anon 1\ninactive_file {50 * MIB}\n",
+            "cpu.stat": "usage_usec 7\nuser_usec 1\n",
+        },
+    )
+    assert usage_of(7, root=tmp_path / "sys", proc=tmp_path / "proc") == Usage(7000, 250, 1000, 250)
+
+
+def test_a_process_that_has_ended() -> None:
+    assert usage_of(2**22 + 1) is None
+    assert age_of(2**22 + 1) == 0.0
+
+
+def test_the_age_is_of_the_kernels_clock() -> None:
+    first = age_of(os.getpid())
+    time.sleep(0.05)
+    assert 0 < first < age_of(os.getpid()) < 10_000

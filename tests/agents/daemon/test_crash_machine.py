@@ -1,0 +1,177 @@
+"""A renter's whims and crashes at every step, at random, through the real steps on the simulated runtime.
+
+Each life of the agent starts from what is on disk, like a new process. Whatever happened before, the last one ends where
+the control plane wants it: one container, with the renter's root, on the leased GPUs, or nothing at all.
+"""
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from agents.daemon.access import AccessFolders
+from agents.daemon.crew import Crew
+from agents.daemon.fences import judge
+from agents.daemon.journal import Journal
+from agents.daemon.phases import row_of
+from agents.daemon.plan import Observed, plan
+from agents.daemon.runtime import ContainerOrder
+from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.steps import Limits, Steps
+from agents.daemon.volumes import SimulatedDisks
+from agents.protocol.messages import DesiredInstance
+
+GPUS = ["GPU-1", "GPU-2", "GPU-3"]
+INSTANCES = [f"{number:032x}" for number in range(1, 3)]
+POINTS = 14
+
+
+class Crash(BaseException):
+    """The process is gone: nothing may catch this."""
+
+
+class Recorder(SimulatedRuntime):
+    """Tells of every container that is made from a fresh image although its instance has run before."""
+
+    ever_ran: set[str]
+    lost_roots: list[str]
+
+    def create(self, order: ContainerOrder) -> str:
+        if order.image == "fresh" and order.desired.id in self.ever_ran:
+            self.lost_roots.append(order.desired.id)
+        return super().create(order)
+
+
+class AgentMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="berth-crash-"))
+        self.lost_roots: list[str] = []
+        self.wanted: dict[str, DesiredInstance] = {}
+        self.ever_ran: set[str] = set()
+        self.countdown: int | None = None
+        self.boot()
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder)
+
+    def boot(self) -> None:
+        self.runtime = Recorder(self.folder / "simulated.json", boot="same")
+        self.runtime.ever_ran, self.runtime.lost_roots = self.ever_ran, self.lost_roots
+        self.journal = Journal(self.folder / "journal", durable=False)
+        self.access = AccessFolders(self.folder / "access")
+        steps = Steps(
+            runtime=self.runtime,
+            disks=SimulatedDisks(),
+            access=self.access,
+            journal=self.journal,
+            limits=Limits(port_first=40000, port_last=40999),
+            checkpoint=self.checkpoint,
+        )
+        self.crew = Crew(steps=steps, journal=self.journal, inline=True, changed=lambda urgent: None)
+
+    def checkpoint(self, name: str) -> None:
+        if self.countdown is not None:
+            self.countdown -= 1
+            if self.countdown < 0:
+                raise Crash(name)
+
+    @rule(instance=st.sampled_from(INSTANCES), gpu=st.sampled_from(GPUS))
+    def rent_or_start(self, instance: str, gpu: str) -> None:
+        now = self.wanted.get(instance)
+        if now is not None and now.run == "gone":
+            return
+        if any(gpu in other.gpu_uuids for other in self.wanted.values() if other.run == "running" and other.id != instance):
+            return  # the market never leases a GPU twice
+        self.wanted[instance] = DesiredInstance(
+            id=instance,
+            generation=now.generation + 1 if now else 1,
+            fence=now.fence + 1 if now else 1,
+            run="running",
+            image="fresh",
+            gpu_uuids=[gpu],
+            ports=[(22, 40000 + INSTANCES.index(instance))],
+        )
+
+    @rule(instance=st.sampled_from(INSTANCES), run=st.sampled_from(["stopped", "gone"]))
+    def stop_or_release(self, instance: str, run: Any) -> None:
+        if instance in self.wanted and self.wanted[instance].run != "gone":
+            # The lease ends when the host has proved the stop; here the next rule may come at once, so settle first.
+            self.wanted[instance] = replace(self.wanted[instance], run=run)
+            self.turns()
+
+    @rule(instance=st.sampled_from(INSTANCES))
+    def end_by_itself(self, instance: str) -> None:
+        for item in self.runtime.containers(instance):
+            if item.status == "running":
+                self.runtime.kill(item.id)
+
+    @rule()
+    def turns(self) -> None:
+        for _ in range(6):
+            self.turn()
+
+    @precondition(lambda self: self.wanted)
+    @rule(after=st.integers(0, POINTS))
+    def crash(self, after: int) -> None:
+        self.countdown = after
+        try:
+            self.turns()
+        except Crash:
+            pass
+        finally:
+            self.countdown = None
+        self.boot()
+
+    def turn(self) -> None:
+        verdict = judge(list(self.wanted.values()), self.journal.entries())
+        assert not verdict.refused
+        self.journal.record(verdict.changes)
+        observed = Observed(
+            containers=self.runtime.containers(),
+            entries=self.journal.entries(),
+            absent=self.crew.absent,
+            access={key: self.access.digest(key) for key in self.wanted},
+        )
+        self.crew.begin(plan(verdict.accepted, observed))
+        self.ever_ran.update(key for key, entry in self.journal.entries().items() if entry.accepted)
+
+    @invariant()
+    def gpus_are_never_shared(self) -> None:
+        held = [gpu for item in self.runtime.containers() if item.status == "running" for gpu in item.gpu_uuids]
+        assert len(held) == len(set(held))
+
+    @invariant()
+    def one_instance_never_runs_twice(self) -> None:
+        alive = [item.instance for item in self.runtime.containers() if item.status == "running"]
+        assert len(alive) == len(set(alive))
+
+    @invariant()
+    def a_root_that_was_used_is_never_replaced_by_a_fresh_one(self) -> None:
+        assert self.lost_roots == []
+
+    @rule()
+    def settle(self) -> None:
+        """After a few quiet turns everything is as it should be."""
+        self.turns()
+        entries = self.journal.entries()
+        for instance, desired in self.wanted.items():
+            own = self.runtime.containers(instance)
+            if desired.run == "gone":
+                assert own == [] and instance in self.crew.absent
+                continue
+            row = row_of(instance, entries[instance], own)
+            if desired.run == "stopped":
+                assert row.phase == "stopped"
+            elif row.phase != "exited":
+                assert (row.phase, row.generation) == ("running", desired.generation)
+                assert [item.gpu_uuids for item in own] == [tuple(desired.gpu_uuids)]
+
+
+AgentMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestAgentMachine = AgentMachine.TestCase

@@ -1,0 +1,116 @@
+"""The real NVML probe against a C stand-in of NVIDIA's library, and the simulated GPUs."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.daemon.gpus import SIMULATED_PREFIX, BadGpuList, NvmlProbe, SimulatedProbe, parse_gpu_list
+
+UUIDS = [f"GPU-0000000{index}-aaaa-bbbb-cccc-dddddddddddd" for index in range(2)]
+# The library is found by the loader's path, which a process reads once, at its start.
+SCRIPT = """
+import json, os, sys
+from dataclasses import asdict
+from agents.daemon.gpus import NvmlProbe
+probe = NvmlProbe()
+first = probe.facts()
+os.environ.update(json.loads(sys.argv[1]))
+import ctypes
+for name, value in json.loads(sys.argv[1]).items():
+    ctypes.CDLL(None).setenv(name.encode(), value.encode(), 1)
+facts = [asdict(item) for item in probe.facts()]
+print(json.dumps([probe.driver(), facts, [asdict(item) for item in probe.samples([item.uuid for item in first])]]))
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("nvml")
+    source = Path(__file__).with_name("fake_nvml.c")
+    command = ["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source]
+    subprocess.run(command, check=True)
+    return folder
+
+
+def probe(library: Path, later: dict[str, str] | None = None, **env: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(later or {})],
+        env={**os.environ, "LD_LIBRARY_PATH": str(library), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_what_nvml_says_is_told(library: Path) -> None:
+    driver, facts, samples = probe(library)
+    assert driver == ["560.35.03", "12.6"]
+    assert [item["uuid"] for item in facts] == UUIDS
+    assert [(item["name"], item["vram_mb"]) for item in facts] == [("NVIDIA GeForce RTX 4090", 24564), ("Tesla T4", 15360)]
+    assert [(item["pcie_gen"], item["pcie_width"], item["index"]) for item in facts] == [(4, 16, 0), (3, 16, 1)]
+    assert all(item["healthy"] and not item["simulated"] for item in facts)
+    assert samples[0] == {"uuid": UUIDS[0], "util_pct": 90, "vram_used_mb": 1000, "temperature_c": 71, "power_w": 410}
+    assert samples[1]["power_w"] == 0, "not every GPU answers every question"
+
+
+def test_fault_049_a_gpu_off_the_bus_is_the_same_gpu_and_unhealthy(library: Path) -> None:
+    _, facts, samples = probe(library, later={"FAKE_NVML_LOST": "1"})
+    assert [(item["uuid"], item["healthy"]) for item in facts] == [(UUIDS[0], True), (UUIDS[1], False)]
+    assert facts[1]["detail"]
+    assert [item["uuid"] for item in samples] == UUIDS[:1]
+
+
+def test_fault_051_memory_that_cannot_be_remapped(library: Path) -> None:
+    _, facts, _ = probe(library, FAKE_NVML_REMAP="1")
+    assert [item["healthy"] for item in facts] == [True, False]
+    assert "remapped" in facts[1]["detail"]
+
+
+@pytest.mark.parametrize("env", [{"FAKE_NVML_NO_DRIVER": "1"}, {"LD_LIBRARY_PATH": "/nowhere"}])
+def test_a_machine_without_a_driver_has_no_gpus(library: Path, env: dict[str, str]) -> None:
+    assert probe(library, **env) == [["", ""], [], []]
+
+
+def test_without_the_library_in_this_process() -> None:
+    here = NvmlProbe()
+    assert (here.facts(), here.driver(), here.samples(["GPU-1"])) == ([], ("", ""), [])
+
+
+def test_simulated_gpus_are_the_same_at_every_start() -> None:
+    first, again = (SimulatedProbe("RTX 4090:2,A100", "seed").facts() for _ in range(2))
+    assert first == again
+    assert [item.name for item in first] == ["NVIDIA GeForce RTX 4090"] * 2 + ["NVIDIA A100-SXM4-80GB"]
+    assert all(item.simulated and item.uuid.startswith(SIMULATED_PREFIX) for item in first)
+    assert len({item.uuid for item in first}) == 3
+    other = SimulatedProbe("RTX 4090:2,A100", "other").facts()
+    assert not {item.uuid for item in first} & {item.uuid for item in other}
+
+
+def test_simulated_load_is_plausible() -> None:
+    made = SimulatedProbe("Unheard Of:1", "seed")
+    (gpu,) = made.facts()
+    (sample,) = made.samples([gpu.uuid, "GPU-else"])
+    assert 0 <= sample.util_pct <= 100
+    assert 0 < sample.vram_used_mb <= gpu.vram_mb
+    assert made.driver() == ("560.35.03", "12.6")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", []), ("RTX 4090:4", [("RTX 4090", 4)]), ("T4", [("T4", 1)]), (" A100 : 2 , T4:1", [("A100", 2), ("T4", 1)])],
+)
+def test_gpu_lists(text: str, expected: list[tuple[str, int]]) -> None:
+    assert parse_gpu_list(text) == expected
+
+
+@pytest.mark.parametrize("text", [":4", "RTX 4090:four", "RTX 4090:-1"])
+def test_gpu_lists_that_are_none(text: str) -> None:
+    with pytest.raises(BadGpuList):
+        parse_gpu_list(text)

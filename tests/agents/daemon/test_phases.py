@@ -1,0 +1,60 @@
+"""What is reported of an instance, for everything that can be seen of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from agents.daemon.journal import Entry
+from agents.daemon.phases import VANISHED, row_of
+from agents.daemon.runtime import Container
+
+ID = "a" * 32
+RUNNING = Container("c", ID, 2, "running", "s", ("GPU-1",), "t1", run_seconds=3.0)
+ENDED = replace(RUNNING, status="exited", run_seconds=0.0, exit_code=3)
+PASSED = Entry(generation=2, accepted=2)
+
+
+@pytest.mark.parametrize(
+    ("own", "entry", "phase", "generation", "code"),
+    [
+        ([], Entry(generation=1), "creating", 1, ""),
+        ([replace(RUNNING, status="created")], Entry(generation=2), "creating", 2, ""),
+        ([RUNNING], Entry(generation=2), "testing", 2, ""),
+        ([RUNNING], PASSED, "running", 2, ""),
+        ([RUNNING], Entry(generation=3, accepted=2), "running", 2, ""),  # the restart is yet to come
+        ([RUNNING, replace(ENDED, id="d", generation=1)], PASSED, "running", 2, ""),
+        ([ENDED], PASSED, "exited", 2, "exited"),
+        ([replace(ENDED, out_of_memory=True)], PASSED, "exited", 2, "out_of_memory"),
+        ([ENDED], Entry(generation=2, starting=2, started_from="t1"), "creating", 2, ""),
+        ([ENDED], Entry(generation=2, starting=2, started_from="t0"), "exited", 2, "exited"),
+        ([], PASSED, "exited", 2, "exited"),
+        ([replace(RUNNING, status="paused")], PASSED, "unknown", 2, ""),
+        ([ENDED], replace(PASSED, run="stopped"), "stopped", 2, ""),
+        ([], replace(PASSED, run="stopped"), "stopped", 2, ""),
+        ([RUNNING], replace(PASSED, run="stopped"), "stopping", 2, ""),
+        ([ENDED], Entry(generation=3, run="stopped", accepted=2), "stopped", 3, ""),
+        ([ENDED], replace(PASSED, run="gone"), "stopping", 2, ""),
+        ([], replace(PASSED, run="gone"), "stopping", 2, ""),
+        ([ENDED], Entry(generation=2, failed=2, failure_code="ssh_silent"), "failed", 2, "ssh_silent"),
+        ([ENDED], Entry(generation=3, failed=2, accepted=2, failure_code="ssh_silent"), "exited", 2, "exited"),
+        ([ENDED], Entry(generation=2, failed=2, run="stopped"), "stopped", 2, ""),
+    ],
+)
+def test_phases(own: list[Container], entry: Entry, phase: str, generation: int, code: str) -> None:
+    row = row_of(ID, entry, own)
+    assert (row.phase, row.generation, row.failure_code) == (phase, generation, code)
+
+
+def test_what_is_being_done_comes_first() -> None:
+    row = row_of(ID, Entry(generation=3, accepted=2), [RUNNING], busy=("pulling", "half"))
+    assert (row.phase, row.generation, row.detail, row.failure_code) == ("pulling", 3, "half", "")
+
+
+def test_a_running_row_has_all_there_is_to_say() -> None:
+    row = row_of(ID, PASSED, [RUNNING])
+    assert (row.container, row.gpu_uuids, row.run_seconds) == ("c", ["GPU-1"], 3.0)
+
+
+def test_reasons_are_sentences() -> None:
+    assert "code 3" in row_of(ID, PASSED, [ENDED]).detail
+    assert row_of(ID, PASSED, []).detail == VANISHED

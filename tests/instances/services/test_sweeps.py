@@ -1,0 +1,242 @@
+"""Periodic passes: what they find, what they leave alone, and that doing it twice is doing it once."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from accounts.models import User
+from billing.services.settle import extend_holds
+from common import clock
+from common.errors import NotFound
+from instances.models import Instance, InstanceEvent, InstanceSample
+from instances.selectors import any_instance, data_due
+from instances.services import sweeps
+from instances.services.release import release_instance
+from instances.services.start import start_instance
+from instances.services.stop import halt_instance, stop_instance
+from marketplace.models import Host, Incident, Lease
+from marketplace.selectors import live_leases_of
+from marketplace.services.lease import release_leases
+from tests.billing.money import UNIT, assert_sound, charged, grant, wallet
+from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fixtures import Clock
+
+
+def silence_everyone(host: FakeHost, count: int) -> None:
+    for _ in range(count):
+        FakeHost(host.owner)
+
+
+# -- deadlines
+
+
+def test_a_step_that_takes_too_long_becomes_an_incident_and_nothing_else(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order(rin, host)
+    host.sync()
+    host.sync()
+    assert sweeps.enforce_deadlines(now=clock.now()) == 0
+    hours.advance(minutes=20)
+    assert sweeps.enforce_deadlines(now=clock.now()) == 1
+    assert sweeps.enforce_deadlines(now=clock.now()) == 0
+    assert Incident.objects.get().kind == "instance_overdue"
+    assert InstanceEvent.objects.filter(instance=instance, kind="overdue").count() == 1
+    assert again(instance).state == "provisioning"
+    assert len(live_leases_of(instance.pk)) == 1, "never released by time (D2)"
+    host.settle()
+    assert again(instance).state == "running"
+
+
+def test_fault_041_a_stop_that_hangs_is_noticed_and_the_gpu_stays_held(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    stop_instance(renter=rin, instance_id=instance.pk)
+    hours.advance(minutes=5)
+    assert sweeps.enforce_deadlines(now=clock.now()) == 1
+    assert len(live_leases_of(instance.pk)) == 1
+
+
+def test_a_row_that_moved_meanwhile_is_not_overdue(rin: User, host: FakeHost, hours: Clock) -> None:
+    stale = order(rin, host)
+    host.settle()
+    assert not sweeps._tell_overdue(stale)
+    assert not Incident.objects.exists()
+
+
+def test_fault_027_nobody_is_blamed_and_nothing_stopped_while_everybody_is_silent(
+    bob: User, host: FakeHost, hours: Clock
+) -> None:
+    grant(bob, 8 * UNIT)
+    running, waiting = order_running(bob, host), order(bob, host)
+    silence_everyone(host, 3)
+    for _ in range(31):
+        hours.advance(minutes=2)
+        host.sync()
+    hours.advance(minutes=20)
+    assert sweeps.enforce_deadlines(now=clock.now()) == 0
+    assert sweeps.stop_exhausted(now=clock.now()) == 0
+    assert again(running).state == "running"
+    assert not Incident.objects.filter(kind="instance_overdue").exists()
+    Host.objects.update(last_seen_at=clock.now())
+    assert sweeps.enforce_deadlines(now=clock.now()) == 1
+    assert sweeps.stop_exhausted(now=clock.now()) == 1
+    assert again(waiting).state == "provisioning"
+
+
+# -- money
+
+
+def run_for(host: FakeHost, hours: Clock, minutes: int) -> None:
+    for _ in range(minutes):
+        hours.advance(minutes=1)
+        host.sync()
+        extend_holds(now=clock.now())
+        sweeps.stop_exhausted(now=clock.now())
+
+
+def test_fault_063_at_the_end_of_the_money_it_stops_and_keeps_the_data(bob: User, host: FakeHost, hours: Clock) -> None:
+    grant(bob, 8 * UNIT)
+    instance = order_running(bob, host)
+    run_for(host, hours, 119)
+    assert again(instance).state == "running"
+    run_for(host, hours, 2)
+    stopping = again(instance)
+    assert (stopping.state, stopping.desired) == ("stopping", "stopped")
+    event = InstanceEvent.objects.get(kind="funds_exhausted")
+    assert (event.actor, event.to_state) == ("system", "stopping")
+    host.settle()
+    assert again(instance).state == "stopped"
+    assert again(instance).release_at == clock.now() + timedelta(days=30)
+    assert charged(instance.pk) == 2 * 3_600_000
+    assert wallet(bob).balance_micros == 800_000
+    assert_sound()
+
+
+def test_fault_064_a_top_up_in_time_keeps_it_running(bob: User, host: FakeHost, hours: Clock) -> None:
+    grant(bob, 4 * UNIT)
+    instance = order_running(bob, host)
+    run_for(host, hours, 58)
+    grant(bob, 4 * UNIT)
+    run_for(host, hours, 10)
+    assert again(instance).state == "running"
+
+
+def test_halting_what_has_ended_by_itself_is_not_needed(rin: User, host: FakeHost) -> None:
+    instance = order_running(rin, host)
+    release_instance(renter=rin, instance_id=instance.pk)
+    assert not halt_instance(instance_id=instance.pk, kind="funds_exhausted", detail="")
+    assert again(instance).state == "releasing"
+    with pytest.raises(NotFound):
+        any_instance(uuid4())
+
+
+# -- data
+
+
+def test_after_thirty_days_the_data_is_released(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    hours.advance(days=29, hours=23)
+    assert sweeps.purge_expired(now=clock.now()) == 0
+    hours.advance(hours=1)
+    assert sweeps.purge_expired(now=clock.now()) == 1
+    assert sweeps.purge_expired(now=clock.now()) == 0
+    assert again(instance).state == "releasing"
+    assert InstanceEvent.objects.filter(instance=instance)[0].kind == "retention_over"
+    host.settle()
+    assert again(instance).state == "gone"
+
+
+def test_failed_ones_too(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order(rin, host)
+    host.sync()
+    host.break_next(instance, "ssh_silent")
+    host.settle()
+    hours.advance(days=30)
+    assert sweeps.purge_expired(now=clock.now()) == 1
+    assert again(instance).state == "releasing"
+
+
+def test_fault_048_a_start_just_before_saves_the_data(
+    rin: User, host: FakeHost, hours: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = order_running(rin, host)
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    hours.advance(days=30)
+    host.sync()
+    due = data_due(clock.now())
+    assert due == [instance.pk]
+    start_instance(renter=rin, instance_id=instance.pk)
+    monkeypatch.setattr(sweeps, "data_due", lambda now: due)
+    assert sweeps.purge_expired(now=clock.now()) == 0
+    assert again(instance).state == "starting"
+
+
+# -- the fourth wall
+
+
+def test_leases_and_books_agree_through_a_whole_life(rin: User, host: FakeHost) -> None:
+    instance = order(rin, host, gpu_count=2)
+    steps = [
+        host.settle,
+        lambda: stop_instance(renter=rin, instance_id=instance.pk),
+        host.settle,
+        lambda: start_instance(renter=rin, instance_id=instance.pk),
+        host.settle,
+        lambda: host.end(instance),
+        host.sync,
+        host.settle,
+        lambda: release_instance(renter=rin, instance_id=instance.pk),
+        host.settle,
+    ]
+    for step in steps:
+        assert sweeps.compare_leases() == 0
+        step()
+    assert sweeps.compare_leases() == 0
+    assert again(instance).state == "gone"
+    assert not Incident.objects.exists()
+
+
+def test_a_lease_that_ended_too_early_is_found(rin: User, host: FakeHost) -> None:
+    instance = order_running(rin, host)
+    release_leases(holder=instance.pk, reason="sabotage")
+    assert sweeps.compare_leases() == 1
+    assert sweeps.compare_leases() == 1
+    incident = Incident.objects.get()
+    assert (incident.kind, incident.subject) == ("lease_difference", f"inst_{instance.pk.hex}")
+
+
+def test_a_lease_of_nobody_is_found(rin: User, host: FakeHost) -> None:
+    instance = order_running(rin, host)
+    Lease.objects.update(holder=uuid4())
+    assert sweeps.compare_leases() == 2, "one holds what it should not, one should hold what it does not"
+    assert again(instance).state == "running"
+
+
+def test_a_lease_of_other_gpus_is_found(rin: User, host: FakeHost) -> None:
+    instance = order_running(rin, host)
+    Instance.objects.filter(pk=instance.pk).update(gpu_uuids=["GPU-other"])
+    assert sweeps.compare_leases() == 1
+
+
+def test_a_rent_between_the_two_reads_is_no_difference(rin: User, host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    differences = [{uuid4(): "not yet written"}, {}]
+    monkeypatch.setattr(sweeps, "_lease_differences", lambda: differences.pop(0))
+    assert sweeps.compare_leases() == 0
+    assert not Incident.objects.exists()
+
+
+# -- samples
+
+
+def test_old_samples_are_dropped(rin: User, host: FakeHost) -> None:
+    instance = order_running(rin, host)
+    for days in (1, 6, 8, 9):
+        InstanceSample.objects.create(
+            instance=instance,
+            at=clock.now() - timedelta(days=days),
+            **dict.fromkeys(("cpu_pct", "ram_mb", "disk_mb", "rx_bytes", "tx_bytes", "gpu_util_pct", "vram_used_mb"), 1),
+        )
+    assert sweeps.drop_old_samples(now=clock.now()) == 2
+    assert InstanceSample.objects.count() == 2

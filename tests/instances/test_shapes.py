@@ -1,0 +1,143 @@
+"""Replies as they are made and as OpenAPI describes them are the same, field for field."""
+
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from rest_framework import serializers
+
+from accounts.models import User
+from billing.selectors import Cost
+from billing.services.settle import settle_meters
+from common import clock
+from instances import schema, shapes
+from instances.models import Instance, InstanceEvent, InstanceSample
+from instances.selectors import charges_of, metrics_of, quote_of
+from instances.services.release import release_instance
+from instances.services.stop import stop_instance
+from marketplace.models import Host
+from marketplace.services.hosts import freeze_host
+from tests.instances.fake_host import FakeHost, Use, again, order, order_running
+from tests.instances.fixtures import Clock
+
+
+def check(shape: Any, described: serializers.BaseSerializer[Any]) -> None:
+    """The same names at every depth."""
+    if isinstance(described, serializers.ListSerializer):
+        for item in shape:
+            check(item, cast("serializers.BaseSerializer[Any]", described.child))
+        return
+    assert isinstance(described, serializers.Serializer)
+    assert set(shape) == set(described.fields)
+    for name, inner in described.fields.items():
+        if isinstance(inner, serializers.BaseSerializer) and shape[name] is not None:
+            check(shape[name], inner)
+        assert shape[name] is not None or inner.allow_null, name
+
+
+def shown(instance: Instance) -> dict[str, Any]:
+    return shapes.instance_shape(again(instance), Cost(), clock.now())
+
+
+@pytest.fixture
+def running(rin: User, host: FakeHost) -> Instance:
+    return order_running(rin, host, gpu_count=2)
+
+
+def test_an_instance_through_its_life(rin: User, host: FakeHost) -> None:
+    instance = order(rin, host)
+    described = schema.InstanceOut()
+    check(shown(instance), described)
+    host.settle()
+    check(shown(instance), described)
+    host.end(instance)
+    host.sync()
+    failed = shown(instance)
+    check(failed, described)
+    assert failed["failure"] == {"code": "exited", "detail": "It ended with code 1.", "fault_of": "renter"}
+    assert failed["health"] == "failed"
+    host.settle()
+    assert shown(instance)["gpus"] == []
+    release_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    gone = shown(instance)
+    check(gone, described)
+    assert gone["access"] == {"ssh": None, "jupyter_url": None, "tensorboard_url": None}
+    assert gone["actions"] == []
+
+
+def test_what_a_running_instance_shows(host: FakeHost, running: Instance) -> None:
+    shape, ports = shown(running), dict(running.ports)
+    assert shape["id"] == f"inst_{running.pk.hex}"
+    assert shape["offer"] == f"offr_{host.offer.pk.hex}"
+    assert shape["host"]["id"] == f"host_{host.host.pk.hex}"
+    assert shape["host"]["simulated"] is True
+    assert shape["gpus"] == [{"uuid": uuid, "model": "RTX 4090"} for uuid in running.gpu_uuids]
+    assert shape["gpu"] == {"model": "RTX 4090", "slug": "rtx-4090", "count": 2}
+    assert (shape["cpu_cores"], shape["ram_gb"], shape["image"], shape["data_disk_gb"]) == (16.0, 60.0, "berth-base", 10)
+    assert shape["billing"] == {
+        "mode": "hourly",
+        "hourly_rate": "7.20",
+        "cost_so_far": "0.00",
+        "next_charge_at": None,
+    }
+    assert shape["access"]["ssh"] == {
+        "host": "127.0.0.1",
+        "port": ports[22],
+        "user": "root",
+        "command": f"ssh -p {ports[22]} root@127.0.0.1",
+    }
+    assert shape["access"]["jupyter_url"] == f"http://127.0.0.1:{ports[8888]}/lab?token={running.jupyter_token}"
+    assert shape["access"]["tensorboard_url"] == f"http://127.0.0.1:{ports[6006]}/"
+    assert shape["actions"] == ["stop", "restart", "release"]
+    assert (shape["reachable"], shape["health"], shape["failure"]) == (True, "ok", None)
+
+
+def test_an_ipv6_host_is_bracketed_in_links_and_not_in_commands(running: Instance) -> None:
+    Host.objects.update(address="2001:db8::1")
+    access = shown(running)["access"]
+    assert access["ssh"]["command"].endswith("root@2001:db8::1")
+    assert access["tensorboard_url"].startswith("http://[2001:db8::1]:")
+
+
+def test_fault_023_silence_of_the_host_is_shown_and_moves_nothing(host: FakeHost, running: Instance, hours: Clock) -> None:
+    hours.advance(seconds=59)
+    assert shown(running)["reachable"]
+    hours.advance(seconds=1)
+    silent = shown(running)
+    assert (silent["state"], silent["reachable"], silent["health"]) == ("running", False, "unreachable")
+    host.sync()
+    assert shown(running)["health"] == "ok"
+    freeze_host(host_id=host.host.pk, reason="test", actor="test")
+    assert shown(running)["health"] == "unreachable"
+
+
+def test_a_step_past_its_deadline_shows(rin: User, host: FakeHost, running: Instance, hours: Clock) -> None:
+    stop_instance(renter=rin, instance_id=running.pk)
+    hours.advance(minutes=5)
+    Host.objects.update(last_seen_at=clock.now())
+    assert shown(running)["health"] == "overdue"
+
+
+def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: Clock) -> None:
+    InstanceSample.objects.create(
+        instance=running,
+        at=clock.now(),
+        gpu_util_pct=1,
+        vram_used_mb=1,
+        **{name: getattr(Use(), name) for name in ("cpu_pct", "ram_mb", "disk_mb", "rx_bytes", "tx_bytes")},
+    )
+    for _ in range(31):
+        hours.advance(minutes=2)
+        host.sync()
+    settle_meters(now=clock.now())
+    since = clock.now() - timedelta(hours=2)
+    check(shapes.quote_shape(quote_of(rin, running.quote_id)), schema.QuoteOut())
+    check(shapes.access_detail(again(running)), schema.AccessOut())
+    check(shapes.metrics_shape(metrics_of(running, since=since, until=clock.now())), schema.MetricsOut())
+    for event in InstanceEvent.objects.all():
+        check(shapes.event_shape(event), schema.EventOut())
+    usage = shapes.usage_shape(again(running), Cost(), charges_of(running))
+    check(usage, schema.UsageOut())
+    (line,) = usage["lines"]
+    assert (line["seconds"], line["hourly_rate"], line["amount"]) == (3600.0, "7.20", "-7.20")
