@@ -37,7 +37,12 @@ class SshKeyForm(forms.Form):
         label=_("Public key"),
         max_length=MAX_SSH_KEY_CHARS,
         widget=forms.Textarea(
-            attrs={"rows": 3, "class": "font-monospace", "placeholder": "ssh-ed25519 AAAA… you@laptop", "spellcheck": "false"}
+            attrs={
+                "rows": 3,
+                "class": "font-monospace",
+                "placeholder": "ssh-ed25519 AAAA… you@laptop",
+                "spellcheck": "false",
+            }
         ),
         help_text=_("The content of your .pub file. Make a key with: ssh-keygen -t ed25519"),
     )

@@ -68,7 +68,7 @@ class ApiToken(models.Model):
     class Meta:
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(secret_hash__regex=r"^[0-9a-f]{64}$"), name="token_hash_is_sha256"),
+            models.CheckConstraint(condition=Q(secret_hash__regex=r"^[0-9a-f]{64}$"), name="token_hash_is_sha256"),  # noqa: S106 a pattern, no password
             models.CheckConstraint(condition=Q(scopes__len__gt=0), name="token_has_scopes"),
         ]
 
@@ -103,7 +103,9 @@ class RememberedReply(models.Model):
     key = models.CharField(max_length=200)
     request_hash = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(null=True)
-    body = models.JSONField(null=True)
+    body = models.TextField(
+        blank=True, default="", help_text="JSON as text, not jsonb: a repeated reply is the same to the byte."
+    )
     created_at = models.DateTimeField(default=clock.now)
 
     class Meta:

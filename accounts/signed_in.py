@@ -1,9 +1,9 @@
 """Pages for signed-in people only: inside them the request carries a User, never an anonymous one."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import update_wrapper
 from typing import Concatenate, ParamSpec, cast
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -27,13 +27,14 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 def signed_in(view: PersonalView[P]) -> View[P]:
     """Send everyone else to the sign-in page and back. A part asked for by htmx sends its whole page there."""
 
-    @wraps(view)
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if request.user.is_authenticated:
             return view(cast(SignedInRequest, request), *args, **kwargs)
         if not request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
             return redirect_to_login(request.get_full_path())
-        page = urlsplit(request.headers.get("HX-Current-URL", "")).path or "/"
-        return HttpResponse(status=204, headers={"HX-Redirect": f"{reverse('account_login')}?next={page}"})
+        page = urlsplit(request.headers.get("HX-Current-URL", ""))
+        back = urlencode({"next": page._replace(scheme="", netloc="").geturl()}, safe="/")
+        return HttpResponse(status=204, headers={"HX-Redirect": f"{reverse('account_login')}?{back}"})
 
+    update_wrapper(guarded, view)
     return guarded

@@ -110,8 +110,7 @@ def _start_once(client: httpx.Client, offer: dict[str, Any], image: str, disk_gb
 
 
 def _raw_start(engine: Any) -> tuple[float, float]:
-    """Milliseconds of the engine's own create + start of the same image with as many ports, limits and locks, on the engine's
-    own bridge, and from then until its sshd answers."""
+    """Milliseconds of the engine's own create + start of such a container, on its default bridge; then until SSH answers."""
     began = time.perf_counter()
     container = engine.containers.create(
         IMAGE,

@@ -44,9 +44,7 @@ FAULTS: dict[str, Fault] = {
     "no_ports": Fault(
         _("This host has no free ports left."), _("Nothing was charged; choose another offer from the market.")
     ),
-    "not_host_owner": Fault(
-        _("Only host owners can do this."), _("Turn on “I offer GPUs on Berth” in your profile first.")
-    ),
+    "not_host_owner": Fault(_("Only host owners can do this."), _("Turn on “I offer GPUs on Berth” in your profile first.")),
     "insufficient_funds": Fault(
         _("Your wallet cannot pay for the first hour."),
         _("Nothing was charged. Add funds, choose fewer GPUs, or stop an instance that you do not need."),

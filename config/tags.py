@@ -174,7 +174,10 @@ def length_of_time(seconds: float) -> str:
 
 @register.filter
 def moment(at: datetime | None, style: str = "full") -> SafeString | str:
-    """A time that the page's script rewrites to the reader's zone; without it, UTC. Styles: full, date, short, stamp, clock, ago."""
+    """A time that the page's script rewrites to the reader's zone; without it, UTC.
+
+    Styles: full, date, short, stamp, clock, ago.
+    """
     if at is None:
         return "–"
     utc = localtime(at)
@@ -204,7 +207,7 @@ def styled(field: BoundField) -> SafeString:
     if field.errors:
         css += " is-invalid"
     described = " ".join(f"{field.auto_id}_{part}" for part in ("help", "errors") if _has(field, part))
-    attrs = {"class": f"{css} {widget.attrs.get('class', '')}".strip()}
+    attrs: dict[str, str | bool] = {"class": f"{css} {widget.attrs.get('class', '')}".strip()}
     if described:
         attrs["aria-describedby"] = described
     return field.as_widget(attrs=attrs)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 from uuid import UUID
 
@@ -133,7 +134,12 @@ def _graphs(instance: Instance, samples: Sequence[Sample]) -> list[dict[str, Any
     vram_gb = instance.offer.vram_mb * instance.gpu_count / _MIB
     return [
         {"name": "gpu", "unit": "%", "max": 100, "series": [[float(sample.gpu_util_pct) for sample in samples]]},
-        {"name": "vram", "unit": "GB", "max": vram_gb, "series": [[float(sample.vram_used_mb) / _MIB for sample in samples]]},
+        {
+            "name": "vram",
+            "unit": "GB",
+            "max": vram_gb,
+            "series": [[float(sample.vram_used_mb) / _MIB for sample in samples]],
+        },
         {
             "name": "cpu",
             "unit": "%",
@@ -153,7 +159,7 @@ def _graphs(instance: Instance, samples: Sequence[Sample]) -> list[dict[str, Any
 def _rates(samples: Sequence[Sample], name: str) -> list[float | None]:
     """Kilobytes a second: a sample counts the bytes since the one before it. None where a gap leaves that unknown."""
     rates: list[float | None] = [None] if samples else []
-    for before, after in zip(samples, samples[1:], strict=False):
+    for before, after in pairwise(samples):
         seconds = (after.at - before.at).total_seconds()
         rates.append(getattr(after, name) / _KIB / seconds if 0 < seconds <= _LONGEST_GAP_S else None)
     return rates

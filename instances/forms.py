@@ -1,16 +1,18 @@
 """Input of the rent page and of an instance's name."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import SshKey
 from common.ids import parse_public_id, public_id
 from marketplace.share import usual_counts
-from storage.models import Image
+
+if TYPE_CHECKING:
+    from accounts.models import SshKey
+    from storage.models import Image
 
 DISKS_GB: Final = (0, 10, 20, 30, 50)
 HOURS: Final = ((1, _("1 hour")), (8, _("8 hours")), (24, _("1 day")), (168, _("1 week")), (720, _("30 days")))
@@ -29,12 +31,14 @@ class RentForm(forms.Form):
         initial=_FIRST_DISK_GB,
         widget=forms.RadioSelect,
     )
-    hours = forms.TypedChoiceField(label=_("If it runs for"), coerce=int, choices=HOURS, initial=24, required=False, empty_value=1)
+    hours = forms.TypedChoiceField(label=_("If it runs for"), coerce=int, choices=HOURS, initial=24)
     name = forms.CharField(label=_("Name"), max_length=80, required=False)
     ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
     quote_id = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, gpu_total: int, images: Sequence[Image], keys: Iterable[SshKey], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, gpu_total: int, images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.images = {image.slug: image for image in images}
         names = [(public_id("key", key.pk), key.name) for key in keys]

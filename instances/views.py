@@ -68,7 +68,8 @@ def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
 @signed_in
 def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
     """The all-in price of the present choices."""
-    offer, context = _offer(offer_id), {}
+    offer = _offer(offer_id)
+    context: dict[str, object] = {}
     form = _rent_form(request, offer)
     try:
         if form.is_valid():

@@ -1,5 +1,6 @@
 """What the market's pages show: choices with their counts, the filters in force, the address that can be shared."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -112,7 +113,7 @@ def _choices(counted: Facets, name: str, chosen: Any) -> list[Choice]:
 
 
 def _chips(wanted: OfferFilter, query: Query) -> list[Chip]:
-    words = {
+    words: dict[str, Callable[[str], str]] = {
         "gpu_model": lambda value: by_slug(value).name,
         "region": str,
         "gpu_count": lambda value: _("%(count)s or more GPUs") % {"count": value},

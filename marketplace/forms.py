@@ -50,7 +50,7 @@ class MarketForm(forms.Form):
     """The filters, as they stand in the address of the page."""
 
     gpu_count = forms.TypedChoiceField(
-        label=_("Number of GPUs"), coerce=int, choices=[(n, str(n)) for n in COUNTS], required=False, empty_value=1
+        label=_("Number of GPUs"), coerce=int, choices=[(n, str(n)) for n in COUNTS], required=False
     )
     gpu_model = AnyChoices(label=_("GPU model"), required=False)
     region = AnyChoices(label=_("Region"), required=False)
@@ -60,7 +60,6 @@ class MarketForm(forms.Form):
         coerce=int,
         choices=[("", _("Any")), *((size, f"{size} GB") for size in _VRAM_GB)],
         required=False,
-        empty_value=None,
     )
     simulated = forms.ChoiceField(label=_("GPUs"), choices=_KINDS, required=False)
     sort = forms.ChoiceField(label=_("Sort by"), choices=_SORTS, required=False)
@@ -68,14 +67,15 @@ class MarketForm(forms.Form):
 
     def wanted(self) -> OfferFilter:
         """What is asked for; a filter that makes no sense is left out, and its field says so."""
-        given = self.cleaned_data if self.is_bound and (self.is_valid() or True) else {}
+        self.full_clean()
+        given = self.cleaned_data if self.is_bound else {}
         sort = given.get("sort") or "price"
         return OfferFilter(
             gpu_count=given.get("gpu_count") or 1,
             gpu_model=given.get("gpu_model") or (),
             region=given.get("region") or (),
             price_max=given.get("price_max"),
-            vram_gb_min=given.get("vram_gb_min"),
+            vram_gb_min=given.get("vram_gb_min") or None,
             simulated={"yes": True, "no": False}.get(given.get("simulated", "")),
             sort=sort if sort.removeprefix("-") in SORTS else "price",
             cursor=given.get("cursor") or None,
@@ -83,7 +83,9 @@ class MarketForm(forms.Form):
 
 
 class EnrolForm(forms.Form):
-    host_name = forms.CharField(label=_("Name of the host"), max_length=80, help_text=_("As renters see it, such as lab-03."))
+    host_name = forms.CharField(
+        label=_("Name of the host"), max_length=80, help_text=_("As renters see it, such as lab-03.")
+    )
     region = forms.CharField(label=_("Region"), max_length=40, help_text=_("City or area, such as eu-west or Shanghai."))
     price_micros = MoneyField(label=_("First price per GPU-hour"), help_text=_("You can change it at any time."))
 

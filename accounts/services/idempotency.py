@@ -16,8 +16,8 @@ Work = Callable[[], tuple[int, Any]]
 
 # Waits while a parallel transaction holds the same key; returns no row once that one has committed.
 _CLAIM = """
-    INSERT INTO accounts_rememberedreply (user_id, key, request_hash, created_at)
-    VALUES (%s, %s, %s, %s) ON CONFLICT (user_id, key) DO NOTHING RETURNING id
+    INSERT INTO accounts_rememberedreply (user_id, key, request_hash, body, created_at)
+    VALUES (%s, %s, %s, '', %s) ON CONFLICT (user_id, key) DO NOTHING RETURNING id
 """
 
 
@@ -36,7 +36,7 @@ def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once
         status, body = work()
         shown = orjson.loads(to_json(body))
         kept = {**shown, **dict.fromkeys(once)} if once else shown
-        RememberedReply.objects.filter(pk=claimed).update(status=status, body=kept)
+        RememberedReply.objects.filter(pk=claimed).update(status=status, body=to_json(kept).decode())
         return status, shown
 
 
@@ -60,4 +60,4 @@ def _remembered(user: User, key: str, request_hash: str) -> tuple[int, Any]:
     if reply.request_hash != request_hash:
         raise IdempotencyConflict("Use a new Idempotency-Key for a request with another address or body.")
     assert reply.status is not None  # a row becomes visible to others only together with its reply
-    return reply.status, reply.body
+    return reply.status, orjson.loads(reply.body)

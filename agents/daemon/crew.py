@@ -27,6 +27,7 @@ class Crew:
         self._changed = changed
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
+        self._ended: dict[str, tuple[float, tuple[Phase, str] | None]] = {}  # when the last job ended, and its last words
         self._tries: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._absent: set[str] = set()
@@ -37,9 +38,13 @@ class Crew:
         with self._lock:
             return frozenset(self._absent)
 
-    def busy(self) -> dict[str, tuple[Phase, str]]:
+    def busy(self, seen_at: float) -> dict[str, tuple[Phase, str]]:
+        """What is being done, or was until after the engine was last looked at: an older view does not show its outcome,
+        and a container that passed its test but is not in the view yet would look as if it had vanished."""
         with self._lock:
-            return {instance: job.busy for instance, job in self._jobs.items() if job.busy is not None}
+            words = {instance: last for instance, (at, last) in self._ended.items() if at >= seen_at}
+            words.update({instance: job.busy for instance, job in self._jobs.items()})
+        return {instance: said for instance, said in words.items() if said is not None}
 
     def at_work(self) -> bool:
         with self._lock:
@@ -63,16 +68,17 @@ class Crew:
         with self._lock:
             self._absent &= set(named)
 
-    def begin(self, actions: Iterable[Action]) -> bool:
-        """Start what can start; whether anything was done in this very call."""
-        begun = [self._engage(action) for action in actions]
+    def begin(self, actions: Iterable[Action], seen_at: float) -> bool:
+        """Start what can start; whether anything was done in this very call. `seen_at`: when the engine was looked at for
+        this plan; it says nothing about an instance whose last job ended later."""
+        begun = [self._engage(action, seen_at) for action in actions]
         return self._inline and any(begun)
 
-    def _engage(self, action: Action) -> bool:
+    def _engage(self, action: Action, seen_at: float) -> bool:
         instance = action.desired.id
         job = Job(action, self._changed)
         with self._lock:
-            if self._not_before.get(instance, 0.0) > time.monotonic():
+            if self._not_before.get(instance, 0.0) > time.monotonic() or self._ended_since(instance, seen_at):
                 return False
             current = self._jobs.get(instance)
             if current is not None and not (action.kind == "remove" and _passes(current, action)):
@@ -101,7 +107,11 @@ class Crew:
         with self._lock:
             if self._jobs.get(instance) is job:
                 del self._jobs[instance]
+                self._ended[instance] = time.monotonic(), job.busy
         self._changed(True)
+
+    def _ended_since(self, instance: str, seen_at: float) -> bool:
+        return instance in self._ended and self._ended[instance][0] >= seen_at
 
     def _succeed(self, job: Job) -> None:
         with self._lock:

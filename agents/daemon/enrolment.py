@@ -30,5 +30,6 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
         reply = link.enrol(EnrolRequest(token, config.public_hex(key), __version__, list(SUPPORTED), shape))
     finally:
         link.close()
+        link.close_waiting()
     config.save_config(state, replace(chosen, host_id=reply.host_id, name=reply.name))
     return reply

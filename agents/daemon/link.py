@@ -101,12 +101,15 @@ class Link:
         """Returns when something may have changed, or the relay's own time is up."""
         try:
             answer = self._waiting.get(target.url, params={"since": target.version, "ticket": target.ticket})
-        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as error:  # RuntimeError: closed by `close`
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise LinkError(f"waiting: {error or type(error).__name__}") from error
         _check(answer)
 
     def close(self) -> None:
         self._http.close()
+
+    def close_waiting(self) -> None:
+        """In the waiting thread itself: a client closed under another thread's request leaks its connection."""
         self._waiting.close()
 
     def _signed_post(self, path: str, body: bytes) -> httpx.Response:
@@ -132,7 +135,7 @@ class Link:
             answer = self._http.post(self._url + path, content=body, headers={**headers, "Content-Type": "application/json"})
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
             raise _Dropped(f"{path}: {error}") from error
-        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as error:  # RuntimeError: closed by `close`
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise LinkError(f"{path}: {error or type(error).__name__}") from error
         _check(answer)
         return answer

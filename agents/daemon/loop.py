@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 UNKNOWN_AFTER = 10.0  # seconds of the engine's silence after which its containers' phases are not vouched for
 FACTS_EVERY = 30.0
+FRESH = 5.0  # a view this young is good enough while nothing says that it changed
 SOON = 0.2  # progress may wait this long, so that a start does not cost a report for each of its steps
 
 
@@ -48,7 +49,8 @@ class _View:
     """The engine as last seen."""
 
     containers: list[Container]
-    age_s: float  # since it answered; 0 when it just did
+    seen_at: float  # when the engine was asked
+    age_s: float = 0.0  # since it last answered; 0 when it just did
 
 
 class Mailbox:
@@ -64,11 +66,12 @@ class Mailbox:
             self._filled.notify()
 
     def take(self, stopped: threading.Event) -> WaitTarget | None:
+        """None once the agent is to stop."""
         with self._filled:
             while self._target is None and not stopped.is_set():
                 self._filled.wait()
             target, self._target = self._target, None
-            return target
+            return None if stopped.is_set() else target
 
 
 class Agent:
@@ -83,6 +86,7 @@ class Agent:
         self._crew = Crew(steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change)
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
+        self._look_wanted = True
         self._desired: dict[str, DesiredInstance] | None = None  # None: not yet told since this start
         self._named: frozenset[str] = frozenset()
         self._frozen = False
@@ -99,11 +103,12 @@ class Agent:
         self._begin()
         threading.Thread(target=self._wait_for_changes, name="wait", daemon=True).start()
         threading.Thread(
-            target=self.parts.runtime.watch, args=(self._alarm.ring, self._stopped), name="watch", daemon=True
+            target=self.parts.runtime.watch, args=(self._note_engine, self._stopped), name="watch", daemon=True
         ).start()
         while not self._stopped.is_set():
             if not self._turn():
                 self._alarm.sleep(self._idle_time())
+        self.parts.link.close()
 
     def run_once(self) -> None:
         """One exchange, the work that follows from it, and a report of the outcome. Raises LinkError."""
@@ -118,7 +123,6 @@ class Agent:
         self._stopped.set()
         self._alarm.ring()
         self._mailbox.put(None)
-        self.parts.link.close()
 
     def _begin(self) -> None:
         self.parts.runtime.secure()
@@ -145,8 +149,16 @@ class Agent:
         if not self._stopped.is_set():  # `stop` cuts a request off on purpose
             logger.warning("%s; again in %.1f s", error, delay)
 
+    def _note_engine(self) -> None:
+        self._look_wanted = True
+        self._alarm.ring()
+
     def _note_change(self, urgent: bool) -> None:
-        self._alarm.ring(0.0 if urgent else SOON)
+        """A job ended (urgent) or got on."""
+        if urgent:
+            self._note_engine()
+        else:
+            self._alarm.ring(SOON)
 
     def _idle_time(self) -> float:
         now = time.monotonic()
@@ -157,13 +169,20 @@ class Agent:
         return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
 
     def _look(self) -> _View:
+        """The present view, without asking while it is sure to be the same: the engine lets nobody look at a container
+        that it is just starting."""
+        if not self._look_wanted and time.monotonic() - self._answered_at < FRESH:
+            return _View(self._containers, self._answered_at)
+        self._look_wanted = False
+        asked_at = time.monotonic()
         try:
             self._containers = self.parts.runtime.containers()
-            self._answered_at = time.monotonic()
-            return _View(self._containers, 0.0)
+            self._answered_at = asked_at
+            return _View(self._containers, asked_at)
         except (EngineSilent, EngineRefused) as error:
+            self._look_wanted = True
             logger.warning("the container engine does not answer: %s", error)
-            return _View(self._containers, time.monotonic() - self._answered_at)
+            return _View(self._containers, self._answered_at, time.monotonic() - self._answered_at)
 
     def _refresh_facts(self) -> None:
         self._facts_at = time.monotonic()
@@ -230,7 +249,7 @@ class Agent:
             absent=self._crew.absent,
             access={instance: self.parts.access.digest(instance) for instance in self._desired},
         )
-        return self._crew.begin(plan(self._desired.values(), observed))
+        return self._crew.begin(plan(self._desired.values(), observed), view.seen_at)
 
     def _report(self, view: _View, *, full: bool = False) -> Report:
         """`full` adds what is not compared: facts that changed, and samples."""
@@ -240,7 +259,7 @@ class Agent:
             own.setdefault(container.instance, []).append(container)
         named = self._named if self._desired is not None else self._remembered(entries, own)
         samples = self.parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
-        busy = self._crew.busy()
+        busy = self._crew.busy(view.seen_at)
         rows = [
             row_of(key, entries.get(key, Entry()), own.get(key, []), busy=busy.get(key), sample=samples.get(key))
             for key in sorted(named - absent)
@@ -264,10 +283,7 @@ class Agent:
     def _wait_for_changes(self) -> None:
         """Hold a request at the relay between syncs, and have the loop sync whenever it answers."""
         backoff = Backoff()
-        while not self._stopped.is_set():
-            target = self._mailbox.take(self._stopped)
-            if target is None:
-                return
+        while (target := self._mailbox.take(self._stopped)) is not None:
             try:
                 self.parts.link.wait(target)
                 backoff.reset()
@@ -277,6 +293,7 @@ class Agent:
                     logger.warning("%s; asked the control plane instead after %.1f s", error, delay)
             self._sync_wanted = True
             self._alarm.ring()
+        self.parts.link.close_waiting()
 
 
 def _unvouched(row: ObservedInstance) -> ObservedInstance:

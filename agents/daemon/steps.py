@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from agents.daemon.access import AccessFolders
+from agents.daemon.beside import Beside
 from agents.daemon.jobs import Failed, Job
 from agents.daemon.journal import Journal
 from agents.daemon.plan import Kind
@@ -144,19 +146,34 @@ class Steps:
         job.say("creating")
         with _as_failure("create_failed"):
             self._check_ports(job.desired)
-            access, disk = self._furnish(job.desired)
-            container = self._runtime.create(ContainerOrder(job.desired, base, access, disk))
-        self._checkpoint("created")
+            network = Beside(partial(self._runtime.make_network, job.desired.id), inline=self._runtime.instant)
+            try:
+                container = self._make(job.desired, base, network)
+            finally:
+                network.settle()  # a later removal must not race with it
+            network.wait()
+        self._checkpoint("network")
         self._launch(job, container)
 
+    def _make(self, desired: DesiredInstance, base: str, network: Beside) -> str:
+        access, disk = self._furnish(desired)
+        order = ContainerOrder(desired, base, access, disk)
+        try:
+            container = self._runtime.create(order)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+            network.wait()  # an engine that wants to see the network already now
+            container = self._runtime.create(order)
+        self._checkpoint("created")
+        return container
+
     def _furnish(self, desired: DesiredInstance) -> tuple[str, str]:
-        """The access folder and the data disk ("" for none), with the network: all that stands outside the container."""
+        """The access folder and the data disk ("" for none): what stands outside the container."""
         access = str(self._access.write(desired))
         self._checkpoint("access")
         disk = str(self._disks.ensure(desired.id, desired.data_disk_gb)) if desired.data_disk_gb else ""
         self._checkpoint("disk")
-        self._runtime.make_network(desired.id)
-        self._checkpoint("network")
         return access, disk
 
     def _check_ports(self, desired: DesiredInstance) -> None:
@@ -172,6 +189,7 @@ class Steps:
         job.say("creating")
         with _as_failure("start_failed"):
             self._furnish(job.desired)
+            self._runtime.make_network(job.desired.id)
         self._launch(job, container)
 
     def _launch(self, job: Job, container: str) -> None:

@@ -2,12 +2,14 @@
 
 import errno
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Protocol
 
 GIB = 1024**3
 MIB = 1024**2
+HEADROOM = GIB
 TIMEOUT = 120
 
 
@@ -88,6 +90,9 @@ class LoopDisks:
         spare.replace(image)
 
     def _allocate(self, path: Path, size: int) -> None:
+        # Asked first: an allocation that fails half-way has filled the host's disk for everybody for a moment.
+        if not self._sparse and shutil.disk_usage(self._images).free < size + HEADROOM:
+            raise DiskFull(str(path))
         with path.open("wb") as file:
             path.chmod(0o600)
             if self._sparse:

@@ -93,6 +93,7 @@ class ImageBuild:
                 path=str(self._context),
                 tag=REFERENCE,
                 rm=True,
+                forcerm=True,  # a failed step leaves no container either
                 decode=True,
                 labels={CONTENT_LABEL: content},
                 buildargs={"BUILD_CA": local_authorities()},

@@ -110,7 +110,11 @@ def test_the_largest_page(db: None) -> None:
     assert len(emails(page("/"))) == 50
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "%00", "eyJhIjoxfQ:1tXYZ:abc", signing.dumps([False, ["x"]], salt="else")])
+@pytest.mark.parametrize(
+    "cursor",
+    ["", "x", "%00", "eyJhIjoxfQ:1tXYZ:abc", signing.dumps([False, ["x"]], salt="else")],
+    ids=["empty", "short", "nul", "bad signature", "signed for something else"],
+)
 def test_forged_cursors_are_refused(db: None, cursor: str) -> None:
     reply = page(f"/?cursor={cursor}")
     assert (reply.status_code, reply.data["errors"][0]["field"]) == (400, "cursor")

@@ -70,7 +70,9 @@ def test_other_gpus_get_a_new_container_with_the_old_root(host: Host, order: Des
         assert host.inspect(moved)["Id"] != old
         assert host.inspect(moved)["Config"]["Image"] == f"berth-root/{order.id}:{generation}"
 
-    assert market.facts.images and not any("berth-root" in name for name in market.facts.images)
+    assert market.facts is not None
+    assert market.facts.images
+    assert not any("berth-root" in name for name in market.facts.images)
     market.want(replace(moved, run="gone"))
     market.until_absent(order.id)
     assert host.leftovers(order) == []

@@ -1,6 +1,7 @@
 """Graphs and words of the console."""
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock
 
 
-def _sample(instance_id: object, at: datetime, rx: int) -> None:
+def _sample(instance_id: UUID, at: datetime, rx: int) -> None:
     InstanceSample.objects.create(
         instance_id=instance_id,
         at=at,

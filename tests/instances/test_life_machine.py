@@ -1,6 +1,6 @@
 """Runs the machine of random lives, and shows that it finds what is broken when a protection is taken away (D10).
 
-HYPOTHESIS_PROFILE=ci makes it 500 examples of 50 steps.
+HYPOTHESIS_PROFILE=ci makes it 500 examples of 50 steps, in parts that xdist's workers share.
 """
 
 import os
@@ -22,9 +22,10 @@ from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock
 from tests.instances.life_machine import LifeMachine
 
+PARTS = 4
 PROFILES: dict[str, dict[str, int]] = {
-    "default": {"max_examples": 60, "stateful_step_count": 30},
-    "ci": {"max_examples": 500, "stateful_step_count": 50},
+    "default": {"max_examples": 60 // PARTS, "stateful_step_count": 30},
+    "ci": {"max_examples": 500 // PARTS, "stateful_step_count": 50},
 }
 PROFILE = PROFILES[os.environ.get("HYPOTHESIS_PROFILE", "default")]
 BOUNDS: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
@@ -46,7 +47,8 @@ def machine(hours: Clock, alice: User, hana: User, image: object) -> type[LifeMa
 
 
 @pytest.mark.timeout(1500)
-def test_random_lives_break_no_invariant(machine: type[LifeMachine]) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_lives_break_no_invariant(machine: type[LifeMachine], part: int) -> None:
     bounds: dict[str, Any] = {**PROFILE, **BOUNDS}
     run_state_machine_as_test(machine, settings=settings(**bounds))
 

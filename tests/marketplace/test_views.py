@@ -23,7 +23,7 @@ def several(hana: User) -> dict[str, Host]:
     }
 
 
-def _market(client: Client, **query: object) -> str:
+def _market(client: Client, **query: str | int | list[str]) -> str:
     return client.get("/market", query).content.decode()
 
 
@@ -61,7 +61,7 @@ def test_market_lists_and_multiplies(client: Client, several: dict[str, Host]) -
     ],
 )
 def test_filters(
-    client: Client, several: dict[str, Host], query: dict[str, object], there: str, not_there: str
+    client: Client, several: dict[str, Host], query: dict[str, str | list[str]], there: str, not_there: str
 ) -> None:
     text = client.get("/market", query, headers={"HX-Request": "true"}).content.decode()
     assert f">{there}<" in text

@@ -1,8 +1,8 @@
 """Races over real HTTP: the last GPU, money for seven, one idempotency key fifty times."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import Any
 
 import httpx
 import pytest
@@ -16,17 +16,35 @@ ROUNDS = 20
 RIVALS = 200
 
 
-def _at_once(count: int, work: Any) -> list[httpx.Response]:
-    """`work(n)` by `count` threads that all start together; the replies in order."""
-    barrier = Barrier(count)
+class Crowd:
+    """As many clients of one renter as threads, since a pool shared by 200 threads would be what is tested."""
 
-    def one(number: int) -> httpx.Response:
-        barrier.wait(timeout=60)
-        reply: httpx.Response = work(number)
-        return reply
+    def __init__(self, stack: Stack, token: str, count: int) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        # No TLS here; `verify=False` spares each client the loading of a certificate store.
+        self.clients = [httpx.Client(base_url=stack.url, headers=headers, timeout=120, verify=False) for _ in range(count)]
 
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
+    def at_once(self, work: Callable[[httpx.Client, int], httpx.Response]) -> list[httpx.Response]:
+        """`work(client, n)` by all threads, which start together; the replies in order."""
+        barrier = Barrier(len(self.clients))
+
+        def one(number: int) -> httpx.Response:
+            barrier.wait(timeout=60)
+            return work(self.clients[number], number)
+
+        with ThreadPoolExecutor(len(self.clients)) as pool:
+            return list(pool.map(one, range(len(self.clients))))
+
+    def __enter__(self) -> "Crowd":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self.clients:
+            client.close()
+
+
+def _order(client: httpx.Client, quote_id: str) -> httpx.Response:
+    return client.post("/api/v1/instances", json={"quote_id": quote_id})
 
 
 def _code(reply: httpx.Response) -> str:
@@ -38,27 +56,26 @@ def _code(reply: httpx.Response) -> str:
 
 def test_fault_003_the_last_gpu_goes_to_exactly_one_of_200(stack: Stack) -> None:
     stack.enrol("last", "--runtime", "simulated", "--simulate-gpus", "A100:1", "--ports", "41000-41999", region="race")
-    with stack.client("alice") as alice:
-        limits = httpx.Limits(max_connections=RIVALS)
-        with httpx.Client(base_url=stack.url, headers=alice.headers, timeout=120, limits=limits) as crowd:
-            for _ in range(ROUNDS):
-                offer = renting.offer_of(alice, "last")
-                quotes = [renting.quote(alice, offer)["id"] for _ in range(RIVALS)]
-                replies = _at_once(RIVALS, lambda n, q=quotes: crowd.post("/api/v1/instances", json={"quote_id": q[n]}))
-                won = [reply.json() for reply in replies if reply.status_code == httpx.codes.CREATED]
-                lost = [reply for reply in replies if reply.status_code != httpx.codes.CREATED]
-                assert len(won) == 1
-                assert {(reply.status_code, _code(reply)) for reply in lost} == {(httpx.codes.CONFLICT, "gpu_taken")}
-                renting.release(alice, won[0])
+    with stack.client("alice") as alice, Crowd(stack, stack.people["alice"]["token"], RIVALS) as crowd:
+        for _ in range(ROUNDS):
+            offer = renting.offer_of(alice, "last")
+            quotes = [renting.quote(alice, offer)["id"] for _ in range(RIVALS)]
+            replies = crowd.at_once(lambda client, n, quotes=quotes: _order(client, quotes[n]))  # type: ignore[misc]
+            won = [reply.json() for reply in replies if reply.status_code == httpx.codes.CREATED]
+            lost = [reply for reply in replies if reply.status_code != httpx.codes.CREATED]
+            assert len(won) == 1
+            assert {(reply.status_code, _code(reply)) for reply in lost} == {(httpx.codes.CONFLICT, "gpu_taken")}
+            renting.release(alice, won[0])
 
 
 def test_fault_008_money_for_seven_buys_seven_of_a_hundred(stack: Stack) -> None:
-    stack.enrol("rich", "--runtime", "simulated", "--simulate-gpus", "L4:100", "--ports", "42000-43999", region="race")
+    for name, ports in (("rich-1", "42000-42999"), ("rich-2", "43000-43999")):
+        stack.enrol(name, "--runtime", "simulated", "--simulate-gpus", "L4:50", "--ports", ports, region="race")
     token = stack.fund("seven@example.com", "25.20")  # seven hours at 3.60
-    with stack.client_of(token) as renter:
-        offer = renting.offer_of(renter, "rich")
-        quotes = [renting.quote(renter, offer)["id"] for _ in range(100)]
-        replies = _at_once(100, lambda n: renter.post("/api/v1/instances", json={"quote_id": quotes[n]}))
+    with stack.client_of(token) as renter, Crowd(stack, token, 100) as crowd:
+        offers = [renting.offer_of(renter, name) for name in ("rich-1", "rich-2")]
+        quotes = [renting.quote(renter, offers[n % 2])["id"] for n in range(100)]
+        replies = crowd.at_once(lambda client, n: _order(client, quotes[n]))
         won = [reply.json() for reply in replies if reply.status_code == httpx.codes.CREATED]
         lost = [reply for reply in replies if reply.status_code != httpx.codes.CREATED]
         assert len(won) == 7
@@ -71,11 +88,11 @@ def test_fault_008_money_for_seven_buys_seven_of_a_hundred(stack: Stack) -> None
 
 
 def test_fault_001_one_key_fifty_times_is_one_instance_one_hold_one_reply(stack: Stack) -> None:
-    with stack.client("bob") as bob:
+    with stack.client("bob") as bob, Crowd(stack, stack.people["bob"]["token"], 50) as crowd:
         quote = renting.quote(bob, renting.offer_of(bob, "sim"))
         headers = {"Idempotency-Key": "fifty-times"}
         body = {"quote_id": quote["id"], "name": "once"}
-        replies = _at_once(50, lambda _: bob.post("/api/v1/instances", json=body, headers=headers))
+        replies = crowd.at_once(lambda client, _: client.post("/api/v1/instances", json=body, headers=headers))
         assert {reply.status_code for reply in replies} == {httpx.codes.CREATED}
         assert len({reply.content for reply in replies}) == 1
         instance = replies[0].json()

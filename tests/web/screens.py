@@ -1,41 +1,30 @@
 """Pictures of every page: `python -m tests.web.screens OUTDIR [name …]`, on its own database with seeded contents."""
 
-import os
 import sys
 import threading
 import time
 from pathlib import Path
-
-import tests.services_plugin  # noqa: F401  (starts PostgreSQL and Redis, and names them in the environment)
-from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
-
-RELAY_PORT = free_port()
-os.environ["RELAY_URL"] = f"http://127.0.0.1:{RELAY_PORT}"
-os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
-
-import django
-
-django.setup()
+from typing import Literal
 
 from django.conf import settings
-from django.test.testcases import LiveServerThread
-from django.test.utils import setup_databases, setup_test_environment, teardown_databases
 from django.core.handlers.wsgi import WSGIHandler
+from django.test.testcases import LiveServerThread
+from django.test.utils import setup_databases, setup_test_environment
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from common.ids import public_id
+from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
+from tests.web.standalone import RELAY_PORT
 from tests.web.world import PASSWORD, World, build_world, keep_alive, report
 
 SIZES = {"390": (390, 844), "1440": (1440, 900)}
 LANGUAGES = ("en", "zh-hans")
-THEMES = ("light", "dark")
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
-class PlainThread(LiveServerThread):
+def plain(_handler: object) -> WSGIHandler:
     """WhiteNoise serves the static files, as in production."""
-
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__(host, lambda handler: WSGIHandler(), port=port)
+    return WSGIHandler()
 
 
 def pages(world: World) -> dict[str, tuple[str, str]]:
@@ -123,24 +112,21 @@ def main(arguments: list[str]) -> int:
     out, names = Path(arguments[0]), arguments[1:]
     out.mkdir(parents=True, exist_ok=True)
     setup_test_environment()
-    databases = setup_databases(verbosity=0, interactive=False)
-    try:
-        world = build_world()
-        wanted = {name: page for name, page in pages(world).items() if not names or name in names}
-        threading.Thread(target=beat, args=(world,), daemon=True).start()
-        port = free_port()
-        server = PlainThread("127.0.0.1", port)
-        server.daemon = True
-        server.start()
-        server.is_ready.wait()
-        base = f"http://127.0.0.1:{port}"
-        with relay(port=RELAY_PORT, secret=settings.RELAY_SECRET, origin=base), sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_FLAGS)
-            shoot(browser, base, out, wanted)
-            browser.close()
-        server.terminate()
-    finally:
-        teardown_databases(databases, verbosity=0)
+    setup_databases(verbosity=0, interactive=False)  # goes with the temporary PostgreSQL when this program ends
+    world = build_world()
+    wanted = {name: page for name, page in pages(world).items() if not names or name in names}
+    threading.Thread(target=beat, args=(world,), daemon=True).start()
+    port = free_port()
+    server = LiveServerThread("127.0.0.1", plain, port=port)  # type: ignore[arg-type]  # the stubs want a class
+    server.daemon = True
+    server.start()
+    server.is_ready.wait()
+    base = f"http://127.0.0.1:{port}"
+    with relay(port=RELAY_PORT, secret=settings.RELAY_SECRET, origin=base), sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_FLAGS)
+        shoot(browser, base, out, wanted)
+        browser.close()
+    server.terminate()
     return 0
 
 

@@ -7,11 +7,11 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_
 from django.core import mail
 from playwright.sync_api import Page, expect
 
+from common import clock
 from common.ids import public_id
 from instances.models import Instance
 from instances.services.reconcile import observe_report
 from marketplace.services.offers import set_price
-from common import clock
 from tests.web.conftest import Site
 from tests.web.world import KEY, OTHER_KEY, PASSWORD, World, order, person, report
 

@@ -10,7 +10,14 @@ from tests.web.world import World, order, report
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 PUBLIC = (
-    *("/", "/market", "/market?gpu_count=8&gpu_model=t4", "/accounts/login/", "/accounts/signup/", "/accounts/password/reset/"),
+    *(
+        "/",
+        "/market",
+        "/market?gpu_count=8&gpu_model=t4",
+        "/accounts/login/",
+        "/accounts/signup/",
+        "/accounts/password/reset/",
+    ),
     *("/docs", "/docs/first-rent", "/docs/api", "/docs/reference"),
 )
 PERSONAL = (
@@ -22,8 +29,7 @@ _UNLABELLED = """() => [...document.querySelectorAll("input:not([type=hidden]), 
   .filter((field) => !field.labels?.length && !field.getAttribute("aria-label") && !field.closest("template"))
   .map((field) => field.outerHTML)"""
 _NAMELESS = """() => [...document.querySelectorAll("button, a[href]")]
-  .filter((each) => !each.innerText.trim() && !each.getAttribute("aria-label") && !each.closest("dialog:not([open]), template"))
-  .filter((each) => each.offsetParent)
+  .filter((each) => each.checkVisibility() && !each.innerText.trim() && !each.getAttribute("aria-label"))
   .map((each) => each.outerHTML)"""
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _SAME_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);

@@ -7,6 +7,7 @@ from pathlib import Path
 import polib
 import pytest
 from django.utils import translation
+from django.utils.translation import trans_real
 
 from config import translations
 
@@ -37,7 +38,7 @@ def test_translations_keep_the_places_of_values() -> None:
         wanted = set(_PLACES.findall(entry.msgid_plural or entry.msgid))
         for text in _translated(entry):
             assert set(_PLACES.findall(text)) <= wanted, entry.msgid
-            assert not entry.msgid_plural and wanted == set(_PLACES.findall(text)) or entry.msgid_plural, entry.msgid
+            assert (not entry.msgid_plural and wanted == set(_PLACES.findall(text))) or entry.msgid_plural, entry.msgid
 
 
 def test_chinese_is_chinese() -> None:
@@ -48,7 +49,7 @@ def test_chinese_is_chinese() -> None:
 
 def test_compiled_catalogue_is_used() -> None:
     translations.compile_all()
-    translation.trans_real._translations.clear()
+    trans_real._translations.clear()  # type: ignore[attr-defined]  # private: what was read before
     with translation.override("zh-hans"):
         assert translation.gettext("My instances") == "我的实例"
         assert translation.ngettext("%(total)s offer", "%(total)s offers", 3) == "%(total)s 个报价"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import sin
-from uuid import UUID
+from typing import Any
 
 import time_machine
 from allauth.account.models import EmailAddress
@@ -94,7 +94,12 @@ def add_hosts(owner: User) -> dict[str, Host]:
             driver="560.35.03",
             cuda="12.6",
             gpus=[
-                GpuShape(uuid=f"GPU-{number:04d}{index:04d}-5f2e-4c1b-9a77-d0c3a1e9b6{index:02d}", name=gpu, vram_mb=vram, index=index)
+                GpuShape(
+                    uuid=f"GPU-{number:04d}{index:04d}-5f2e-4c1b-9a77-d0c3a1e9b6{index:02d}",
+                    name=gpu,
+                    vram_mb=vram,
+                    index=index,
+                )
                 for index in range(count)
             ],
             images=["berth/base:1"],
@@ -114,11 +119,9 @@ def order(renter: User, host: Host, *, gpus: int, name: str) -> Instance:
     return rent_instance(renter=renter, quote_id=quote.pk, name=name)
 
 
-def report(instance: Instance, phase: str, **facts: object) -> None:
+def report(instance: Instance, phase: str, **facts: Any) -> None:
     instance.refresh_from_db()
-    row = ObservedRow(
-        id=instance.pk, generation=instance.run_generation, phase=phase, gpu_uuids=instance.gpu_uuids, **facts
-    )
+    row = ObservedRow(id=instance.pk, generation=instance.run_generation, phase=phase, gpu_uuids=instance.gpu_uuids, **facts)
     observe_report(host_id=instance.host_id, rows=[row], absent=[], foreign=[], at=clock.now())
 
 
@@ -201,7 +204,3 @@ def build_world(*, with_instances: bool = True) -> World:
     made = add_instances(alice, hosts, now) if with_instances else {}
     keep_alive(hosts)
     return World(alice=alice, hana=hana, hosts=hosts, instances=made)
-
-
-def instance_ids(world: World) -> dict[str, UUID]:
-    return {name: instance.pk for name, instance in world.instances.items()}

@@ -45,7 +45,7 @@ class RunningAgent:
 
     def stop(self) -> None:
         self.agent.stop()
-        self.thread.join(10)
+        self.thread.join(20)
         assert not self.thread.is_alive()
 
 

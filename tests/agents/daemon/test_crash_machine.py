@@ -4,6 +4,7 @@ Each life of the agent starts from what is on disk, like a new process. Whatever
 the control plane wants it: one container, with the renter's root, on the leased GPUs, or nothing at all.
 """
 
+import math
 import shutil
 import tempfile
 from dataclasses import replace
@@ -28,7 +29,8 @@ from agents.protocol.messages import DesiredInstance
 
 GPUS = ["GPU-1", "GPU-2", "GPU-3"]
 INSTANCES = [f"{number:032x}" for number in range(1, 3)]
-POINTS = 14
+WHIMS = ["", "restart", *GPUS]
+POINTS = 9  # the longest action passes this many checkpoints
 
 
 class Crash(BaseException):
@@ -54,6 +56,8 @@ class AgentMachine(RuleBasedStateMachine):
         self.lost_roots: list[str] = []
         self.wanted: dict[str, DesiredInstance] = {}
         self.ever_ran: set[str] = set()
+        self.ended: set[tuple[str, int]] = set()  # what really ended by itself: instance and generation
+        self.lost: set[str] = set()  # whose containers somebody removed
         self.countdown: int | None = None
         self.boot()
 
@@ -98,6 +102,12 @@ class AgentMachine(RuleBasedStateMachine):
             ports=[(22, 40000 + INSTANCES.index(instance))],
         )
 
+    @rule(instance=st.sampled_from(INSTANCES))
+    def restart(self, instance: str) -> None:
+        now = self.wanted.get(instance)
+        if now is not None and now.run == "running":
+            self.wanted[instance] = replace(now, generation=now.generation + 1)
+
     @rule(instance=st.sampled_from(INSTANCES), run=st.sampled_from(["stopped", "gone"]))
     def stop_or_release(self, instance: str, run: Any) -> None:
         if instance in self.wanted and self.wanted[instance].run != "gone":
@@ -110,6 +120,15 @@ class AgentMachine(RuleBasedStateMachine):
         for item in self.runtime.containers(instance):
             if item.status == "running":
                 self.runtime.kill(item.id)
+                self.ended.add((instance, item.generation))
+
+    @rule(instance=st.sampled_from(INSTANCES))
+    def removed_by_the_owner(self, instance: str) -> None:
+        """Behind the agent's back, with the engine's own tools."""
+        for item in self.runtime.containers(instance):
+            self.runtime.remove(item.id)
+            self.ended.add((instance, item.generation))
+            self.lost.add(instance)
 
     @rule()
     def turns(self) -> None:
@@ -117,8 +136,15 @@ class AgentMachine(RuleBasedStateMachine):
             self.turn()
 
     @precondition(lambda self: self.wanted)
-    @rule(after=st.integers(0, POINTS))
-    def crash(self, after: int) -> None:
+    @rule(
+        instance=st.sampled_from(INSTANCES), whim=st.sampled_from(WHIMS), after=st.integers(0, POINTS), quiet=st.booleans()
+    )
+    def crash(self, instance: str, whim: str, after: int, quiet: bool) -> None:
+        """At some checkpoint of the work that follows from a whim; perhaps again before anything has settled."""
+        if whim == "restart":
+            self.restart(instance)
+        elif whim:
+            self.rent_or_start(instance, whim)
         self.countdown = after
         try:
             self.turns()
@@ -127,6 +153,8 @@ class AgentMachine(RuleBasedStateMachine):
         finally:
             self.countdown = None
         self.boot()
+        if quiet:
+            self.settle()
 
     def turn(self) -> None:
         verdict = judge(list(self.wanted.values()), self.journal.entries())
@@ -138,7 +166,7 @@ class AgentMachine(RuleBasedStateMachine):
             absent=self.crew.absent,
             access={key: self.access.digest(key) for key in self.wanted},
         )
-        self.crew.begin(plan(verdict.accepted, observed))
+        self.crew.begin(plan(verdict.accepted, observed), math.inf)
         self.ever_ran.update(key for key, entry in self.journal.entries().items() if entry.accepted)
 
     @invariant()
@@ -168,10 +196,14 @@ class AgentMachine(RuleBasedStateMachine):
             row = row_of(instance, entries[instance], own)
             if desired.run == "stopped":
                 assert row.phase == "stopped"
-            elif row.phase != "exited":
+            elif row.phase == "exited":
+                assert (instance, desired.generation) in self.ended
+            elif row.phase == "failed":
+                assert instance in self.lost and row.failure_code == "create_failed"
+            else:
                 assert (row.phase, row.generation) == ("running", desired.generation)
                 assert [item.gpu_uuids for item in own] == [tuple(desired.gpu_uuids)]
 
 
-AgentMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+AgentMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
 TestAgentMachine = AgentMachine.TestCase

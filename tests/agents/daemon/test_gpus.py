@@ -32,15 +32,15 @@ print(json.dumps([probe.driver(), facts, [asdict(item) for item in probe.samples
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("nvml")
     source = Path(__file__).with_name("fake_nvml.c")
-    command = ["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source]
+    command = ["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(folder / "libnvidia-ml.so.1"), str(source)]
     subprocess.run(command, check=True)
     return folder
 
 
-def probe(library: Path, later: dict[str, str] | None = None, **env: str) -> Any:
+def probe(library: Path, env: dict[str, str] | None = None, later: dict[str, str] | None = None) -> Any:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps(later or {})],
-        env={**os.environ, "LD_LIBRARY_PATH": str(library), **env},
+        env={**os.environ, "LD_LIBRARY_PATH": str(library), **(env or {})},
         capture_output=True,
         text=True,
         check=False,
@@ -68,14 +68,14 @@ def test_fault_049_a_gpu_off_the_bus_is_the_same_gpu_and_unhealthy(library: Path
 
 
 def test_fault_051_memory_that_cannot_be_remapped(library: Path) -> None:
-    _, facts, _ = probe(library, FAKE_NVML_REMAP="1")
+    _, facts, _ = probe(library, {"FAKE_NVML_REMAP": "1"})
     assert [item["healthy"] for item in facts] == [True, False]
     assert "remapped" in facts[1]["detail"]
 
 
 @pytest.mark.parametrize("env", [{"FAKE_NVML_NO_DRIVER": "1"}, {"LD_LIBRARY_PATH": "/nowhere"}])
 def test_a_machine_without_a_driver_has_no_gpus(library: Path, env: dict[str, str]) -> None:
-    assert probe(library, **env) == [["", ""], [], []]
+    assert probe(library, env) == [["", ""], [], []]
 
 
 def test_without_the_library_in_this_process() -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon import journal as journal_module
 from agents.daemon.journal import CHUNK, TOMBSTONE_SECONDS, Entry, Journal
 
 ID = "a" * 32
@@ -67,7 +66,7 @@ def test_fault_034_a_full_disk_does_not_stop_it(tmp_path: Path, monkeypatch: pyt
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(journal_module.os, "posix_fallocate", refuse)
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
     journal.amend(ID, fence=7)
     assert Journal.entry(journal, ID).fence == 7
     assert b'"fence":7' in (tmp_path / "journal").read_bytes()
@@ -86,7 +85,7 @@ def test_it_is_on_the_disk_before_the_call_returns(tmp_path: Path) -> None:
 def test_the_gone_are_remembered_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(tmp_path / "journal")
     journal.record({"old": Entry(run="gone"), "here": Entry()})
-    monkeypatch.setattr(journal_module.time, "time", lambda: _LATER)
+    monkeypatch.setattr(time, "time", lambda: _LATER)
     assert set(Journal(tmp_path / "journal").entries()) == {"here"}
 
 

@@ -23,6 +23,7 @@ def link(market: Market, state: Path, config: AgentConfig) -> Iterator[Link]:
     made = Link(url=config.url, host_id=config.host_id, key=load_or_make_key(state))
     yield made
     made.close()
+    made.close_waiting()
 
 
 def test_each_request_is_signed_with_a_new_number(market: Market, link: Link) -> None:
@@ -38,6 +39,7 @@ def test_another_key_is_refused(market: Market, config: AgentConfig) -> None:
         stranger.sync(REPORT)
     assert caught.value.refused
     stranger.close()
+    stranger.close_waiting()
 
 
 def test_a_broken_connection_is_tried_once_more_under_a_new_number(market: Market, link: Link) -> None:
@@ -67,6 +69,7 @@ def test_nobody_there(market: Market, config: AgentConfig, state: Path) -> None:
     with pytest.raises(LinkError, match="waiting"):
         lost.wait(WaitTarget("http://127.0.0.1:9/wait", 0, ""))
     lost.close()
+    lost.close_waiting()
 
 
 def test_waiting_ends_when_the_counter_differs(market: Market, link: Link) -> None:
@@ -106,3 +109,4 @@ def test_the_url_may_end_with_a_slash(market: Market, config: AgentConfig, state
     made = Link(url=slashed.url, host_id=config.host_id, key=load_or_make_key(state))
     made.sync(REPORT)
     made.close()
+    made.close_waiting()

@@ -94,6 +94,14 @@ def test_run_once_says_that_it_is_simulated(market: Market, state: Path, wanted_
     assert market.reports[-1].instances[0].phase == "running"
 
 
+def test_run_once_tells_what_is_wrong(market: Market, state: Path) -> None:
+    enrol(market, state)
+    market.trouble = ["403"]
+    done = _agent("run", "--once", "--state-dir", str(state))
+    assert done.returncode == 1
+    assert "403 in trouble" in done.stderr.splitlines()[-1]
+
+
 def test_a_signal_ends_it_at_once(market: Market, state: Path) -> None:
     enrol(market, state)
     command = [sys.executable, "-m", "agents.daemon", "run", "--state-dir", str(state)]

@@ -31,16 +31,18 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "agents"
     shutil.copytree(ROOT / "agents", source, ignore=shutil.ignore_patterns("__pycache__", "gateway", "relay"))
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    quiet = {"capture_output": True, "text": True, "check": False, "timeout": 120}
-    built = subprocess.run([*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", folder, source], **quiet)  # type: ignore[call-overload]  # options in a dict
-    assert built.returncode == 0, built.stderr
+    _pip("wheel", "--no-build-isolation", "-w", folder, source)
     (wheel,) = folder.glob("berth_agent-*.whl")
     target = folder / "site"
-    done = subprocess.run([*pip, "install", "--no-deps", "--no-index", "--target", target, wheel], **quiet)  # type: ignore[call-overload]  # as above
-    assert done.returncode == 0, done.stderr
+    _pip("install", "--target", target, wheel)
     (target / "sitecustomize.py").write_text(GUARD)
     return target
+
+
+def _pip(command: str, *options: str | Path) -> None:
+    line = [sys.executable, "-m", "pip", "--disable-pip-version-check", command, "--no-deps", "--no-index", *options]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def agent(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

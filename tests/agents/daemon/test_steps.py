@@ -1,0 +1,318 @@
+"""The steps against an engine that refuses, stalls, lies or is full: every failure has its code, and nothing runs on."""
+
+import errno
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.daemon.access import AccessFolders
+from agents.daemon.jobs import Failed, Job, Superseded
+from agents.daemon.journal import Entry, Journal
+from agents.daemon.plan import Action, Kind
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, PullStalled
+from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.steps import Limits, Steps
+from agents.daemon.volumes import DiskFull, DiskTrouble, SimulatedDisks
+from agents.protocol.messages import FAILURES, DesiredInstance
+
+ID = "a" * 32
+WANTED = DesiredInstance(ID, 1, 1, "running", "i", gpu_uuids=["GPU-1"], data_disk_gb=1, ports=[(22, 40000)])
+
+
+class Engine(SimulatedRuntime):
+    """A simulated engine whose answers a test can change."""
+
+    instant = False
+    images = True
+    ssh = True
+    gpus: frozenset[str] | None = None
+    pull: Callable[[threading.Event], None] = staticmethod(lambda cancelled: None)
+    refuse_create: EngineRefused | None = None
+    refuse_start: EngineRefused | None = None
+
+    def has_image(self, reference: str) -> bool:
+        return self.images
+
+    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
+        progress("half of it")
+        self.pull(cancelled)
+
+    def create(self, order: ContainerOrder) -> str:
+        if self.refuse_create is not None:
+            error, self.refuse_create = self.refuse_create, None
+            raise error
+        return super().create(order)
+
+    def start(self, container: str) -> None:
+        if self.refuse_start is not None:
+            raise self.refuse_start
+        super().start(container)
+
+    def ssh_answers(self, host_port: int) -> bool:
+        return self.ssh
+
+    def visible_gpus(self, container: str) -> frozenset[str]:
+        return super().visible_gpus(container) if self.gpus is None else self.gpus
+
+
+class Disks(SimulatedDisks):
+    trouble: Exception | None = None
+
+    def ensure(self, instance: str, size_gb: int) -> Path:
+        if self.trouble is not None:
+            raise self.trouble
+        return super().ensure(instance, size_gb)
+
+
+class Bench:
+    """Steps on such an engine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.engine = Engine(folder / "simulated.json", boot="b")
+        self.disks = Disks()
+        self.journal = Journal(folder / "journal", durable=False)
+        self.access = AccessFolders(folder / "access")
+        self.heard: list[tuple[str, str] | None] = []
+        self.limits = Limits(40000, 40999, ssh_deadline_s=0.1)
+
+    def steps(self) -> Steps:
+        return Steps(runtime=self.engine, disks=self.disks, access=self.access, journal=self.journal, limits=self.limits)
+
+    def job(self, kind: Kind, desired: DesiredInstance = WANTED) -> Job:
+        own = sorted(self.engine.containers(desired.id), key=lambda item: -item.generation)
+        job = Job(Action(kind, desired, tuple(own)), lambda urgent: self.heard.append(job.busy))
+        return job
+
+    def carry_out(self, kind: Kind, desired: DesiredInstance = WANTED) -> None:
+        self.steps().carry_out(self.job(kind, desired))
+
+    def failure(self, kind: Kind = "create", desired: DesiredInstance = WANTED) -> Failed:
+        with pytest.raises(Failed) as caught:
+            self.carry_out(kind, desired)
+        assert caught.value.code in FAILURES
+        assert not any(item.status == "running" for item in self.engine.containers(desired.id)), "nothing runs on unpaid"
+        return caught.value
+
+    def containers(self) -> list[Container]:
+        return self.engine.containers(ID)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_the_phases_of_a_creation(bench: Bench) -> None:
+    bench.engine.images = False
+    bench.carry_out("create")
+    assert [item[0] for item in bench.heard if item] == ["pulling", "pulling", "creating", "testing"]
+    assert bench.journal.entry(ID).accepted == 1
+
+
+def test_a_missing_image_and_no_pulling(bench: Bench) -> None:
+    bench.engine.images, bench.limits = False, replace(bench.limits, local_images=True)
+    assert bench.failure().code == "image_missing"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(EngineRefused("manifest unknown"), "image_missing"), (PullStalled("no bytes"), "image_pull_timeout")],
+)
+def test_fault_037_an_image_that_does_not_come(bench: Bench, error: Exception, code: str) -> None:
+    def pull(cancelled: threading.Event) -> None:
+        raise error
+
+    bench.engine.images, bench.engine.pull = False, pull
+    assert bench.failure().code == code
+
+
+def test_a_pull_that_is_cancelled_leaves_nothing(bench: Bench) -> None:
+    bench.engine.images = False
+    bench.engine.pull = lambda cancelled: cancelled.set()
+    with pytest.raises(Superseded):
+        bench.carry_out("create")
+    assert bench.containers() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (EngineRefused("invalid spec"), "create_failed"),
+        (EngineRefused("mkdir /x: no space left on device"), "disk_full"),
+    ],
+)
+def test_an_engine_that_refuses_the_container(bench: Bench, error: EngineRefused, code: str) -> None:
+    bench.engine.refuse_create = error
+    failure = bench.failure()
+    assert (failure.code, failure.detail) == (code, str(error))
+
+
+def test_an_engine_that_wants_the_network_first(bench: Bench) -> None:
+    bench.engine.refuse_create = EngineRefused("network not found", missing=True)
+    bench.carry_out("create")
+    assert len(bench.containers()) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(DiskFull("x"), "disk_full"), (DiskTrouble("mount: only root can do that"), "create_failed")],
+)
+def test_fault_034_a_host_without_room(bench: Bench, error: Exception, code: str) -> None:
+    bench.disks.trouble = error
+    assert bench.failure().code == code
+    assert bench.containers() == []
+
+
+def test_a_network_that_cannot_be_made(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(instance: str) -> None:
+        raise EngineRefused("no free network")
+
+    monkeypatch.setattr(bench.engine, "make_network", refuse)
+    assert bench.failure().detail == "no free network"
+
+
+def test_fault_040_a_port_that_is_taken(bench: Bench) -> None:
+    bench.engine.refuse_start = EngineRefused("port is already allocated")
+    assert bench.failure().code == "start_failed"
+
+
+def test_a_silent_ssh(bench: Bench) -> None:
+    bench.engine.ssh = False
+    assert bench.failure().code == "ssh_silent"
+    assert bench.journal.entry(ID).accepted == 0
+
+
+def test_a_container_that_ends_while_it_is_tested(bench: Bench) -> None:
+    bench.engine.ssh = False
+    bench.limits = replace(bench.limits, ssh_deadline_s=30)
+    threading.Timer(0.05, lambda: bench.engine.kill(bench.containers()[0].id)).start()
+    failure = bench.failure()
+    assert failure.code == "start_failed"
+    assert "137" in failure.detail
+
+
+@pytest.mark.parametrize("seen", [frozenset(), frozenset({"GPU-1", "GPU-2"}), frozenset({"GPU-2"})])
+def test_exactly_the_leased_gpus_are_visible(bench: Bench, seen: frozenset[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.daemon.steps.GPU_PATIENCE", 0.05)
+    bench.engine.gpus = seen
+    assert bench.failure().code == "gpu_not_visible"
+
+
+def test_the_fourth_wall(bench: Bench) -> None:
+    bench.carry_out("create")
+    rival = replace(WANTED, id="b" * 32)
+    assert bench.failure("create", rival).code == "gpu_conflict"
+    assert bench.containers()[0].status == "running"
+
+
+def test_the_fourth_wall_between_two_starts_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither runs yet when the other is checked: the claim decides. Without it both would start."""
+    inside, outcome = threading.Barrier(2), []
+    really = bench.engine.start
+
+    def start(container: str) -> None:
+        try:
+            inside.wait(0.5)  # only one gets here; two would meet
+            outcome.append("met")
+        except threading.BrokenBarrierError:
+            pass
+        really(container)
+
+    monkeypatch.setattr(bench.engine, "start", start)
+    steps = bench.steps()
+
+    def run(desired: DesiredInstance) -> None:
+        try:
+            steps.carry_out(bench.job("create", desired))
+            outcome.append("started")
+        except Failed as failure:
+            outcome.append(failure.code)
+
+    threads = [threading.Thread(target=run, args=(replace(WANTED, id=key * 32),)) for key in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcome) == ["gpu_conflict", "started"]
+
+
+def test_a_lost_root_is_never_replaced_by_a_fresh_one(bench: Bench) -> None:
+    bench.journal.record({ID: Entry(fence=1, generation=1, accepted=1)})
+    failure = bench.failure("create", replace(WANTED, generation=2))
+    assert failure.code == "create_failed"
+    assert "root" in failure.detail
+
+
+def test_a_saved_root_is_used_when_the_container_is_gone(bench: Bench) -> None:
+    bench.carry_out("create")
+    bench.engine.save_root(bench.containers()[0].id, ID, 1)
+    bench.engine.remove(bench.containers()[0].id)
+    bench.carry_out("create", replace(WANTED, generation=2))
+    assert [item.generation for item in bench.containers()] == [2]
+
+
+def test_removal_is_not_done_until_nothing_is_left(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.carry_out("create")
+    monkeypatch.setattr(bench.disks, "leftovers", lambda instance: ["data disk x"])
+    with pytest.raises(EngineRefused, match="still there: data disk x"):
+        bench.carry_out("remove", replace(WANTED, run="gone"))
+    monkeypatch.undo()
+    bench.carry_out("remove", replace(WANTED, run="gone"))
+    assert bench.steps().leftovers(ID) == []
+
+
+def test_two_pulls_at_once_and_a_third_waits(bench: Bench) -> None:
+    gate, at_work, most = threading.Event(), [0], [0]
+    lock = threading.Lock()
+
+    def pull(cancelled: threading.Event) -> None:
+        with lock:
+            at_work[0] += 1
+            most[0] = max(most[0], at_work[0])
+        gate.wait(5)
+        with lock:
+            at_work[0] -= 1
+
+    bench.engine.images, bench.engine.pull = False, pull
+    steps = bench.steps()
+    orders = [replace(WANTED, id=key * 32, gpu_uuids=[], ports=[]) for key in "abc"]
+    threads = [threading.Thread(target=steps.carry_out, args=(bench.job("create", order),)) for order in orders]
+    for thread in threads:
+        thread.start()
+    threading.Timer(0.2, gate.set).start()
+    for thread in threads:
+        thread.join()
+    assert most[0] == 2
+    assert len(bench.engine.containers()) == 3
+
+
+def test_the_error_number_of_a_full_disk_is_what_is_looked_for() -> None:
+    """The engine hands the kernel's words on; they must stay what the steps compare with."""
+    assert os.strerror(errno.ENOSPC).lower() == "no space left on device"
+
+
+def test_steps_are_made_for_every_kind_of_action(bench: Bench) -> None:
+    bench.carry_out("create")
+    for kind, change in (
+        ("test", {}),
+        ("refresh", {"ssh_keys": ["k"]}),
+        ("stop", {"run": "stopped"}),
+        ("advance", {"generation": 2}),
+        ("replace", {"generation": 3, "gpu_uuids": ["GPU-2"]}),
+        ("discard", {"generation": 3, "gpu_uuids": ["GPU-2"]}),
+        ("remove", {"generation": 3, "run": "gone"}),
+    ):
+        desired: Any = replace(WANTED, **change)
+        if kind == "discard":
+            job = bench.job("discard", desired)
+            job = Job(replace(job.action, containers=job.action.containers[1:]), lambda urgent: None)
+            bench.steps().carry_out(job)
+            assert [item.generation for item in bench.containers()] == [3]
+        else:
+            bench.carry_out(kind, desired)  # type: ignore[arg-type]  # of the table above
+    assert bench.containers() == []

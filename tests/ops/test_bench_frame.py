@@ -1,0 +1,92 @@
+"""How `make bench` tells its figures: medians, spread, limits, and what this machine cannot measure."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from bench import __main__ as command
+from bench.frame import Limit, NotHere, Result, Row, Sample, line_of, measure, verdict
+
+
+def row(*samples: Sample, limit: Limit | None = None, name: str = "row") -> Row:
+    left = list(samples)
+
+    @contextmanager
+    def measuring() -> Iterator[Callable[[], Sample]]:
+        yield lambda: left.pop(0)
+
+    return Row(name, "ms", "what", measuring, limit or Limit())
+
+
+def test_medians_of_value_and_floor() -> None:
+    result = measure(row(Sample(10, 5), Sample(12, 6), Sample(30, 15)))
+    assert (result.value, result.floor, result.ratio) == (12, 6, 2)
+
+
+def test_spread_is_of_the_ratio_so_that_a_slow_phase_of_the_machine_does_not_count() -> None:
+    assert measure(row(Sample(10, 5), Sample(20, 10), Sample(30, 15))).spread == 0
+    assert measure(row(Sample(10), Sample(20), Sample(30))).spread == 1
+    assert not measure(row(Sample(10), Sample(20), Sample(30))).stable
+
+
+def test_notes_are_medians_too() -> None:
+    result = measure(row(*(Sample(1, 1, {"p99": value}) for value in (3.0, 1.0, 2.0))))
+    assert result.notes == {"p99": 2}
+    assert "p99 2.00" in line_of(result)
+
+
+@pytest.mark.parametrize(
+    ("limit", "word"),
+    [
+        (Limit(absolute=20), "ok (≤ 20)"),
+        (Limit(absolute=9), "MISSED (≤ 9)"),
+        (Limit(of_floor=2), "ok (≤ 2 × floor)"),
+        (Limit(of_floor=1.5), "MISSED (≤ 1.5 × floor)"),
+        (Limit(), ""),
+    ],
+)
+def test_verdict(limit: Limit, word: str) -> None:
+    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, {})) == word
+
+
+def test_unstable_is_said() -> None:
+    assert verdict(Result(row(limit=Limit(absolute=20)), 10, 5, 0.31, 30, {})) == "ok (≤ 20), UNSTABLE"
+
+
+def test_command_ends_with_1_for_a_stable_miss_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rows() -> tuple[Row, ...]:
+        good, slow = [Sample(1.0)] * 3, [Sample(9.0)] * 3
+        jumpy = [Sample(9.0), Sample(90.0), Sample(30.0)]
+        limit = Limit(absolute=5)
+        return (
+            row(*good, limit=limit, name="good"),
+            row(*slow, limit=limit, name="slow"),
+            row(*jumpy, limit=limit, name="jumpy"),
+        )
+
+    monkeypatch.setattr(command, "ROWS", rows())
+    assert command.main(["good", "jumpy"]) == 0
+    monkeypatch.setattr(command, "ROWS", rows())
+    assert command.main([]) == 1
+    assert capsys.readouterr().out.count("UNSTABLE") == 2
+
+
+def test_what_this_machine_lacks_is_told_and_passed_over(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def absent() -> Iterator[Callable[[], Sample]]:
+        raise NotHere("no engine")
+        yield
+
+    monkeypatch.setattr(command, "ROWS", (Row("real", "ms", "what", absent),))
+    assert command.main([]) == 0
+    assert "not measured: no engine" in capsys.readouterr().out
+
+
+def test_unknown_row() -> None:
+    with pytest.raises(SystemExit, match="no row nonsense"):
+        command.main(["nonsense"])

@@ -1,0 +1,14 @@
+"""Imported before anything that needs Django by scripts of this folder: own services, the relay's address, Django ready."""
+
+import os
+
+import django
+
+import tests.services_plugin as services  # starts PostgreSQL and Redis, and names them in the environment
+from tests.web.serving import free_port
+
+assert services
+RELAY_PORT = free_port()
+os.environ["RELAY_URL"] = f"http://127.0.0.1:{RELAY_PORT}"
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
+django.setup()
