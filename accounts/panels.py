@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.sites import UnfoldAdminSite
 
@@ -30,6 +31,7 @@ class Panel(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type inform
     """An admin site without a login form of its own: people sign in where everyone does, with the second factor too."""
 
     index_template = "panels/index.html"
+    index_title = _("Overview")
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if request.user.is_authenticated:

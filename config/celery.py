@@ -23,6 +23,7 @@ SWEEPS: Final[dict[str, float]] = {
     "marketplace.check_offers": 60,
     "instances.compare_leases": 60,
     "instances.drop_old_samples": 3600,
+    "instances.audit_ledger": 86_400,
 }
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds, "options": {"expires": seconds}} for name, seconds in SWEEPS.items()

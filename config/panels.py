@@ -17,6 +17,7 @@ from marketplace.selectors.hosts import all_hosts, hosts_of
 from marketplace.selectors.incidents import open_incidents
 
 EARNING_ROWS = 20
+ID_SHOWN = 13  # of an instance's id, as the console shortens it; more would not fit a phone
 
 
 def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def host_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, A
     rows = [
         [
             date_format(line.day),
-            public_id("inst", line.source_id),
+            f"{public_id('inst', line.source_id)[:ID_SHOWN]}…",
             _money(line.charge_micros),
             _money(line.fee_micros),
             _money(line.share_micros),

@@ -26,6 +26,11 @@ def compare_leases() -> None:
     sweeps.compare_leases()
 
 
+@shared_task(name="instances.audit_ledger")
+def audit_ledger() -> None:
+    sweeps.audit_ledger()
+
+
 @shared_task(name="instances.drop_old_samples")
 def drop_old_samples() -> None:
     sweeps.drop_old_samples(now=clock.now())

@@ -223,6 +223,7 @@ class JoinTokenForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic a
     class Meta:
         model = JoinToken
         fields: ClassVar[list[str]] = ["host_name", "region"]
+        labels: ClassVar = {"host_name": _("Name"), "region": _("Region")}
         widgets: ClassVar = {"host_name": UnfoldAdminTextInputWidget, "region": UnfoldAdminTextInputWidget}
 
 

@@ -1,5 +1,6 @@
 """Looks and menus of the two admin panels (django-unfold)."""
 
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -7,6 +8,8 @@ from django.utils.translation import gettext_lazy as _
 def _link(title: object, icon: str, name: str) -> dict[str, object]:
     return {"title": title, "icon": icon, "link": reverse_lazy(name)}
 
+
+_FAVICONS = [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("img/logo.svg")}]
 
 # Berth's blue, the same hue as the console's.
 _COLORS = {
@@ -29,6 +32,7 @@ UNFOLD = {
     "SITE_TITLE": _("Berth staff"),
     "SITE_HEADER": _("Berth staff"),
     "SITE_SYMBOL": "anchor",
+    "SITE_FAVICONS": _FAVICONS,
     "SHOW_LANGUAGES": True,
     "COLORS": _COLORS,
     "DASHBOARD_CALLBACK": "config.panels.staff_dashboard",
@@ -73,6 +77,7 @@ UNFOLD_HOST = {
     "SITE_TITLE": _("Host panel"),
     "SITE_HEADER": _("Host panel"),
     "SITE_SYMBOL": "anchor",
+    "SITE_FAVICONS": _FAVICONS,
     "SHOW_LANGUAGES": True,
     "COLORS": _COLORS,
     "DASHBOARD_CALLBACK": "config.panels.host_dashboard",

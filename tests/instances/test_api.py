@@ -159,7 +159,7 @@ def test_fault_009_the_same_key_gives_the_same_reply_and_one_instance(api: Clien
     body = {"quote_id": quoted(api, host), "name": "once"}
     replies = [post(api, "/api/v1/instances", body, key="k") for _ in range(3)]
     assert [reply.status_code for reply in replies] == [201] * 3
-    assert all(reply.json() == replies[0].json() for reply in replies)
+    assert len({reply.content for reply in replies}) == 1
     assert Instance.objects.count() == Hold.objects.count() == 1
 
 
@@ -191,7 +191,7 @@ def test_actions_on_a_running_one(api: Client, running: Instance, action: str, s
     reply = post(api, path(running, f"/{action}"), key="k")
     assert (reply.status_code, reply.json()["state"]) == (202, state)
     again = post(api, path(running, f"/{action}"), key="k")
-    assert again.json() == reply.json()
+    assert again.content == reply.content
     refusal = post(api, path(running, f"/{action}"))
     assert code(refusal) == (409, "unlawful_action")
     assert action not in refusal.json()["actions"]

@@ -30,7 +30,7 @@ def test_a_run_that_comes_too_late_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["enforce_deadlines", "stop_exhausted", "purge_expired", "compare_leases", "drop_old_samples"]
+    "name", ["enforce_deadlines", "stop_exhausted", "purge_expired", "compare_leases", "audit_ledger", "drop_old_samples"]
 )
 def test_a_task_is_the_shell_of_its_sweep(name: str) -> None:
     with patch.object(sweeps, name) as sweep:

@@ -61,6 +61,13 @@ def pages(world: World) -> dict[str, tuple[str, str]]:
         "become-host": ("alice", "/hosts"),
         "hosts": ("hana", "/hosts"),
         "earnings": ("hana", "/hosts/earnings"),
+        "panel": ("hana", "/host-panel/"),
+        "panel-hosts": ("hana", "/host-panel/marketplace/host/"),
+        "panel-host": ("hana", f"/host-panel/marketplace/host/{world.offer_of('lab-03').host_id}/change/"),
+        "panel-price": ("hana", f"/host-panel/marketplace/offer/{world.offer_of('lab-03').pk}/change/"),
+        "panel-enrol": ("hana", "/host-panel/marketplace/jointoken/add/"),
+        "staff": ("stella", "/admin/"),
+        "staff-wallets": ("stella", "/admin/billing/wallet/"),
     }
 
 
@@ -83,7 +90,7 @@ def sign_in(page: Page, base: str, email: str) -> None:
 def shoot(browser: Browser, base: str, out: Path, wanted: dict[str, tuple[str, str]]) -> None:
     for language in LANGUAGES:
         for theme in THEMES:
-            for who in ("", "alice", "hana"):
+            for who in ("", "alice", "hana", "stella"):
                 context = browser.new_context(color_scheme=theme, reduced_motion="reduce")
                 context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": base}])
                 page = context.new_page()

@@ -189,6 +189,7 @@ def keep_alive(hosts: dict[str, Host]) -> None:
 def add_people() -> tuple[User, User]:
     alice = person("alice@example.com", "Alice")
     hana = person("hana@example.com", "Hana", is_host_owner=True)
+    person("stella@example.com", "Stella", is_staff=True, is_superuser=True)
     add_ssh_key(user=alice, name="", public_key=KEY)
     issue_token(user=alice, name="notebook", scopes=["instances:read", "instances:write"])
     grant_credit(owner_id=alice.pk, amount_micros=250 * UNIT, actor="staff", key="world", memo="Welcome credit")

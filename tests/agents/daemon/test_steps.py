@@ -4,6 +4,7 @@ import errno
 import os
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from agents.daemon.journal import Entry, Journal
 from agents.daemon.plan import Action, Kind
 from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, PullStalled
 from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.steps import Limits, Steps
+from agents.daemon.steps import GpuTable, Limits, Steps
 from agents.daemon.volumes import DiskFull, DiskTrouble, SimulatedDisks
 from agents.protocol.messages import FAILURES, DesiredInstance
 
@@ -210,8 +211,15 @@ def test_the_fourth_wall(bench: Bench) -> None:
     assert bench.containers()[0].status == "running"
 
 
-def test_the_fourth_wall_between_two_starts_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither runs yet when the other is checked: the claim decides. Without it both would start."""
+@pytest.mark.parametrize(
+    ("wall", "expected"), [("up", ["gpu_conflict", "started"]), ("down", ["met", "met", "started", "started"])]
+)
+def test_the_fourth_wall_between_two_starts_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, wall: str, expected: list[str]
+) -> None:
+    """Neither runs yet when the other is checked: the claim decides. With the wall down both start."""
+    if wall == "down":
+        monkeypatch.setattr(GpuTable, "claimed", lambda *_: nullcontext())
     inside, outcome = threading.Barrier(2), []
     really = bench.engine.start
 
@@ -238,7 +246,7 @@ def test_the_fourth_wall_between_two_starts_at_once(bench: Bench, monkeypatch: p
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcome) == ["gpu_conflict", "started"]
+    assert sorted(outcome) == expected
 
 
 def test_a_lost_root_is_never_replaced_by_a_fresh_one(bench: Bench) -> None:

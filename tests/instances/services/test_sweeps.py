@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 
 from accounts.models import User
 from billing.services.settle import extend_holds
@@ -240,3 +241,17 @@ def test_old_samples_are_dropped(rin: User, host: FakeHost) -> None:
         )
     assert sweeps.drop_old_samples(now=clock.now()) == 2
     assert InstanceSample.objects.count() == 2
+
+
+# -- the ledger
+
+
+def test_a_sound_ledger_opens_no_incident_and_a_broken_one_does(rin: User, host: FakeHost, hours: Clock) -> None:
+    order_running(rin, host)
+    assert sweeps.audit_ledger() == 0
+    with connection.cursor() as cursor:  # past every service: the cached balance alone
+        cursor.execute("UPDATE billing_wallet SET balance_micros = balance_micros + 1 WHERE owner_id = %s", [rin.pk])
+    assert sweeps.audit_ledger() == 1
+    assert sweeps.audit_ledger() == 1
+    incident = Incident.objects.get()
+    assert (incident.kind, incident.closed_at) == (sweeps.LEDGER_FINDING, None)
