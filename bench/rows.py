@@ -32,7 +32,7 @@ ROWS = (
     Row(
         "start_docker",
         "ms p50",
-        "order → seen running less the wait for SSH, real container; floor: the engine's own create + start",
+        "order → seen running less the wait for SSH, real container; floor: the engine's own network + create + start",
         docker_starts,
         Limit(of_floor=1.5),
     ),
