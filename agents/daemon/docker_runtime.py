@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Literal
 
 import docker
@@ -62,6 +62,7 @@ class DockerRuntime:
         self._options = options
         self._firewall = firewall or Firewall()
         self._network_lock = threading.Lock()
+        self._events: Any = None
         with _answers():
             first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **_place())
             self._api = first.api_version
@@ -217,20 +218,30 @@ class DockerRuntime:
             logger.warning("the firewall rules around instances cannot be set: iptables is missing or refuses")
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
-        filters = {
-            "type": "container",
-            "label": f"{HOST_LABEL}={self._options.host_id}",
-            "event": ["die", "start", "destroy"],
-        }
         while not stopped.is_set():
             try:
-                with _answers():
-                    for _ in self._client(None).events(filters=filters, decode=True):
-                        changed()
+                with _answers(), closing(self._client(None)) as client:
+                    self._follow_events(client, changed)
             except (EngineSilent, EngineRefused) as error:
-                logger.warning("the engine's events broke off: %s", error)
+                if not stopped.is_set():
+                    logger.warning("the engine's events broke off: %s", error)
             changed()  # something may have happened while nobody listened
             stopped.wait(WATCH_RETRY)
+
+    def close(self) -> None:
+        """After `stopped` was set: an event stream has no end of its own."""
+        if self._events is not None:
+            self._events.close()
+        self._reader.close()
+        self._changer.close()
+
+    def _follow_events(self, client: Any, changed: Callable[[], None]) -> None:
+        label = f"{HOST_LABEL}={self._options.host_id}"
+        filters = {"type": "container", "label": label, "event": ["die", "start", "destroy"]}
+        self._events = client.events(filters=filters, decode=True)
+        changed()  # what ended before this stream began will not come in it
+        for _ in self._events:
+            changed()
 
     def _client(self, timeout: float | None) -> Any:
         return docker.APIClient(version=self._api, timeout=timeout, **_place())

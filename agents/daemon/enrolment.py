@@ -1,5 +1,6 @@
 """Makes a machine a host: one exchange with a one-use token."""
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,8 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
         gpu_seed=config.public_hex(key),  # simulated GPUs are the same ones at every start
         address=wanted.address or facts.own_address(wanted.url, wanted.listen),
     )
-    shape = facts.gather(chosen, assembly.build_runtime(state, chosen), assembly.build_probe(chosen), state)
+    with closing(assembly.build_runtime(state, chosen)) as runtime:
+        shape = facts.gather(chosen, runtime, assembly.build_probe(chosen), state)
     link = Link(url=chosen.url, host_id="", key=key)
     try:
         reply = link.enrol(EnrolRequest(token, config.public_hex(key), __version__, list(SUPPORTED), shape))

@@ -109,6 +109,7 @@ class Agent:
             if not self._turn():
                 self._alarm.sleep(self._idle_time())
         self.parts.link.close()
+        self.parts.runtime.close()
 
     def run_once(self) -> None:
         """One exchange, the work that follows from it, and a report of the outcome. Raises LinkError."""

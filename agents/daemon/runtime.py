@@ -125,3 +125,6 @@ class Runtime(Protocol):
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
         """Call `changed` whenever a container of ours starts or ends, until `stopped`. May block until then."""
+
+    def close(self) -> None:
+        """End `watch` and let go of the engine. Containers stay as they are."""

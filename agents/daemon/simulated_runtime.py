@@ -164,6 +164,9 @@ class SimulatedRuntime:
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
         self._changed = changed
 
+    def close(self) -> None:
+        return None
+
     def _find(self, container: str) -> _Made:
         if container not in self._made:
             raise EngineRefused(f"no such container: {container}", missing=True)

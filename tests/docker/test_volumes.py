@@ -12,7 +12,7 @@ import pytest
 
 from agents.daemon.volumes import GIB, DiskFull, DiskTrouble, LoopDisks
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
 ID = uuid.uuid4().hex
 
 
