@@ -1,6 +1,5 @@
 """Reads of accounts: tokens by their text, and what belongs to a person."""
 
-import hashlib
 import hmac
 import re
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from django.db.models import Model, QuerySet
 from accounts.models import ApiToken, SshKey, User
 from accounts.policy import TOKEN_MARK, TOKEN_PREFIX_BYTES, TOKEN_SECRET_BYTES
 from common import clock
+from common.digest import secret_digest
 from common.errors import NotFound
 from common.ids import public_id
 
@@ -26,7 +26,7 @@ def live_token(text: str) -> ApiToken | None:
         return None
     prefix, secret = match.groups()
     token = _token_with_user(prefix)
-    if token is None or not hmac.compare_digest(token.secret_hash, hashlib.sha256(secret.encode()).hexdigest()):
+    if token is None or not hmac.compare_digest(token.secret_hash, secret_digest(secret)):
         return None
     expired = token.expires_at is not None and token.expires_at <= clock.now()
     return None if token.revoked_at or expired or not token.user.is_active else token

@@ -12,10 +12,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DomainError, NotFound
+from config.policy import PROGRAM_PREFIXES
 
 register = template.Library()
 
-_PROGRAM_PREFIXES = ("/api/", "/agent/")
 Words = str | Promise
 
 
@@ -144,7 +144,7 @@ class FaultPages:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if not isinstance(exception, DomainError) or request.path_info.startswith(_PROGRAM_PREFIXES):
+        if not isinstance(exception, DomainError) or request.path_info.startswith(PROGRAM_PREFIXES):
             return None
         words = fault_of(exception)
         if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware

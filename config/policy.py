@@ -3,3 +3,6 @@
 from datetime import timedelta
 
 EVENT_TICKET_LIFETIME = timedelta(hours=12)
+
+PROGRAM_PREFIXES = ("/api/", "/agent/")
+"""Addresses that answer programs: errors there are problem documents, never pages."""

@@ -5,8 +5,7 @@ from django.views import defaults
 
 from common.api import problem_response
 from common.errors import DomainError, Forbidden, InvalidInput, NotFound
-
-_PROGRAM_PREFIXES = ("/api/", "/agent/")
+from config.policy import PROGRAM_PREFIXES
 
 
 class InternalError(DomainError):
@@ -32,4 +31,4 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _problem(request: HttpRequest, error: DomainError) -> HttpResponse | None:
-    return problem_response(error) if request.path_info.startswith(_PROGRAM_PREFIXES) else None
+    return problem_response(error) if request.path_info.startswith(PROGRAM_PREFIXES) else None

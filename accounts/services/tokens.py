@@ -1,6 +1,5 @@
 """Bearer tokens: made once, shown once, revoked at once."""
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,6 +20,7 @@ from accounts.policy import (
 from accounts.selectors import tokens_of
 from common import clock
 from common.database import use_case
+from common.digest import secret_digest
 from common.errors import FieldError, InvalidInput, NotFound
 
 
@@ -46,7 +46,7 @@ def issue_token(
             user=user,
             name=name,
             prefix=prefix,
-            secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+            secret_hash=secret_digest(secret),
             scopes=sorted(set(scopes)),
             expires_at=expires_at,
         )

@@ -1,6 +1,5 @@
 """The life of a host: enrolment, facts, reports, freeze, retirement. A move leaves an event and opens or closes offers."""
 
-import hashlib
 from datetime import datetime
 from uuid import UUID
 
@@ -10,6 +9,7 @@ from django.db.models.functions import Greatest
 
 from common import clock, wake
 from common.database import use_case
+from common.digest import secret_digest
 from common.errors import NotFound
 from common.transitions import move
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
@@ -69,7 +69,7 @@ def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
 
 def _lock_join_token(token: str) -> JoinToken:
     """The unspent token with this secret, locked: of two agents with one token the second waits, then is refused."""
-    digest = hashlib.sha256(token.encode()).hexdigest()
+    digest = secret_digest(token)
     rows = JoinToken.objects.select_for_update(of=("self",), no_key=True)
     leave = rows.filter(secret_hash=digest).order_by("pk").first()
     if leave is None:

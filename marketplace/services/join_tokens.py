@@ -1,11 +1,11 @@
 """Join tokens: one-use leave to enrol a host, shown once, kept as a hash."""
 
-import hashlib
 import secrets
 from typing import TYPE_CHECKING
 
 from common import clock
 from common.database import use_case
+from common.digest import secret_digest
 from common.errors import FieldError, InvalidInput
 from marketplace.errors import NotHostOwner
 from marketplace.models import JoinToken
@@ -29,7 +29,7 @@ def issue_join_token(*, owner: "User", host_name: str, region: str, price_micros
     with use_case():
         token = JoinToken.objects.create(
             owner_id=owner.pk,
-            secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+            secret_hash=secret_digest(secret),
             host_name=host_name,
             region=region,
             price_micros=price_micros,

@@ -1,6 +1,5 @@
 """An agent's identity: made at enrolment, counted up by each message, revoked by the operator."""
 
-import hashlib
 from datetime import datetime
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from agents.protocol.messages import EnrolReply, EnrolRequest
 from agents.protocol.signing import Envelope
 from common import clock
 from common.database import joining, use_case
+from common.digest import secret_digest
 from marketplace.services.hosts import enrol_host
 
 # The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends it
@@ -26,7 +26,7 @@ WHERE host_id = %s AND boot_id = %s AND last_sequence < %s AND revoked_at IS NUL
 def enrol_agent(*, request: EnrolRequest) -> EnrolReply:
     """A host and its agent's identity, both or neither. The same request again gets the same reply: one may be lost."""
     protocol = common_version(request.versions)
-    join_hash = hashlib.sha256(request.token.encode()).hexdigest()
+    join_hash = secret_digest(request.token)
     made = AgentIdentity.objects.filter(join_hash=join_hash, public_key=request.public_key, revoked_at=None)
     for host_id, name in made.values_list("host_id", "host__name"):
         return EnrolReply(host_id=host_id.hex, name=name, protocol=protocol)
