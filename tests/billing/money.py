@@ -1,6 +1,5 @@
 """What the tests of the money share: users with wallets, metered sources, a clock that obeys, and sums by hand."""
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -148,20 +147,6 @@ def triggers_off() -> Iterator[None]:
 def execute(query: str, *parameters: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
-
-
-def wait_for_lock_waiter() -> None:
-    """Until some other connection waits for a row that this one has locked."""
-    for _ in range(2_000):
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
-            )
-            (waiters,) = cursor.fetchone()
-        if waiters:
-            return
-        time.sleep(0.005)
-    raise AssertionError("nobody waits for this connection's locks")
 
 
 def in_parallel(works: list[Callable[[], object]]) -> list[object]:

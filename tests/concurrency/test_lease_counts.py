@@ -18,7 +18,8 @@ from marketplace.services.availability import compare_offers
 from marketplace.services.hosts import record_report
 from marketplace.services.lease import release_leases
 from marketplace.services.offers import set_draining
-from tests.marketplace.parallel import at_once, in_background, wait_until_one_waits_for_a_lock
+from tests.lock_waits import wait_until_one_waits_for_us
+from tests.marketplace.parallel import at_once, in_background
 from tests.marketplace.shapes import enrolled, leased, offer_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,7 +52,7 @@ def _overlap(first: Callable[[], object], second: Callable[[], object]) -> objec
         with use_case():
             first()
             other = in_background(pool, second)
-            wait_until_one_waits_for_a_lock()
+            wait_until_one_waits_for_us()
         return other.exception(timeout=20)
 
 

@@ -29,9 +29,9 @@ from tests.billing.money import (
     make_user,
     platform,
     settle,
-    wait_for_lock_waiter,
     wallet,
 )
+from tests.lock_waits import wait_until_one_waits_for_us
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -197,7 +197,7 @@ def test_closing_waits_for_a_proof_that_replaces_the_meter_and_closes_the_succes
         with use_case():
             prove_meters(source_kind="instance", source_ids=[source.key], at=at(seconds=1000))
             closing = pool.submit(in_parallel, [source.close])
-            wait_for_lock_waiter()
+            wait_until_one_waits_for_us()
         assert closing.result() == [None]
     assert len(source.meters) == 2
     assert all(meter.closed_at for meter in source.meters)

@@ -1,6 +1,5 @@
 """Work done by many threads at once, each on its own database connection."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -37,16 +36,3 @@ def in_background(pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:
             connection.close()
 
     return pool.submit(one)
-
-
-def wait_until_one_waits_for_a_lock() -> None:
-    """Until some other connection is held up by a lock of ours: then the race is where the test wants it."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            (waiting,) = cursor.fetchone()
-        if waiting:
-            return
-        time.sleep(0.005)
-    raise AssertionError("nobody waits for a lock")
