@@ -5,12 +5,12 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Func, Q, Value
 from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
-from instances.states import ACTIONS, Desired, FaultOf, InstanceState
+from instances.states import ACTIONS, Desired, FaultOf, InstanceState, WatchAction, WatchState
 
 
 class Quote(models.Model):
@@ -25,6 +25,9 @@ class Quote(models.Model):
     gpu_count = models.PositiveIntegerField()
     data_disk_gb = models.PositiveIntegerField()
     hours = models.PositiveIntegerField(default=1)
+    term = models.CharField(max_length=6, blank=True, help_text="Of a reserved quote: day, week, month, year, year3.")
+    payment = models.CharField(max_length=8, blank=True, help_text="Of a reserved quote: upfront or none.")
+    max_price_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a spot quote: per GPU and hour.")
     rate_micros_per_hour = models.BigIntegerField()
     due_now_micros = models.BigIntegerField()
     projected_micros = models.BigIntegerField()
@@ -36,7 +39,9 @@ class Quote(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(gpu_count__gt=0), name="quote_has_gpus"),
-            models.CheckConstraint(condition=Q(billing_mode__in=["hourly"]), name="quote_mode"),
+            models.CheckConstraint(
+                condition=Q(billing_mode__in=["hourly", "reserved", "tiered", "spot"]), name="quote_mode"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -119,6 +124,49 @@ class Instance(models.Model):
         verbs = [verb for verb, states in ACTIONS.items() if self.state in states]
         waits = self.state == InstanceState.FAILED and not self.is_let_go
         return [verb for verb in verbs if not (waits and verb == "start")]
+
+
+class Watch(models.Model):
+    """A place in the wait list: tell its user, or rent for them, when GPUs that fit are free. First come, first served."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watches")
+    place = models.BigIntegerField(
+        unique=True,
+        editable=False,
+        db_default=Func(Value("instances_watch_place"), function="nextval"),
+        help_text="From a sequence: the order of the wait list.",
+    )
+    line = models.CharField(_("search"), max_length=500, help_text="In the grammar of the search box.")
+    action = models.CharField(_("action"), max_length=6, choices=WatchAction, default=WatchAction.TELL)
+    state = models.CharField(_("state"), max_length=9, choices=WatchState, default=WatchState.WAITING)
+    generation = models.PositiveBigIntegerField(default=0)
+    gpu_count = models.PositiveIntegerField(default=1)
+    max_price_micros = models.BigIntegerField(null=True, blank=True, help_text="Per GPU and hour, disk included.")
+    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    data_disk_gb = models.PositiveIntegerField(default=0)
+    ssh_key_ids = ArrayField(models.UUIDField(), null=True, blank=True, help_text="Empty: all keys of the renter.")
+    name = models.CharField(_("name"), max_length=80, blank=True)
+    instance = models.OneToOneField(Instance, on_delete=models.PROTECT, null=True, blank=True, related_name="watch")
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    detail = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("place",)
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=WatchState.values), name="watch_state"),
+            models.CheckConstraint(condition=Q(gpu_count__gt=0), name="watch_has_gpus"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["place"], condition=Q(state="waiting"), name="watch_waiting"),
+            models.Index(fields=["expires_at"], condition=Q(state="waiting"), name="watch_to_expire"),
+        ]
+
+    def __str__(self) -> str:
+        return f"watch {self.id}"
 
 
 class InstancePort(models.Model):

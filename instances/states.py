@@ -36,6 +36,20 @@ class FaultOf(models.TextChoices):
     PLATFORM = "platform", _("platform")
 
 
+class WatchAction(models.TextChoices):
+    TELL = "tell", _("tell me")
+    RENT = "rent", _("rent for me")
+
+
+class WatchState(models.TextChoices):
+    WAITING = "waiting", _("waiting")
+    TOLD = "told", _("told")
+    RENTED = "rented", _("rented")
+    FAILED = "failed", _("failed")  # an order could not be made; the detail says why
+    EXPIRED = "expired", _("expired")
+    CANCELLED = "cancelled", _("cancelled")
+
+
 S = InstanceState
 
 INSTANCE_MACHINE = Machine(
@@ -64,3 +78,19 @@ ACTIONS: Final[Mapping[str, frozenset[str]]] = {
     "restart": frozenset({S.RUNNING}),
     "release": frozenset(S) - {S.RELEASING, S.GONE},
 }
+
+WATCH_MACHINE = Machine(
+    name="watch",
+    initial=WatchState.WAITING,
+    final=frozenset({WatchState.TOLD, WatchState.RENTED, WatchState.FAILED, WatchState.EXPIRED, WatchState.CANCELLED}),
+    table={
+        WatchState.WAITING: frozenset(
+            {WatchState.TOLD, WatchState.RENTED, WatchState.FAILED, WatchState.EXPIRED, WatchState.CANCELLED}
+        ),
+        WatchState.TOLD: frozenset(),
+        WatchState.RENTED: frozenset(),
+        WatchState.FAILED: frozenset(),
+        WatchState.EXPIRED: frozenset(),
+        WatchState.CANCELLED: frozenset(),
+    },
+)

@@ -21,6 +21,9 @@ HOST_RAM_RESERVE_DIVISOR = 16
 
 FREE_DATA_DISK_GB = 50
 
+# Steps of the tiered mode where a host owner has set none: (hours of continuous use, basis points off).
+DEFAULT_TIERS = ((720, 1500),)
+
 MAX_GPUS_PER_HOST = 64
 PAGE_SIZE = 50
 PAGE_SIZE_MAX = 200

@@ -1,4 +1,4 @@
-"""The life of a host, as data."""
+"""The life of a host and of its verification, as data; the kinds of what befalls it."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -24,3 +24,32 @@ HOST_MACHINE = Machine(
         HostState.RETIRED: frozenset(),
     },
 )
+
+
+class Verification(models.TextChoices):
+    UNVERIFIED = "unverified", _("unverified")
+    VERIFIED = "verified", _("verified")  # a self-test of the present hardware passed, and staff have no objection
+    LAPSED = "lapsed", _("lapsed")  # was verified; the hardware changed, a self-test failed or the last one is too old
+    REFUSED = "refused", _("refused")  # staff's decision
+
+
+class Verdict(models.TextChoices):
+    PENDING = "pending", _("pending")
+    PASSED = "passed", _("passed")
+    FAILED = "failed", _("failed")
+    EXPIRED = "expired", _("expired")  # the agent did not answer in time
+
+
+class MaintenanceCategory(models.TextChoices):
+    POWER = "power", _("power")
+    INTERNET = "internet", _("internet")
+    DISK = "disk", _("disk")
+    GPU = "gpu", _("GPU")
+    SOFTWARE = "software", _("software")
+    OTHER = "other", _("other")
+
+
+class ReliabilityKind(models.TextChoices):
+    OUTAGE = "outage", _("outage")  # no report for HOST_SILENT_AFTER, until it reported again
+    FAILED_START = "failed_start", _("failed start")  # an instance that failed to start through the host's fault
+    HOST_FAULT = "host_fault", _("host fault")  # a running instance that failed through the host's fault

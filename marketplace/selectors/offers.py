@@ -114,20 +114,19 @@ _OWN = (
         "gpu_free",
         "gpu_total",
     ),
-    *("cpu_millis_per_gpu", "ram_mb_per_gpu", "price_micros"),
+    *(
+        "cpu_millis_per_gpu",
+        "ram_mb_per_gpu",
+        "price_micros",
+        "host_name",
+        "host_state",
+        "draining",
+        "verified",
+        "cpu_model",
+    ),
+    *("disk_kind", "disk_free_gb", "cuda", "driver"),
 )
-_OF_HOST = {
-    "host_name": F("host__name"),
-    "host_state": F("host__state"),
-    "owner_id": F("host__owner_id"),
-    "draining": F("host__draining"),
-    "verified": F("host__verified"),
-    "cpu_model": F("host__cpu_model"),
-    "disk_kind": F("host__disk_kind"),
-    "disk_free_gb": F("host__disk_free_gb"),
-    "cuda": F("host__cuda"),
-    "driver": F("host__driver"),
-}
+_OF_HOST = {"owner_id": F("host__owner_id")}
 
 
 def open_offers(wanted: OfferFilter) -> list[dict[str, Any]]:

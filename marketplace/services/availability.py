@@ -8,11 +8,28 @@ from django.db import connection, transaction
 
 from marketplace.models import Offer
 from marketplace.policy import ENGINE_SLOW_AFTER_S
-from marketplace.states import HostState
+from marketplace.states import HostState, Verification
+
+# What an offer copies from its host as it is, and what it works out from its host and GPUs.
+_COPIED = (
+    *("region", "runtime", "simulated", "draining", "reliability_ppm", "listed_until", "cpu_model", "driver", "cuda"),
+    *("nvlink", "disk_kind", "disk_read_mbps", "disk_write_mbps", "net_up_mbps", "net_down_mbps"),
+)
+_COUNTED = ("host_name", "host_state", "verified", "disk_free_gb", "pcie_gen", "pcie_width", "gpu_total", "gpu_free")
+_COMPARED = (*_COPIED, *_COUNTED)
+
+
+def _listed(alias: str) -> str:
+    return ", ".join(f"{alias}.{column}" for column in _COMPARED)
+
 
 # The one definition of what an offer's denormalised columns must say.
-_TRUTH = """
-    SELECT o.id AS offer_id, h.region, h.runtime, h.simulated,
+_TRUTH = f"""
+    SELECT o.id AS offer_id, {", ".join(f"h.{column}" for column in _COPIED)},
+           h.name AS host_name, h.state AS host_state, h.verification = %(verified)s AS verified,
+           h.disk_free_gb / 10 * 10 AS disk_free_gb,
+           coalesce(min(g.pcie_gen) FILTER (WHERE g.present), 0) AS pcie_gen,
+           coalesce(min(g.pcie_width) FILTER (WHERE g.present), 0) AS pcie_width,
            count(g.id) FILTER (WHERE g.present) AS gpu_total,
            count(g.id) FILTER (
                WHERE g.present AND g.healthy AND o.listed AND NOT h.draining
@@ -24,25 +41,20 @@ _TRUTH = """
       LEFT JOIN marketplace_gpu g ON g.offer_id = o.id
      WHERE %(all)s OR o.id = ANY(%(ids)s::uuid[])
      GROUP BY o.id, h.id
-"""
-_DIFFERS = """
-    (o.gpu_total, o.gpu_free, o.region, o.runtime, o.simulated)
-    IS DISTINCT FROM (t.gpu_total, t.gpu_free, t.region, t.runtime, t.simulated)
-"""
+"""  # noqa: S608  (put together from constants of this module)
+_DIFFERS = f"({_listed('o')}) IS DISTINCT FROM ({_listed('t')})"
 _REFRESH = f"""
     UPDATE marketplace_offer o
-       SET gpu_total = t.gpu_total, gpu_free = t.gpu_free, region = t.region, runtime = t.runtime, simulated = t.simulated
+       SET {", ".join(f"{column} = t.{column}" for column in _COMPARED)}
       FROM ({_TRUTH}) t
      WHERE o.id = t.offer_id AND o.id = ANY(%(ids)s::uuid[]) AND {_DIFFERS}
 """  # noqa: S608  (put together from constants of this module)
 _COMPARE = f"""
-    SELECT o.id, o.gpu_total, t.gpu_total, o.gpu_free, t.gpu_free, o.region, t.region,
-           o.runtime, t.runtime, o.simulated, t.simulated
+    SELECT o.id, {", ".join(f"o.{column}, t.{column}" for column in _COMPARED)}
       FROM marketplace_offer o JOIN ({_TRUTH}) t ON t.offer_id = o.id
      WHERE {_DIFFERS}
      ORDER BY o.id
 """  # noqa: S608  (put together from constants of this module)
-_COMPARED = ("gpu_total", "gpu_free", "region", "runtime", "simulated")
 
 
 @dataclass(frozen=True)
@@ -98,5 +110,6 @@ def _arguments(offer_ids: Sequence[UUID] | None) -> dict[str, bool | float | str
         "all": offer_ids is None,
         "ids": [str(key) for key in offer_ids or ()],
         "open": HostState.ONLINE.value,
+        "verified": Verification.VERIFIED.value,
         "slow": ENGINE_SLOW_AFTER_S,
     }

@@ -108,7 +108,7 @@ def add_hosts(owner: User) -> dict[str, Host]:
             address=f"{name}.example.net",
         )
         hosts[name] = enrol_host(token=secret, shape=shape, agent_version="0.1.0")
-    Host.objects.filter(name__in=["lab-03", "hpc-a1", "hpc-h2"]).update(verified=True)
+    Host.objects.filter(name__in=["lab-03", "hpc-a1", "hpc-h2"]).update(verification="verified")
     return {host.name: host for host in Host.objects.all()}
 
 

@@ -15,6 +15,7 @@ from instances.models import Quote
 from instances.services.quote import create_quote, quote_again
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.models import Host, Offer
+from marketplace.services.availability import refresh_offers_of_host
 from marketplace.services.offers import set_draining, set_listed, set_price
 from storage.models import Image
 from storage.services.images import register_image
@@ -67,6 +68,7 @@ def test_disks_above_the_free_quota_are_refused(rin: User, host: FakeHost) -> No
 
 def test_fault_044_a_disk_must_fit_on_the_host(rin: User, host: FakeHost) -> None:
     Host.objects.filter(pk=host.host.pk).update(disk_free_gb=20)
+    refresh_offers_of_host(host_id=host.host.pk)
     with pytest.raises(DiskTooLarge, match="20 GB"):
         quote_for(rin, host, data_disk_gb=21)
 
@@ -79,6 +81,7 @@ def test_fault_037_an_image_needs_a_driver_that_knows_its_cuda(
 ) -> None:
     register_image(slug="cuda", reference="berth/cuda:1", title="CUDA", cuda=needs)
     Host.objects.filter(pk=host.host.pk).update(cuda=has)
+    refresh_offers_of_host(host_id=host.host.pk)
     if fits:
         assert quote_for(rin, host, image="cuda").image.slug == "cuda"
     else:

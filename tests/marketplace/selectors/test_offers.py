@@ -150,17 +150,6 @@ def test_facets_ignore_their_own_filter(market: list[Offer]) -> None:
     assert counts == {number: sum(offer.gpu_free >= number for offer in market) for number in (1, 2, 4, 8)}
 
 
-def test_a_page_is_one_statement_and_its_ids_come_from_the_index_alone(market: list[Offer]) -> None:
-    with CaptureQueriesContext(connection) as queries:
-        open_offers(OfferFilter(region=["r1"], price_max=3_000_000, simulated=False))
-    assert len(queries) == 1
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off")
-        cursor.execute(f"EXPLAIN {queries[0]['sql']}")
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert "Index Only Scan using offer_open_by_" in plan, plan
-
-
 def test_hosts_of_an_owner(hana: User, alice: User, host: Host, offer: Offer) -> None:
     got = leased(offer).gpu_uuids[0]
     with CaptureQueriesContext(connection) as queries:

@@ -1,4 +1,4 @@
-"""Supply: hosts, their GPUs, the offers made of them, and who holds which GPU."""
+"""Hosts, their GPUs, what happened to them, and the leave to enrol one."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
-from marketplace.states import HostState
+from marketplace.states import HostState, Verification
 
 
 class Host(models.Model):
@@ -24,7 +24,8 @@ class Host(models.Model):
     region = models.CharField(_("region"), max_length=40)
     state = models.CharField(_("state"), max_length=10, choices=HostState, default=HostState.ONLINE)
     generation = models.PositiveBigIntegerField(default=0)
-    verified = models.BooleanField(_("verified"), default=False)
+    verification = models.CharField(_("verification"), max_length=10, choices=Verification, default=Verification.UNVERIFIED)
+    verified_at = models.DateTimeField(null=True, blank=True)
     draining = models.BooleanField(_("draining"), default=False, help_text=_("No new rents; running ones go on."))
     simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Its runtime or its GPUs are simulated."))
     runtime = models.CharField(_("runtime"), max_length=10)
@@ -38,6 +39,15 @@ class Host(models.Model):
     disk_total_gb = models.PositiveIntegerField()
     disk_free_gb = models.PositiveIntegerField()
     disk_kind = models.CharField(max_length=10, default="unknown")
+    disk_read_mbps = models.PositiveIntegerField(null=True, blank=True, help_text="Median of the measurements, in MB/s.")
+    disk_write_mbps = models.PositiveIntegerField(null=True, blank=True)
+    disk_measured_at = models.DateTimeField(null=True, blank=True)
+    disk_samples = models.PositiveIntegerField(default=0)
+    net_up_mbps = models.PositiveIntegerField(null=True, blank=True, help_text="Against the control plane, in Mbit/s.")
+    net_down_mbps = models.PositiveIntegerField(null=True, blank=True)
+    net_measured_at = models.DateTimeField(null=True, blank=True)
+    net_samples = models.PositiveIntegerField(default=0)
+    nvlink = models.BooleanField(default=False)
     driver = models.CharField(_("driver"), max_length=40, blank=True)
     cuda = models.CharField(max_length=10, blank=True)
     images = ArrayField(models.CharField(max_length=255), default=list, blank=True)
@@ -45,6 +55,15 @@ class Host(models.Model):
     port_first = models.PositiveIntegerField()
     port_last = models.PositiveIntegerField()
     agent_version = models.CharField(max_length=20, blank=True)
+    listed_until = models.DateTimeField(
+        _("rentable until"),
+        null=True,
+        blank=True,
+        help_text=_("No lease is promised beyond this; empty: no end is planned."),
+    )
+    reliability_ppm = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Millionths, from the public ledger of events; empty: too little is known."
+    )
     engine_age_s = models.FloatField(default=0)
     enrolled_at = models.DateTimeField(default=clock.now)
     last_seen_at = models.DateTimeField(_("last report"), default=clock.now)
@@ -63,6 +82,10 @@ class Host(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def verified(self) -> bool:
+        return self.verification == Verification.VERIFIED
 
 
 class HostEvent(models.Model):
@@ -110,88 +133,6 @@ class Gpu(models.Model):
         return f"{self.name} {self.uuid}"
 
 
-# Every column that a search filters by is in the index, so that a page's ids come from the index alone.
-_SEARCHED = ("price_micros", "id", "gpu_model", "region", "runtime", "simulated", "gpu_free", "vram_mb")
-
-
-def _search_index(name: str, *fields: str) -> models.Index:
-    rest = [column for column in _SEARCHED if column not in fields]
-    return models.Index(fields=fields, include=rest, condition=Q(gpu_free__gt=0), name=name)
-
-
-class Offer(models.Model):
-    """What can be rented: the GPUs of one model on one host, at a price. Denormalised for search, kept by services alone.
-
-    `gpu_free` counts GPUs that are present, healthy and without a live lease, and is 0 while the host is not open
-    (silent, frozen, draining, unlisted). `version` grows with each change of price or shape, so that a quote can be checked.
-    """
-
-    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers")
-    gpu_model = models.SlugField(_("GPU model"), max_length=60)
-    region = models.CharField(max_length=40)
-    runtime = models.CharField(max_length=10, default="docker")
-    simulated = models.BooleanField(default=False)
-    listed = models.BooleanField(_("listed"), default=True)
-    version = models.PositiveIntegerField(default=1)
-    price_micros = models.BigIntegerField(_("price per GPU-hour"), help_text=_("Micro-units per GPU and hour."))
-    gpu_total = models.PositiveIntegerField(default=0)
-    gpu_free = models.PositiveIntegerField(default=0)
-    vram_mb = models.PositiveIntegerField(default=0, help_text="Nominal: 24 GB is 24576, whatever the driver keeps back.")
-    cpu_millis_per_gpu = models.PositiveIntegerField(default=0)
-    ram_mb_per_gpu = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        verbose_name = _("offer")
-        verbose_name_plural = _("offers")
-        constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(price_micros__gte=0), name="offer_price_not_negative"),
-            models.CheckConstraint(condition=Q(gpu_free__lte=F("gpu_total")), name="offer_free_at_most_total"),
-            models.UniqueConstraint(fields=["host", "gpu_model"], name="one_offer_per_host_and_model"),
-        ]
-        indexes: ClassVar = [
-            _search_index("offer_open_by_price", "price_micros", "id"),
-            _search_index("offer_open_by_model", "gpu_model", "price_micros", "id"),
-            _search_index("offer_open_by_region", "region", "price_micros", "id"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.gpu_model} on {self.host_id}"
-
-
-class Lease(models.Model):
-    """One GPU and its share of CPU and memory, held exclusively by one opaque holder.
-
-    It ends only on proof of absence or by a logged write-off (D2).
-    """
-
-    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="leases")
-    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, related_name="leases")
-    holder = models.UUIDField()
-    price_micros = models.BigIntegerField(help_text="Per hour, of this one GPU.")
-    cpu_millis = models.PositiveIntegerField(default=0)
-    ram_mb = models.PositiveIntegerField(default=0)
-    leased_at = models.DateTimeField(default=clock.now)
-    released_at = models.DateTimeField(null=True, blank=True)
-    release_reason = models.CharField(max_length=40, blank=True)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["gpu"], condition=Q(released_at__isnull=True), name="one_live_lease_per_gpu"),
-            models.CheckConstraint(
-                condition=Q(released_at__isnull=True) | Q(released_at__gte=F("leased_at")), name="lease_ends_after_start"
-            ),
-        ]
-        indexes: ClassVar = [
-            models.Index(fields=["holder"], condition=Q(released_at__isnull=True), name="live_lease_of_holder"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.gpu_id} held by {self.holder}"
-
-
 class JoinToken(models.Model):
     """One-use leave to enrol a host for its owner, at most 15 minutes long."""
 
@@ -213,25 +154,3 @@ class JoinToken(models.Model):
 
     def __str__(self) -> str:
         return f"join token for {self.host_name}"
-
-
-class Incident(models.Model):
-    """A difference that no rule explains, for staff to look at. One open row per kind and subject."""
-
-    id = models.BigAutoField(primary_key=True)
-    kind = models.CharField(max_length=40)
-    subject = models.CharField(max_length=120)
-    detail = models.TextField()
-    opened_at = models.DateTimeField(default=clock.now)
-    closed_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ("-id",)
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["kind", "subject"], condition=Q(closed_at__isnull=True), name="one_open_incident_per_subject"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.subject}"

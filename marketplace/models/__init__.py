@@ -1,0 +1,21 @@
+"""Supply: hosts, their GPUs, the offers made of them, who holds which GPU, and how far a host can be trusted."""
+
+from marketplace.models.hosts import Gpu, Host, HostEvent, JoinToken
+from marketplace.models.leases import Incident, Lease
+from marketplace.models.offers import Offer, OfferPrice, SavedSearch
+from marketplace.models.trust import Maintenance, ReliabilityEvent, SelfTest
+
+__all__ = [
+    "Gpu",
+    "Host",
+    "HostEvent",
+    "Incident",
+    "JoinToken",
+    "Lease",
+    "Maintenance",
+    "Offer",
+    "OfferPrice",
+    "ReliabilityEvent",
+    "SavedSearch",
+    "SelfTest",
+]

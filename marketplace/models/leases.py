@@ -1,0 +1,65 @@
+"""Who holds which GPU, and what needs a person."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from common import clock
+from common.ids import new_uuid
+from marketplace.models.hosts import Gpu
+from marketplace.models.offers import Offer
+
+
+class Lease(models.Model):
+    """One GPU and its share of CPU and memory, held exclusively by one opaque holder.
+
+    It ends only on proof of absence or by a logged write-off (D2).
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="leases")
+    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, related_name="leases")
+    holder = models.UUIDField()
+    price_micros = models.BigIntegerField(help_text="Per hour, of this one GPU.")
+    cpu_millis = models.PositiveIntegerField(default=0)
+    ram_mb = models.PositiveIntegerField(default=0)
+    leased_at = models.DateTimeField(default=clock.now)
+    released_at = models.DateTimeField(null=True, blank=True)
+    release_reason = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["gpu"], condition=Q(released_at__isnull=True), name="one_live_lease_per_gpu"),
+            models.CheckConstraint(
+                condition=Q(released_at__isnull=True) | Q(released_at__gte=F("leased_at")), name="lease_ends_after_start"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["holder"], condition=Q(released_at__isnull=True), name="live_lease_of_holder"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.gpu_id} held by {self.holder}"
+
+
+class Incident(models.Model):
+    """A difference that no rule explains, for staff to look at. One open row per kind and subject."""
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=40)
+    subject = models.CharField(max_length=120)
+    detail = models.TextField()
+    opened_at = models.DateTimeField(default=clock.now)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["kind", "subject"], condition=Q(closed_at__isnull=True), name="one_open_incident_per_subject"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.subject}"

@@ -1,0 +1,124 @@
+"""Offers, and the history of their prices."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from common import clock
+from common.ids import new_uuid
+from marketplace.models.hosts import Host
+from marketplace.policy import DEFAULT_TIERS
+from marketplace.states import HostState
+
+
+def default_tiers() -> list[list[int]]:
+    return [list(step) for step in DEFAULT_TIERS]
+
+
+class Offer(models.Model):
+    """What can be rented: the GPUs of one model on one host, at a price. Denormalised for search, kept by services alone.
+
+    `gpu_free` counts GPUs that are present, healthy and without a live lease, and is 0 while the host is not open
+    (silent, frozen, draining, unlisted). `version` grows with each change of price or shape, so that a quote can be checked.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers")
+    gpu_model = models.SlugField(_("GPU model"), max_length=60)
+    region = models.CharField(max_length=40)
+    runtime = models.CharField(max_length=10, default="docker")
+    simulated = models.BooleanField(default=False)
+    # Copies of the host's facts, so that search reads one table. `services.availability` alone writes them.
+    host_name = models.CharField(max_length=80, default="")
+    host_state = models.CharField(max_length=10, default=HostState.ONLINE)
+    draining = models.BooleanField(default=False)
+    verified = models.BooleanField(default=False)
+    reliability_ppm = models.PositiveIntegerField(null=True, blank=True)
+    listed_until = models.DateTimeField(null=True, blank=True)
+    cpu_model = models.CharField(max_length=120, default="", blank=True)
+    driver = models.CharField(max_length=40, default="", blank=True)
+    cuda = models.CharField(max_length=10, default="", blank=True)
+    nvlink = models.BooleanField(default=False)
+    pcie_gen = models.PositiveIntegerField(default=0, help_text="The least of its GPUs.")
+    pcie_width = models.PositiveIntegerField(default=0)
+    disk_kind = models.CharField(max_length=10, default="unknown")
+    disk_free_gb = models.PositiveIntegerField(default=0, help_text="Rounded down to tens: it changes with every file.")
+    disk_read_mbps = models.PositiveIntegerField(null=True, blank=True)
+    disk_write_mbps = models.PositiveIntegerField(null=True, blank=True)
+    net_up_mbps = models.PositiveIntegerField(null=True, blank=True)
+    net_down_mbps = models.PositiveIntegerField(null=True, blank=True)
+    listed = models.BooleanField(_("listed"), default=True)
+    version = models.PositiveIntegerField(default=1)
+    price_micros = models.BigIntegerField(_("price per GPU-hour"), help_text=_("Micro-units per GPU and hour."))
+    reserved_discounts = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Basis points off by term, such as {"month": 2000}; a term not named is not sold.',
+    )
+    tiers = models.JSONField(
+        default=default_tiers, blank=True, help_text="[[hours of continuous use, basis points off], …], rising."
+    )
+    spot_floor_micros = models.BigIntegerField(null=True, blank=True, help_text="Per GPU and hour; empty: no spot market.")
+    disk_micros_gb_day = models.BigIntegerField(default=0, help_text="Micro-units per GB above the free quota and day.")
+    gpu_total = models.PositiveIntegerField(default=0)
+    gpu_free = models.PositiveIntegerField(default=0)
+    vram_mb = models.PositiveIntegerField(default=0, help_text="Nominal: 24 GB is 24576, whatever the driver keeps back.")
+    cpu_millis_per_gpu = models.PositiveIntegerField(default=0)
+    ram_mb_per_gpu = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(default=clock.now)
+    # The transaction that wrote the row last, set by a trigger: what a copy of the table in memory asks for.
+    changed_xid = models.BigIntegerField(default=0, editable=False)
+
+    class Meta:
+        verbose_name = _("offer")
+        verbose_name_plural = _("offers")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(price_micros__gte=0), name="offer_price_not_negative"),
+            models.CheckConstraint(condition=Q(gpu_free__lte=F("gpu_total")), name="offer_free_at_most_total"),
+            models.CheckConstraint(
+                condition=Q(spot_floor_micros__isnull=True) | Q(spot_floor_micros__gte=0),
+                name="offer_spot_floor_not_negative",
+            ),
+            models.CheckConstraint(condition=Q(disk_micros_gb_day__gte=0), name="offer_disk_price_not_negative"),
+            models.UniqueConstraint(fields=["host", "gpu_model"], name="one_offer_per_host_and_model"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["changed_xid"], name="offer_by_change")]
+
+    def __str__(self) -> str:
+        return f"{self.gpu_model} on {self.host_id}"
+
+
+class OfferPrice(models.Model):
+    """What an offer cost from a moment on: the price history that everyone may read."""
+
+    id = models.BigAutoField(primary_key=True)
+    offer = models.ForeignKey(Offer, on_delete=models.CASCADE, related_name="price_history")
+    at = models.DateTimeField(default=clock.now)
+    price_micros = models.BigIntegerField()
+    spot_floor_micros = models.BigIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("at", "id")
+        indexes: ClassVar = [models.Index(fields=["offer", "at"], name="price_of_offer")]
+
+    def __str__(self) -> str:
+        return f"{self.offer_id} from {self.at:%Y-%m-%d %H:%M}"
+
+
+class SavedSearch(models.Model):
+    """A search line that its user wants to run again."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    user = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="saved_searches")
+    name = models.CharField(_("name"), max_length=80)
+    line = models.CharField(_("search"), max_length=500, help_text="In the grammar of the search box.")
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("name", "id")
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "name"], name="one_saved_search_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
