@@ -3,11 +3,9 @@
 import hmac
 import re
 from collections.abc import Sequence
-from functools import cache
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 
 from accounts.models import ApiToken, SshKey, User
 from accounts.policy import TOKEN_MARK, TOKEN_PREFIX_BYTES, TOKEN_SECRET_BYTES
@@ -15,6 +13,7 @@ from common import clock
 from common.digest import secret_digest
 from common.errors import NotFound
 from common.ids import public_id
+from common.prepared import Prepared
 
 _TOKEN = re.compile(rf"{TOKEN_MARK}_([0-9a-f]{{{2 * TOKEN_PREFIX_BYTES}}})_([0-9a-f]{{{2 * TOKEN_SECRET_BYTES}}})")
 
@@ -25,35 +24,16 @@ def live_token(text: str) -> ApiToken | None:
     if match is None:
         return None
     prefix, secret = match.groups()
-    token = _token_with_user(prefix)
+    token = _TOKEN_WITH_USER.first(prefix=prefix)
     if token is None or not hmac.compare_digest(token.secret_hash, secret_digest(secret)):
         return None
     expired = token.expires_at is not None and token.expires_at <= clock.now()
     return None if token.revoked_at or expired or not token.user.is_active else token
 
 
-def _token_with_user(prefix: str) -> ApiToken | None:
-    # Every API request runs this query; writing its SQL anew each time would take Django longer than running it.
-    with connection.cursor() as cursor:
-        cursor.execute(_token_sql(), [prefix])
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    width = len(_columns(ApiToken))
-    token = ApiToken.from_db(connection.alias, _columns(ApiToken), row[:width])
-    token.user = User.from_db(connection.alias, _columns(User), row[width:])
-    return token
-
-
-@cache
-def _token_sql() -> str:
-    sql, _ = ApiToken.objects.select_related("user").filter(prefix="").order_by().query.sql_with_params()
-    return str(sql)
-
-
-@cache
-def _columns(model: type[Model]) -> list[str]:
-    return [field.attname for field in model._meta.concrete_fields]
+_TOKEN_WITH_USER = Prepared(
+    lambda prefix: ApiToken.objects.select_related("user").filter(prefix=prefix).order_by(), prefix=str
+)
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
@@ -72,10 +52,15 @@ def all_ssh_keys_of(user: User) -> QuerySet[SshKey]:
     return SshKey.objects.filter(user=user)
 
 
+_KEYS = Prepared(lambda user_id: SshKey.objects.filter(user_id=user_id), user_id=UUID)
+
+
 def ssh_keys_of(user: User, ids: Sequence[UUID] | None) -> list[SshKey]:
     """The user's keys with these ids, in that order, or all when `ids` is None. Raises NotFound for an id not theirs."""
     if ids is None:
-        return list(all_ssh_keys_of(user))
+        return _KEYS.all(user_id=user.pk)
+    if not ids:
+        return []
     found = {key.pk: key for key in all_ssh_keys_of(user).filter(pk__in=ids)}
     missing = [public_id("key", pk) for pk in ids if pk not in found]
     if missing:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from django.db.models import F, Model
+from django.db.models import Model
 
 from common.errors import StaleRow, UnlawfulMove
+from common.prepared import update
 
 
 class Stateful(Protocol):
@@ -51,10 +52,8 @@ def move(
     origin = row.state
     machine.check(origin, target)
     model: type[Model] = type(row)
-    moved = model._default_manager.filter(pk=row.pk, state=origin, generation=row.generation).update(
-        state=target, generation=F("generation") + 1, **fields
-    )
-    if moved != 1:
+    where: dict[str, object] = {str(model._meta.pk.name): row.pk, "state": origin, "generation": row.generation}
+    if update(model, where=where, state=target, **fields) != 1:
         raise StaleRow(f"This {machine.name} changed meanwhile; read it again.")
     row.state, row.generation = target, row.generation + 1
     for name, value in fields.items():

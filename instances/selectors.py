@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -13,6 +13,7 @@ from accounts.models import User
 from billing.policy import INSTANCE_SOURCE
 from billing.selectors import Cost, costs_of, entries_of
 from common.errors import NotFound
+from common.prepared import Prepared
 from instances.models import Instance, InstanceEvent, Quote
 from instances.policy import METRICS_POINTS, PIDS_PER_GPU, STOP_GRACE, SWEEP_BATCH
 from instances.states import Desired, InstanceState
@@ -86,7 +87,7 @@ def instances_in(renter: User, states: Sequence[str]) -> QuerySet[Instance]:
 
 def instance_of(renter: User, instance_id: UUID) -> Instance:
     """Raises NotFound for what is not theirs, as for what does not exist."""
-    instance = instances_of(renter).filter(pk=instance_id).first()
+    instance = _INSTANCE.first(pk=instance_id, renter_id=renter.pk)
     if instance is None:
         raise NotFound("There is no such instance.")
     return instance
@@ -101,10 +102,20 @@ def costs_of_instances(instances: Sequence[Instance], now: datetime) -> dict[UUI
 
 def quote_of(renter: User, quote_id: UUID) -> Quote:
     """The renter's quote with offer, host and image."""
-    quote = Quote.objects.select_related("image", "offer__host").filter(pk=quote_id, renter=renter).first()
+    quote = _QUOTE.first(pk=quote_id, renter_id=renter.pk)
     if quote is None:
         raise NotFound("There is no such quote.")
     return quote
+
+
+_QUOTE = Prepared(
+    lambda **own: Quote.objects.select_related("image", "offer__host").filter(**own).order_by(), pk=UUID, renter_id=UUID
+)
+_INSTANCE = Prepared(
+    lambda **own: Instance.objects.select_related("host", "offer", "image").filter(**own).order_by(),
+    pk=UUID,
+    renter_id=UUID,
+)
 
 
 def events_of(instance: Instance) -> QuerySet[InstanceEvent]:
@@ -128,55 +139,57 @@ def metrics_of(instance: Instance, *, since: datetime, until: datetime) -> list[
 
 # -- for hosts
 
-_DESIRED: Final = (
-    "id",
-    "run_generation",
-    "fence",
-    "desired",
-    "image__reference",
-    "gpu_uuids",
-    "gpu_count",
-    "offer__simulated",
-    "cpu_millis",
-    "ram_mb",
-    "data_disk_gb",
-    "ports",
-    "ssh_keys",
-    "jupyter_token",
+_DESIRED = Prepared(
+    lambda host_id: (
+        Instance.objects.filter(host_id=host_id)
+        .exclude(state=InstanceState.GONE)
+        .annotate(image_reference=F("image__reference"), simulated=F("offer__simulated"))
+        .only(
+            *("run_generation", "fence", "desired", "gpu_uuids", "gpu_count", "cpu_millis", "ram_mb", "data_disk_gb"),
+            *("ports", "ssh_keys", "jupyter_token"),
+        )
+        .order_by("pk")
+    ),
+    host_id=UUID,
 )
 
 
 def desired_instances(host_id: UUID) -> list[DesiredRow]:
     """Everything that should be on the host, in one query; what is gone is not named any more."""
-    rows = Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE).order_by("pk").values(*_DESIRED)
-    return [_desired_row(row) for row in rows]
+    return [_desired_row(row) for row in _DESIRED.all(host_id=host_id)]
 
 
-def _desired_row(row: dict[str, Any]) -> DesiredRow:
-    runs = row["desired"] == Desired.RUNNING
+def _desired_row(row: Instance) -> DesiredRow:
     return DesiredRow(
-        id=row["id"],
-        generation=row["run_generation"],
-        fence=row["fence"],
-        run=row["desired"],
-        image=row["image__reference"],
-        gpu_uuids=row["gpu_uuids"] if runs else [],  # a stopped one's may be someone else's by now
-        simulated_gpus=row["offer__simulated"],
-        cpu_millis=row["cpu_millis"],
-        ram_mb=row["ram_mb"],
-        pids_limit=PIDS_PER_GPU * row["gpu_count"],
-        data_disk_gb=row["data_disk_gb"],
-        ports=[(container, host) for container, host in row["ports"]],
-        ssh_keys=row["ssh_keys"],
-        env={"JUPYTER_TOKEN": row["jupyter_token"]} if row["jupyter_token"] else {},
+        id=row.pk,
+        generation=row.run_generation,
+        fence=row.fence,
+        run=row.desired,
+        image=row.image_reference,  # type: ignore[attr-defined]  # annotated by _DESIRED
+        gpu_uuids=row.gpu_uuids if row.desired == Desired.RUNNING else [],  # a stopped one's may be someone else's by now
+        simulated_gpus=row.simulated,  # type: ignore[attr-defined]
+        cpu_millis=row.cpu_millis,
+        ram_mb=row.ram_mb,
+        pids_limit=PIDS_PER_GPU * row.gpu_count,
+        data_disk_gb=row.data_disk_gb,
+        ports=[(container, host) for container, host in row.ports],
+        ssh_keys=row.ssh_keys,
+        env={"JUPYTER_TOKEN": row.jupyter_token} if row.jupyter_token else {},
     )
 
 
 def live_on_host(host_id: UUID) -> dict[UUID, Instance]:
     """What a report of the host may be about, with the host's owner as `payee_id` and the model as `gpu_model`."""
+    return {row.pk: row for row in _LIVE.all(host_id=host_id)}
+
+
+def _live(host_id: UUID) -> QuerySet[Instance]:
     rows = Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE)
     named = rows.annotate(payee_id=F("host__owner_id"), gpu_model=F("offer__gpu_model"))
-    return {row.pk: row for row in named.defer("ssh_keys", "ports", "jupyter_token").order_by("pk")}
+    return named.defer("ssh_keys", "ports", "jupyter_token").order_by("pk")
+
+
+_LIVE = Prepared(_live, host_id=UUID)
 
 
 def ids_of_host(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:

@@ -1,8 +1,14 @@
-"""Where a race test wants its rival: held up by a lock of this connection."""
+"""Where a race test wants its rival: held up by a lock of this connection; or, for its control, by none."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 from django.db import connection
+from django.db.models import QuerySet
+
+from common.prepared import Prepared
 
 PATIENCE_S = 30
 # Other workers' databases are on the same server: only who waits for this very connection counts.
@@ -20,3 +26,11 @@ def wait_until_one_waits_for_us() -> None:
             return
         time.sleep(0.005)
     raise AssertionError("nobody waits for this connection's locks")
+
+
+def take_locks_down(
+    monkeypatch: pytest.MonkeyPatch, unlocked: Callable[..., QuerySet[Any]] = lambda rows, **_: rows
+) -> None:
+    """No query locks or skips a row any more: `unlocked` stands for `select_for_update`, in prepared queries too."""
+    monkeypatch.setattr(QuerySet, "select_for_update", unlocked)
+    monkeypatch.setattr(Prepared, "all", lambda self, **values: list(self._build(**values)))

@@ -292,6 +292,7 @@ class Agent:
                 delay = backoff.next_delay(error)
                 if not self._stopped.wait(delay):
                     logger.warning("%s; asked the control plane instead after %.1f s", error, delay)
+            self._mailbox.put(None)  # an older place to wait at would answer at once; the sync to come brings a new one
             self._sync_wanted = True
             self._alarm.ring()
         self.parts.link.close_waiting()

@@ -9,10 +9,13 @@ from django.db import connection
 
 from agents.gateway.errors import Forged, Revoked, UnknownHost
 from agents.gateway.incoming import SignedMessage
-from agents.gateway.models import AgentIdentity
 from marketplace.states import HostState
 
 _HALTED = (HostState.FROZEN, HostState.RETIRED)
+_STANDING = """
+SELECT host.state, agent.facts_known
+FROM agent_gateway_agentidentity agent JOIN marketplace_host host ON host.id = agent.host_id WHERE agent.host_id = %s
+"""
 _KEY = "SELECT public_key, revoked_at FROM agent_gateway_agentidentity WHERE host_id = %s"  # plain SQL: see _COUNT
 
 
@@ -43,5 +46,7 @@ class Standing:
 
 
 def standing_of(host_id: UUID) -> Standing:
-    state, facts_known = AgentIdentity.objects.values_list("host__state", "facts_known").get(pk=host_id)
+    with connection.cursor() as cursor:
+        cursor.execute(_STANDING, [host_id])
+        state, facts_known = cursor.fetchone()
     return Standing(frozen=state in _HALTED, facts_known=facts_known)

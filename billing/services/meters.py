@@ -5,16 +5,17 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, Max
+from django.db.models import F
 from django.db.models.functions import Greatest, Least
 
 from billing.errors import NoOpenHold
 from billing.models import Hold, Meter, Wallet
 from billing.policy import PLATFORM_FEE_BPS, PROOF_BRIDGE
 from billing.pricing import funded_span
-from billing.services.holds import release_hold
+from billing.services.holds import open_hold, release_hold
 from billing.services.wallets import open_wallet
 from common.ids import new_uuid
+from common.prepared import insert
 
 # Locks the meters in pk order, moves the proof of all that are within the bridge, and names those that are not.
 _PROVE = """
@@ -45,6 +46,15 @@ JOIN billing_hold hold USING (source_kind, source_id)
 WHERE meter.id = ANY(%(meters)s::uuid[]) AND hold.released_at IS NULL
 """
 
+# What the source's meters say so far, and the wallets that a new one needs, NULL where there is none yet.
+_BEFORE = """
+SELECT coalesce(bool_or(closed_at IS NULL), false), max(proven_until),
+       (SELECT id FROM billing_wallet WHERE owner_id = %(payer)s AND kind = 'renter'),
+       (SELECT id FROM billing_wallet WHERE owner_id = %(payee)s AND kind = 'host'),
+       (SELECT id FROM billing_wallet WHERE owner_id IS NULL AND kind = 'platform')
+FROM billing_meter WHERE source_kind = %(kind)s AND source_id = %(source)s
+"""
+
 
 def open_meter(
     *,
@@ -61,15 +71,17 @@ def open_meter(
     Raises NoOpenHold when no money is held for it. The hold's lock keeps a release from slipping in between.
     """
     hold = _locked_hold(source_kind, source_id)
-    meters = Meter.objects.filter(source_kind=source_kind, source_id=source_id)
-    if meters.filter(closed_at__isnull=True).exists():
+    with connection.cursor() as cursor:
+        cursor.execute(_BEFORE, {"kind": source_kind, "source": source_id, "payer": payer_id, "payee": payee_id})
+        is_open, latest, payer, payee, platform = cursor.fetchone()
+    if is_open:
         return
-    open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM)
-    latest = meters.aggregate(latest=Max("proven_until"))["latest"]
+    if platform is None:
+        open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM)
     opened_at = at if latest is None else max(at, latest)  # the clock may have gone back; no second is charged twice
-    Meter.objects.create(
-        payer=open_wallet(owner_id=payer_id),
-        payee=open_wallet(owner_id=payee_id, kind=Wallet.Kind.HOST),
+    meter = Meter(
+        payer_id=payer or open_wallet(owner_id=payer_id).pk,
+        payee_id=payee or open_wallet(owner_id=payee_id, kind=Wallet.Kind.HOST).pk,
         source_kind=source_kind,
         source_id=source_id,
         label=label,
@@ -80,6 +92,7 @@ def open_meter(
         settled_until=opened_at,
         funded_until=opened_at + funded_span(hold.amount_micros, rate_micros_per_hour),
     )
+    insert(meter)
 
 
 def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime) -> None:
@@ -141,8 +154,7 @@ def _successor(meter: Meter, at: datetime, held_micros: int) -> Meter:
 
 
 def _locked_hold(source_kind: str, source_id: UUID) -> Hold:
-    rows = Hold.objects.select_for_update(of=("self",), no_key=True)
-    hold = rows.filter(source_kind=source_kind, source_id=source_id, released_at__isnull=True).first()
+    hold = open_hold(source_kind, source_id)
     if hold is None:
         raise NoOpenHold(f"No money is held for this {source_kind}.")
     return hold

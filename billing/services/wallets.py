@@ -8,6 +8,7 @@ from billing.services.ledger import Movement, post
 from common import clock, wake
 from common.database import use_case
 from common.errors import InvalidInput
+from common.prepared import Prepared
 
 
 def open_wallet(*, owner_id: UUID | None, kind: str = Wallet.Kind.RENTER) -> Wallet:
@@ -44,4 +45,8 @@ def grant_credit(*, owner_id: UUID, amount_micros: int, actor: str, key: str, me
 
 
 def _existing(owner_id: UUID | None, kind: str) -> Wallet | None:
-    return Wallet.objects.filter(owner_id=owner_id, kind=kind).first()
+    return _MARKETS.first(kind=kind) if owner_id is None else _OWNED.first(owner_id=owner_id, kind=kind)
+
+
+_OWNED = Prepared(lambda **values: Wallet.objects.filter(**values).order_by(), owner_id=UUID, kind=str)
+_MARKETS = Prepared(lambda kind: Wallet.objects.filter(owner_id=None, kind=kind).order_by(), kind=str)

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from common import clock, wake
 from common.errors import StaleRow, UnlawfulMove
+from common.prepared import insert
 from common.transitions import move
 from instances.models import Instance, InstanceEvent
 from instances.policy import DEADLINES
@@ -75,6 +76,8 @@ def retry_stale(attempt: Callable[[], Result]) -> Result:
 
 
 def _record_move(instance: Instance, origin: str, target: str, *, reason: str, actor: str, detail: str) -> None:
-    InstanceEvent.objects.create(
-        instance_id=instance.pk, kind=reason, from_state=origin, to_state=target, detail=detail[:300], actor=actor
+    insert(
+        InstanceEvent(
+            instance_id=instance.pk, kind=reason, from_state=origin, to_state=target, detail=detail[:300], actor=actor
+        )
     )

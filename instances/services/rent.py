@@ -16,6 +16,7 @@ from common import clock
 from common.database import use_case
 from common.errors import NotFound
 from common.ids import new_uuid
+from common.prepared import insert
 from instances.errors import QuoteExpired, QuoteUsed
 from instances.models import Instance, InstanceEvent, Quote
 from instances.policy import DEADLINES, JUPYTER_PORT, JUPYTER_TOKEN_BYTES, SSH_PORT, TENSORBOARD_PORT
@@ -56,8 +57,8 @@ def rent_instance(*, renter: User, quote_id: UUID, name: str = "", ssh_key_ids: 
         instance.name = name or f"{quote.image.slug}-{instance_id.hex[-6:]}"
         instance.ssh_keys = [key.public_key for key in keys]
         instance.ports = _ports(quote, instance_id)
-        instance.save(force_insert=True)
-        InstanceEvent.objects.create(instance=instance, kind="rented", to_state=instance.state, actor=RENTER)
+        insert(instance)
+        insert(InstanceEvent(instance=instance, kind="rented", to_state=instance.state, actor=RENTER))
         touch_host(instance)
         touch_renter(instance)
     return instance

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from common.prepared import Prepared
 from marketplace.models import Offer
 from marketplace.policy import ENGINE_SLOW_AFTER_S
 from marketplace.states import HostState, Verification
@@ -57,6 +58,9 @@ _COMPARE = f"""
 """  # noqa: S608  (put together from constants of this module)
 
 
+_OFFER = Prepared(lambda pk: Offer.objects.select_for_update(of=("self",), no_key=True).filter(pk=pk).order_by(), pk=UUID)
+
+
 @dataclass(frozen=True)
 class Difference:
     """An offer's column that does not say what is true."""
@@ -69,6 +73,8 @@ class Difference:
 
 def lock_offers(offer_ids: Sequence[UUID]) -> list[Offer]:
     """These offers, as they are after the wait for everyone who is counting their free GPUs."""
+    if len(offer_ids) == 1:
+        return _OFFER.all(pk=offer_ids[0])
     rows = Offer.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=offer_ids)
     return list(rows.order_by("pk"))
 

@@ -1,11 +1,10 @@
 """The life of a host: enrolment, facts, reports, freeze, retirement. A move leaves an event and opens or closes offers."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError
-from django.db.models import Q, Value
-from django.db.models.functions import Greatest
+from django.db import IntegrityError, connection
 
 from common import clock, wake
 from common.database import use_case
@@ -43,6 +42,13 @@ __all__ = [
 ]
 
 AGENT = "agent"
+
+_SEEN = """
+UPDATE marketplace_host
+   SET last_seen_at = greatest(last_seen_at, %(last_seen_at)s), engine_age_s = %(engine_age_s)s,
+       agent_version = %(agent_version)s
+ WHERE id = %(host)s AND state = 'online' AND (engine_age_s >= %(slow_after)s) = %(slow)s
+"""
 
 
 def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
@@ -106,14 +112,11 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
     The steady case is one UPDATE without a lock or a read: it happens for every host every few seconds.
     """
     slow = engine_age_s >= ENGINE_SLOW_AFTER_S
-    same_engine = Q(engine_age_s__gte=ENGINE_SLOW_AFTER_S) if slow else Q(engine_age_s__lt=ENGINE_SLOW_AFTER_S)
-    seen: dict[str, object] = {
-        "last_seen_at": Greatest("last_seen_at", Value(at)),
-        "engine_age_s": engine_age_s,
-        "agent_version": plain(agent_version, 20),
-    }
-    if Host.objects.filter(same_engine, pk=host_id, state=HostState.ONLINE).update(**seen):
-        return
+    seen: dict[str, Any] = {"last_seen_at": at, "engine_age_s": engine_age_s, "agent_version": plain(agent_version, 20)}
+    with connection.cursor() as cursor:
+        cursor.execute(_SEEN, {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S})
+        if cursor.rowcount:
+            return
     with use_case():
         host = lock_host(host_id)
         was_slow, seen["last_seen_at"] = host.engine_age_s >= ENGINE_SLOW_AFTER_S, max(host.last_seen_at, at)

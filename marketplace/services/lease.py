@@ -2,20 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
-from django.db.models import Case, Exists, F, IntegerField, OuterRef, Sum, Value, When
-from django.db.models.functions import Coalesce, Greatest
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, QuerySet, Value, When
+from django.db.models.functions import Greatest
 
 from common import clock
 from common.errors import InvalidInput, NotFound
+from common.prepared import Prepared
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.models import Gpu, Host, Lease, Offer
 from marketplace.policy import ENGINE_SLOW_AFTER_S
 from marketplace.services.availability import lock_offers, refresh_offers
 from marketplace.share import Share, allocatable
 from marketplace.states import HostState
+
+_HOST = Prepared(
+    lambda offer_id, count: (
+        Host.objects.select_for_update(of=("self",), no_key=True)
+        .filter(offers__id=offer_id, offers__gpu_free__gte=count)
+        .order_by("pk")
+    ),
+    offer_id=UUID,
+    count=int,
+)
+_LEASED_SHARE = """
+SELECT coalesce(sum(lease.cpu_millis), 0), coalesce(sum(lease.ram_mb), 0)
+FROM marketplace_gpu gpu JOIN marketplace_lease lease ON lease.gpu_id = gpu.id AND lease.released_at IS NULL
+WHERE gpu.host_id = %s
+"""
 
 
 @dataclass(frozen=True)
@@ -76,20 +93,26 @@ def release_leases(*, holder: UUID, reason: str) -> int:
 
 def lock_host_of(offer_id: UUID, count: int) -> Host | None:
     """The offer's host, locked. None without waiting for the lock when the offer shows too few free GPUs to try."""
-    rows = Host.objects.select_for_update(of=("self",), no_key=True)
-    return rows.filter(offers__id=offer_id, offers__gpu_free__gte=count).order_by("pk").first()
+    return _HOST.first(offer_id=offer_id, count=count)
 
 
 def choose_gpus(offer: Offer, count: int, prefer: Sequence[str]) -> list[Gpu]:
     """Free GPUs of the offer, locked; those that another transaction has locked are passed over."""
+    if not prefer:
+        return _first_free(count).all(offer_id=offer.pk)
+    rank = Case(When(uuid__in=list(prefer), then=Value(0)), default=Value(1), output_field=IntegerField())
+    return list(_free_gpus(offer.pk).order_by(rank, "index", "pk")[:count])
+
+
+def _free_gpus(offer_id: UUID) -> QuerySet[Gpu]:
     taken = Lease.objects.filter(gpu=OuterRef("pk"), released_at__isnull=True)
-    # With nothing preferred Django would write ORDER BY 1, which names a column.
-    rank = (
-        [Case(When(uuid__in=list(prefer), then=Value(0)), default=Value(1), output_field=IntegerField())] if prefer else []
-    )
-    free = Gpu.objects.filter(~Exists(taken), offer=offer, present=True, healthy=True)
-    locked = free.select_for_update(of=("self",), no_key=True, skip_locked=True)
-    return list(locked.order_by(*rank, "index", "pk")[:count])
+    free = Gpu.objects.filter(~Exists(taken), offer_id=offer_id, present=True, healthy=True)
+    return free.select_for_update(of=("self",), no_key=True, skip_locked=True)
+
+
+@cache
+def _first_free(count: int) -> Prepared[Gpu]:
+    return Prepared(lambda offer_id: _free_gpus(offer_id).order_by("index", "pk")[:count], offer_id=UUID)
 
 
 def _refusal(offer_id: UUID, expected_version: int | None) -> Exception:
@@ -120,10 +143,11 @@ def _check_version(offer: Offer, expected: int | None) -> None:
 
 def _check_share(host: Host, offer: Offer, count: int) -> None:
     """Leases made before the host's shape changed may hold more than today's share: never give out their part again."""
-    live = Lease.objects.filter(gpu__host=host, released_at__isnull=True)
-    sums = live.aggregate(cpu=Coalesce(Sum("cpu_millis"), 0), ram=Coalesce(Sum("ram_mb"), 0))
+    with connection.cursor() as cursor:
+        cursor.execute(_LEASED_SHARE, [host.pk])
+        cpu_millis, ram_mb = cursor.fetchone()
     whole = allocatable(cpu_cores=host.cpu_cores, ram_mb=host.ram_mb)
-    if not _share(offer).times(count).fits_beside(Share(sums["cpu"], sums["ram"]), whole):
+    if not _share(offer).times(count).fits_beside(Share(cpu_millis, ram_mb), whole):
         raise GpuTaken("GPUs are free, but earlier leases hold the CPU and memory that belong to them.")
 
 

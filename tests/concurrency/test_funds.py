@@ -15,6 +15,7 @@ from accounts.models import User
 from billing.errors import InsufficientFunds
 from billing.models import Hold
 from tests.billing.money import UNIT, Source, assert_sound, execute, grant, wallet
+from tests.lock_waits import take_locks_down
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +41,7 @@ def lock_down(monkeypatch: pytest.MonkeyPatch) -> None:
                 everybody.wait(timeout=20)
         return rows
 
-    monkeypatch.setattr(QuerySet, "select_for_update", unlocked)
+    take_locks_down(monkeypatch, unlocked)
 
 
 @pytest.fixture

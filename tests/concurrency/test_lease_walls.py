@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
-from django.db.models import QuerySet
 
 from accounts.models import User
 from common.database import use_case
@@ -19,6 +18,7 @@ from marketplace.models import Gpu, Lease, Offer
 from marketplace.services import lease as walls
 from marketplace.services.lease import release_leases
 from marketplace.services.offers import check_offers
+from tests.lock_waits import take_locks_down
 from tests.marketplace.parallel import at_once
 from tests.marketplace.shapes import enrolled, leased, offer_of
 
@@ -46,7 +46,7 @@ def locks_down(monkeypatch: pytest.MonkeyPatch) -> None:
             everybody.wait(timeout=20)
         return gpus
 
-    monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, **_options: rows)
+    take_locks_down(monkeypatch)
     monkeypatch.setattr(walls, "choose_gpus", choose_together)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import QuerySet
 
 from accounts.models import RememberedReply, User
 from accounts.services.idempotency import run_once
@@ -26,6 +25,7 @@ from marketplace.services.offers import check_offers
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, execute, grant, in_parallel, wallet
 from tests.instances.fake_host import FakeHost, base_image
+from tests.lock_waits import take_locks_down
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,7 +92,7 @@ def locks_down(monkeypatch: pytest.MonkeyPatch) -> None:
             both.wait(timeout=20)
         return gpus
 
-    monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, **_options: rows)
+    take_locks_down(monkeypatch)
     monkeypatch.setattr(lease_service, "choose_gpus", choose_together)
     monkeypatch.setattr(lease_service, "_check_share", lambda *_: None)
 

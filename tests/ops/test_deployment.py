@@ -35,11 +35,14 @@ def test_front_end_lock_names_no_registry() -> None:
 
 
 def test_locks_agree() -> None:
-    """One version of a package, whichever file it is installed from."""
-    found: dict[str, set[str]] = {}
+    """The same versions of a package (one for each Python that a lock tells apart), whichever file names it."""
+    found: dict[str, set[frozenset[str]]] = {}
     for path in REQUIREMENTS.glob("*.txt"):
+        own: dict[str, set[str]] = {}
         for name, version in re.findall(r"^([a-z0-9.\-]+)==(\S+)", path.read_text(), re.MULTILINE):
-            found.setdefault(name, set()).add(version)
+            own.setdefault(name, set()).add(version)
+        for name, versions in own.items():
+            found.setdefault(name, set()).add(frozenset(versions))
     assert {name: versions for name, versions in found.items() if len(versions) > 1} == {}
 
 

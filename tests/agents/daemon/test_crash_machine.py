@@ -92,6 +92,9 @@ class AgentMachine(RuleBasedStateMachine):
             return
         if any(gpu in other.gpu_uuids for other in self.wanted.values() if other.run == "running" and other.id != instance):
             return  # the market never leases a GPU twice
+        rivals = [item for other in INSTANCES if other != instance for item in self.runtime.containers(other)]
+        if any(gpu in item.gpu_uuids for item in rivals if item.status == "running"):
+            return  # nor one whose last container is not proven stopped
         self.wanted[instance] = DesiredInstance(
             id=instance,
             generation=now.generation + 1 if now else 1,

@@ -1,0 +1,76 @@
+"""Prepared statements give what the ORM gives, whatever the values, and refuse what they cannot carry."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import F, QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import ApiToken, User
+from accounts.services.tokens import issue_token
+from common.prepared import Prepared, insert, update
+from marketplace.models import Host, HostEvent, Lease
+from tests.marketplace.shapes import enrolled, leased, offer_of
+
+HOSTS = Prepared(
+    lambda owner_id, name: (
+        Host.objects.filter(owner_id=owner_id, name=name).annotate(mail=F("owner__email")).defer("kernel").order_by("pk")
+    ),
+    owner_id=UUID,
+    name=str,
+)
+TOKENS = Prepared(lambda name: ApiToken.objects.select_related("user").filter(name=name).order_by(), name=str)
+
+
+def test_rows_equal_the_orms(hana: User) -> None:
+    first, second = enrolled(hana, 2), enrolled(hana, 1)
+    for host in (first, second):
+        found = {row.pk: row for row in HOSTS.all(owner_id=host.owner_id, name=host.name)}[host.pk]
+        assert found.warnings == host.warnings  # JSON is read, arrays are lists
+        assert found.images == host.images
+        assert found.mail == host.owner.email  # type: ignore[attr-defined]  # annotated
+        assert "kernel" in found.get_deferred_fields()
+    assert HOSTS.first(owner_id=uuid4(), name=first.name) is None
+
+
+def test_related_rows_come_along(alice: User) -> None:
+    issue_token(user=alice, name="ci", scopes=["instances:read"])
+    assert TOKENS.first(name="nobody's") is None
+    with CaptureQueriesContext(connection) as queries:
+        token = TOKENS.first(name="ci")
+        assert token is not None
+        assert token.user == alice
+    assert len(queries) == 1
+    assert token.scopes == ["instances:read"]
+
+
+def test_a_value_that_does_not_reach_the_statement_is_refused() -> None:
+    def unused(owner_id: UUID, name: str) -> QuerySet[Host]:
+        return Host.objects.filter(owner_id=owner_id)
+
+    with pytest.raises(ValueError, match="name"):
+        Prepared(unused, owner_id=UUID, name=str).all(owner_id=uuid4(), name="x")
+
+
+def test_insert_writes_what_save_writes(hana: User) -> None:
+    host = enrolled(hana, 1)
+    insert(HostEvent(host=host, kind="by_insert", detail="x", actor="test"))
+    HostEvent(host=host, kind="by_save", detail="x", actor="test").save()
+    rows = HostEvent.objects.filter(host=host, kind__startswith="by_").order_by("id")
+    assert [(row.kind, row.detail, row.actor) for row in rows] == [("by_insert", "x", "test"), ("by_save", "x", "test")]
+    lease = leased(offer_of(host))
+    copy = Lease.objects.get(gpu__uuid=lease.gpu_uuids[0])
+    copy.pk, copy.released_at = uuid4(), copy.leased_at
+    insert(copy)
+    again = Lease.objects.get(pk=copy.pk)
+    assert (again.leased_at, again.price_micros, again.holder) == (copy.leased_at, copy.price_micros, copy.holder)
+
+
+def test_update_counts_what_fits_and_adds_to_the_generation(hana: User) -> None:
+    host = enrolled(hana, 1)
+    wanted: dict[str, object] = {"id": host.pk, "state": host.state, "generation": host.generation}
+    assert update(Host, where=wanted, state="frozen", warnings=["hot"]) == 1
+    assert update(Host, where=wanted, state="online") == 0
+    host.refresh_from_db()
+    assert (host.state, host.generation, host.warnings) == ("frozen", 1, ["hot"])
