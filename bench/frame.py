@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -26,13 +26,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Limit:
-    """What must hold: an absolute figure, or a multiple of the floor."""
+    """What must hold: an absolute figure, or a multiple of the floor; and of notes at most these figures."""
 
     absolute: float | None = None
     of_floor: float | None = None
+    notes: Mapping[str, float] = field(default_factory=dict)
 
-    def met(self, value: float, floor: float | None) -> bool:
+    def met(self, value: float, floor: float | None, notes: Mapping[str, float]) -> bool:
         within = self.absolute is None or value <= self.absolute
+        within = within and all(notes[name] <= most for name, most in self.notes.items())
         return within and (self.of_floor is None or floor is None or value <= self.of_floor * floor)
 
 
@@ -68,7 +70,7 @@ class Result:
 
     @property
     def met(self) -> bool:
-        return self.row.limit.met(self.value, self.floor)
+        return self.row.limit.met(self.value, self.floor, self.notes)
 
 
 def measure(row: Row, repeats: int = REPEATS) -> Result:
@@ -113,6 +115,7 @@ def verdict(result: Result) -> str:
     if limit == Limit():
         return "" if result.stable else "UNSTABLE"
     wanted = f"≤ {limit.absolute:g}" if limit.absolute is not None else f"≤ {limit.of_floor:g} × floor"
+    wanted += "".join(f", {name} ≤ {most:g}" for name, most in limit.notes.items())
     word = "ok" if result.met else "MISSED"
     return f"{word} ({wanted})" + ("" if result.stable else ", UNSTABLE")
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
+from bench import market
 from bench.frame import Limit, Row, Sample
 from bench.relay import measure_relay
 from bench.rents import rent_transactions
 from bench.starts import docker_starts, simulated_starts
 
 WAITERS = 10_000
+SIZES = {"10k": 10_000, "100k": 100_000, "1m": 1_000_000}
 
 
 @contextmanager
@@ -47,5 +50,45 @@ ROWS = (
         "ms p50",
         f"a change → the waiting agent's answer, {WAITERS:,} agents waiting; floor: a bare Redis subscriber",
         relay_wakes,
+    ),
+    *(
+        Row(
+            f"market_page_{size}",
+            "ms p50",
+            f"GET /offers, {offers:,} offers, 40 % live, 400 mixes of filters; floor: two-step SQL without HTTP",
+            partial(market.pages, offers),
+            Limit(of_floor=3, notes={"p99 × floor": 1.5}),
+        )
+        for size, offers in SIZES.items()
+    ),
+    *(
+        Row(
+            f"market_facets_{size}",
+            "ms p50",
+            f"page, total, 12 facets with lowest prices, {offers:,} offers, kept up to date; floor: bare numpy, 5 facets",
+            partial(market.facets, offers),
+            Limit(of_floor=4, notes={"p99 × floor": 4}),
+        )
+        for size, offers in SIZES.items()
+    ),
+    Row(
+        "market_churn",
+        "ms p99",
+        "GET /offers while 5 % of 100,000 offers change in 5 s; floor: while nothing changes",
+        partial(market.churn, SIZES["100k"]),
+        Limit(of_floor=1.5),
+    ),
+    Row(
+        "market_deep",
+        "ms p50",
+        f"page {market.DEEP + 1} of GET /offers, 100,000 offers; floor: the first page",
+        partial(market.deep_pages, SIZES["100k"]),
+        Limit(of_floor=1.2),
+    ),
+    Row(
+        "market_html",
+        "ms p50",
+        "GET /market, 100,000 offers; floor: GET /offers of the same searches",
+        partial(market.html, SIZES["100k"]),
     ),
 )

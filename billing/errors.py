@@ -21,3 +21,11 @@ class LedgerIsAppendOnly(DomainError):
     code = "ledger_append_only"
     status = 409
     title = "Rows of the ledger are never changed or deleted"
+
+
+class StillMetered(DomainError):
+    """What a run costs is known when its meter is closed, not before."""
+
+    code = "still_metered"
+    status = 409
+    title = "This is still being metered"

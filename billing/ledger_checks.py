@@ -114,6 +114,42 @@ CHECKS = (
         """,
     ),
     Check(
+        "I12",
+        "what is given back is what its period was charged, by the same three wallets, and no second is given back twice",
+        """
+        SELECT 'posting ' || given.id, 'gave back ' || COALESCE(refund::text, 'nothing') || ' and the fee '
+               || COALESCE((-fee)::text, 'of nothing')
+               || ', charged were ' || COALESCE(charged || ' and ' || fee_charged, 'none')
+        FROM billing_posting given
+        LEFT JOIN (SELECT posting_id, count(*) AS entries,
+                          max(amount_micros) FILTER (WHERE entry.kind = 'refund') AS refund,
+                          max(amount_micros) FILTER (WHERE entry.kind = 'host_share') AS share,
+                          max(amount_micros) FILTER (WHERE entry.kind = 'platform_fee' AND wallet.kind = 'platform') AS fee,
+                          min(wallet_id::text) FILTER (WHERE entry.kind = 'refund') AS payer,
+                          min(wallet_id::text) FILTER (WHERE entry.kind = 'host_share') AS payee
+                   FROM billing_entry entry JOIN billing_wallet wallet ON wallet.id = entry.wallet_id
+                   GROUP BY posting_id) AS sides ON sides.posting_id = given.id
+        LEFT JOIN LATERAL (
+            SELECT payer_id, payee_id, rate, cost_after - cost_before AS charged,
+                   billing_fee(cost_after, fee_bps) - billing_fee(cost_before, fee_bps) AS fee_charged
+            FROM (SELECT payer_id, payee_id, rate_micros_per_hour AS rate, fee_bps::int AS fee_bps,
+                         billing_cumulative(rate_micros_per_hour, opened_at, given.period_from) AS cost_before,
+                         billing_cumulative(rate_micros_per_hour, opened_at, given.period_to) AS cost_after
+                  FROM billing_meter meter
+                  WHERE meter.source_kind = given.source_kind AND meter.source_id = given.source_id
+                    AND opened_at <= given.period_from AND given.period_to <= settled_until) AS priced) AS used ON true
+        WHERE given.kind = 'credit'
+          AND (entries = 3 AND refund = charged AND -fee = fee_charged AND refund + share + fee = 0
+               AND given.rate_micros_per_hour = rate AND payer = payer_id::text AND payee = payee_id::text) IS NOT TRUE
+        UNION ALL
+        SELECT 'posting ' || id, 'gives back from ' || period_from || ', the one before ends ' || before_ends
+        FROM (SELECT id, period_from, lag(period_to) OVER (
+                  PARTITION BY source_kind, source_id ORDER BY period_from, period_to) AS before_ends
+              FROM billing_posting WHERE kind = 'credit') AS periods
+        WHERE period_from < before_ends
+        """,
+    ),
+    Check(
         "I14",
         "each source that is metered or owes has an open hold that covers it",
         """

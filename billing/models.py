@@ -147,6 +147,7 @@ class Posting(AppendOnly):
     class Kind(models.TextChoices):
         USAGE = "usage", _("usage")
         GRANT = "grant", _("credit granted")
+        CREDIT = "credit", _("given back")  # what a part of a run cost, since the host failed
 
     id = models.BigAutoField(primary_key=True)
     idempotency_key = models.CharField(max_length=200, unique=True)
@@ -165,7 +166,8 @@ class Posting(AppendOnly):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(kind="grant", meter__isnull=True)
-                | Q(kind="usage", meter__isnull=False, period_from__lt=F("period_to"), rate_micros_per_hour__isnull=False),
+                | Q(kind="usage", meter__isnull=False, period_from__lt=F("period_to"), rate_micros_per_hour__isnull=False)
+                | Q(kind="credit", meter__isnull=True, period_from__lt=F("period_to"), rate_micros_per_hour__isnull=False),
                 name="usage_has_its_period",
             ),
             ExclusionConstraint(
@@ -175,6 +177,15 @@ class Posting(AppendOnly):
                     (TsTzRange("period_from", "period_to"), RangeOperators.OVERLAPS),
                 ],
                 condition=Q(meter__isnull=False),
+            ),
+            ExclusionConstraint(
+                name="no_second_given_back_twice",
+                expressions=[
+                    ("source_kind", RangeOperators.EQUAL),
+                    ("source_id", RangeOperators.EQUAL),
+                    (TsTzRange("period_from", "period_to"), RangeOperators.OVERLAPS),
+                ],
+                condition=Q(kind="credit"),
             ),
         ]
         indexes: ClassVar = [models.Index(fields=["source_kind", "source_id"], name="posting_source")]
@@ -191,6 +202,7 @@ class Entry(AppendOnly):
         HOST_SHARE = "host_share", _("host's share")
         PLATFORM_FEE = "platform_fee", _("platform fee")
         CREDIT = "credit", _("credit")
+        REFUND = "refund", _("given back")
         FUNDING = "funding", _("funding")
 
     id = models.BigAutoField(primary_key=True)

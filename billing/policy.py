@@ -28,3 +28,8 @@ CLOCK_TOLERANCE = timedelta(seconds=5)
 
 INSTANCE_SOURCE = "instance"
 GRANT_SOURCE = "grant"
+WATCH_SOURCE = "watch"
+"""A place in the wait list: its money waits for an order and is never metered."""
+
+CREDITED_SPAN = timedelta(hours=1)
+"""When the host's fault ends a run, this much of its end is given back: the whole run where it was shorter."""

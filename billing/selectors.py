@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet, Sum
 
 from billing.ledger_checks import CHECKS
-from billing.models import Entry, Posting, Wallet
+from billing.models import Entry, Hold, Posting, Wallet
 from billing.policy import CLOCK_TOLERANCE
 from common import clock
 
@@ -45,7 +45,10 @@ SELECT source_id,
        sum(billing_elapsed_us(opened_at, chargeable)) / 1000000,
        sum(rate_micros_per_hour) FILTER (WHERE closed_at IS NULL),
        max(settled_until) FILTER (WHERE closed_at IS NULL),
-       max(funded_until) FILTER (WHERE closed_at IS NULL)
+       max(funded_until) FILTER (WHERE closed_at IS NULL),
+       (SELECT sum(entry.amount_micros) FROM billing_posting posting
+        JOIN billing_entry entry ON entry.posting_id = posting.id AND entry.kind = 'refund'
+        WHERE posting.kind = 'credit' AND posting.source_kind = %(kind)s AND posting.source_id = meter.source_id)
 FROM (SELECT *, GREATEST(settled_until, LEAST(proven_until, funded_until, capped_at, %(now)s)) AS chargeable
       FROM billing_meter WHERE source_kind = %(kind)s AND source_id = ANY(%(sources)s::uuid[])) AS meter
 GROUP BY source_id
@@ -71,15 +74,16 @@ FROM (SELECT fee_bps, billing_cumulative(rate_micros_per_hour, opened_at, settle
 
 _EARNINGS = """
 SELECT (posting.created_at AT TIME ZONE 'UTC')::date AS day, posting.source_kind, posting.source_id,
-       -sum(charge.amount_micros), sum(fee.amount_micros), sum(share.amount_micros)
+       -sum(charge.amount_micros), sum(fee.amount_micros), sum(share.amount_micros), posting.kind,
+       CASE WHEN posting.kind = 'credit' THEN max(posting.memo) ELSE '' END
 FROM billing_entry share
 JOIN billing_wallet wallet ON wallet.id = share.wallet_id
 JOIN billing_posting posting ON posting.id = share.posting_id
-JOIN billing_entry charge ON charge.posting_id = posting.id AND charge.kind = 'charge'
+JOIN billing_entry charge ON charge.posting_id = posting.id AND charge.kind IN ('charge', 'refund')
 JOIN billing_entry fee ON fee.posting_id = posting.id AND fee.kind = 'platform_fee'
 WHERE wallet.owner_id = %(owner)s AND wallet.kind = 'host' AND share.kind = 'host_share'
-GROUP BY day, posting.source_kind, posting.source_id
-ORDER BY day DESC, posting.source_id
+GROUP BY day, posting.source_kind, posting.source_id, posting.kind
+ORDER BY day DESC, posting.source_id, posting.kind DESC
 """
 
 
@@ -117,10 +121,11 @@ class Cost:
     rate_micros_per_hour: int = 0  # 0 unless it is being metered now
     next_charge_at: datetime | None = None
     funded_until: datetime | None = None
+    credited_micros: int = 0  # given back, since the host failed
 
     @property
     def total_micros(self) -> int:
-        return self.settled_micros + self.accrued_micros
+        return self.settled_micros + self.accrued_micros - self.credited_micros
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,7 @@ class StatementLine:
 
 @dataclass(frozen=True)
 class EarningLine:
-    """What one source earned on one day (UTC, by the day of posting)."""
+    """What one source earned on one day (UTC, by the day of posting); what was given back is a line of its own."""
 
     day: date
     source_kind: str
@@ -159,6 +164,12 @@ class EarningLine:
     charge_micros: int
     fee_micros: int
     share_micros: int
+    kind: str = Posting.Kind.USAGE.value
+    why: str = ""
+
+    @property
+    def is_given_back(self) -> bool:
+        return self.kind == Posting.Kind.CREDIT
 
 
 @dataclass(frozen=True)
@@ -199,7 +210,7 @@ def costs_of(*, source_kind: str, source_ids: Sequence[UUID], now: datetime) -> 
     """What each source has cost so far; a source without a meter has cost nothing."""
     costs = {source_id: Cost() for source_id in source_ids}
     for row in _rows(_COSTS, kind=source_kind, sources=list(source_ids), now=now):
-        source_id, settled, accrued, seconds, rate, settled_until, funded_until = row
+        source_id, settled, accrued, seconds, rate, settled_until, funded_until, credited = row
         costs[source_id] = Cost(
             settled_micros=int(settled),
             accrued_micros=int(accrued),
@@ -207,6 +218,7 @@ def costs_of(*, source_kind: str, source_ids: Sequence[UUID], now: datetime) -> 
             rate_micros_per_hour=int(rate or 0),
             next_charge_at=None if settled_until is None else settled_until + _HOUR,
             funded_until=funded_until,
+            credited_micros=int(credited or 0),
         )
     return costs
 
@@ -214,6 +226,13 @@ def costs_of(*, source_kind: str, source_ids: Sequence[UUID], now: datetime) -> 
 def exhausted_sources(*, source_kind: str, now: datetime) -> list[UUID]:
     """Sources that run on although their hold is used up and their wallet cannot pay for another hour."""
     return [row[0] for row in _rows(_EXHAUSTED, kind=source_kind, now=now)]
+
+
+def open_holds(*, source_kind: str, source_ids: Sequence[UUID] | None = None) -> dict[UUID, int]:
+    """What is held for each source of this kind, or for these of them; a source without an open hold is left out."""
+    holds = Hold.objects.filter(source_kind=source_kind, released_at__isnull=True)
+    chosen = holds if source_ids is None else holds.filter(source_id__in=source_ids)
+    return dict(chosen.order_by().values_list("source_id", "amount_micros"))
 
 
 def entries_of(*, owner_id: UUID, kind: str = Wallet.Kind.RENTER) -> QuerySet[Entry]:
@@ -247,7 +266,8 @@ def statement_lines(*, owner_id: UUID, kind: str = Wallet.Kind.RENTER, limit: in
 
 def earnings_of(*, owner_id: UUID) -> Earnings:
     """What the host owner has earned."""
-    lines = tuple(EarningLine(*row[:3], *(int(value) for value in row[3:])) for row in _rows(_EARNINGS, owner=owner_id))
+    rows = _rows(_EARNINGS, owner=owner_id)
+    lines = tuple(EarningLine(*row[:3], *(int(value) for value in row[3:6]), *row[6:]) for row in rows)
     wallet = Wallet.objects.filter(owner_id=owner_id, kind=Wallet.Kind.HOST).first()
     return Earnings(
         balance_micros=wallet.balance_micros if wallet else 0,
@@ -293,7 +313,7 @@ def _line(entry: Entry, balance_after: int, split: dict[str, int]) -> StatementL
         rate_micros_per_hour=posting.rate_micros_per_hour,
         amount_micros=entry.amount_micros,
         balance_after_micros=balance_after,
-        charge_micros=-split[Entry.Kind.CHARGE] if split else None,
+        charge_micros=-(split.get(Entry.Kind.CHARGE, 0) + split.get(Entry.Kind.REFUND, 0)) if split else None,
         fee_micros=split[Entry.Kind.PLATFORM_FEE] if split else None,
     )
 

@@ -21,9 +21,17 @@ SWEEPS: Final[dict[str, float]] = {
     "billing.settle_meters": 60,
     "instances.purge_expired": 60,
     "marketplace.check_offers": 60,
+    "marketplace.attend_self_tests": 30,
+    "marketplace.refresh_reliability": 60,
+    "marketplace.turn_maintenance": 30,
+    "instances.tell_of_maintenance": 30,
     "instances.compare_leases": 60,
     "instances.drop_old_samples": 3600,
     "instances.audit_ledger": 86_400,
+    "instances.serve_watches": 5,
+    "instances.send_watch_mails": 15,
+    "instances.drop_old_watches": 3600,
+    "instances.compare_watch_holds": 60,
 }
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds, "options": {"expires": seconds}} for name, seconds in SWEEPS.items()

@@ -57,6 +57,20 @@ FAULTS: dict[str, Fault] = {
         _("This order has already been placed."),
         _("Look at your instances: it is there. Nothing was charged twice."),
     ),
+    "quote_mismatch": Fault(
+        _("The order is not what was quoted."),
+        _("Nothing was charged. Check the price below and confirm again if you agree."),
+    ),
+    "mode_not_rentable": Fault(
+        _("This can be compared but not ordered yet."),
+        _("Nothing was charged. So far only hourly rents with an included disk can be ordered."),
+    ),
+    "search_name_taken": Fault(
+        _("You already have a saved search with this name."), _("Choose another name, or delete the old search first.")
+    ),
+    "host_not_online": Fault(
+        _("This host does not report right now."), _("Start its agent, wait until it is online, and ask again.")
+    ),
     "unlawful_action": Fault(
         _("That is not possible in the instance's present state."),
         _("It may have changed a moment ago. The page shows its state now."),
@@ -71,6 +85,7 @@ FAULTS: dict[str, Fault] = {
         _("Choose a smaller data disk."),
     ),
     "invalid_input": Fault(_("Something in the form is not right."), _("Check what you entered and try again.")),
+    "search_syntax": Fault(_("The search line cannot be read."), _("Check it as the market's search box does.")),
     "invalid_ssh_key": Fault(
         _("This is not a usable SSH public key."),
         _("Copy the whole line of your .pub file; it begins with ssh-ed25519 or ssh-rsa."),
@@ -112,6 +127,8 @@ FAILURES: dict[str, Fault] = {
     "out_of_memory": Fault(
         _("It needed more memory than it had and was ended."), _("Start it again with smaller batches, or rent more GPUs.")
     ),
+    "removed": Fault(_("The container was removed on its host."), _("Start it again, or rent elsewhere.")),
+    "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
 }
 UNKNOWN_FAILURE = Fault(_("It failed."), _("Look at what happened below; if it stays so, tell the operator."))
 

@@ -51,7 +51,7 @@ def host_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, A
     rows = [
         [
             date_format(line.day),
-            f"{public_id('inst', line.source_id)[:ID_SHOWN]}…",
+            f"{public_id('inst', line.source_id)[:ID_SHOWN]}…" + (f" ({_('given back')})" if line.is_given_back else ""),
             _money(line.charge_micros),
             _money(line.fee_micros),
             _money(line.share_micros),

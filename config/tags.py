@@ -1,7 +1,7 @@
 """Tags and filters that every template has: money, sizes, times, icons, form fields."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django import template
@@ -17,10 +17,14 @@ from django.utils.translation import ngettext
 
 from common.ids import public_id
 from common.money import MICROS_PER_UNIT, divide_half_up, format_money
+from marketplace.advisor.figures import in_hours
 from marketplace.catalogue import by_slug
+from marketplace.self_test_report import report_of
 from marketplace.states import HostState
 
 register = template.Library()
+register.filter("in_hours", in_hours)
+register.filter("self_test_report", report_of)
 
 _SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
 _FINE_PLACES = 4  # a running cost is seen to grow
@@ -35,6 +39,9 @@ _COLORS = {
     "restarting": "blue",
     "stopping": "orange",
     "releasing": "orange",
+    "waiting": "blue",
+    "told": "green",
+    "rented": "green",
     "silent": "orange",
     "failed": "red",
     "frozen": "red",
@@ -45,6 +52,7 @@ _KINDS: dict[str, str | Promise] = {
     "platform_fee": _("platform fee"),
     "credit": _("credit added"),
     "funding": _("funding"),
+    "refund": _("given back"),
 }
 _DOING: dict[str, str | Promise] = {
     "requested": _("Waiting for the host to take the order"),
@@ -54,7 +62,12 @@ _DOING: dict[str, str | Promise] = {
     "stopping": _("Stopping"),
     "releasing": _("Deleting everything from the host"),
 }
-_QUOTE_WORDS: dict[str, str | Promise] = {"Data disk": _("Data disk"), "GPU-hour": _("GPU-hours")}
+_QUOTE_WORDS: dict[str, str | Promise] = {
+    "Data disk": _("Data disk"),
+    "Data disk above the free quota": _("Data disk above the free quota"),
+    "GPU-hour": _("GPU-hours"),
+    "GB-day": _("GB-days"),
+}
 _MOVING = frozenset({"requested", "provisioning", "starting", "restarting", "stopping", "releasing"})
 
 
@@ -86,6 +99,13 @@ def cost(micros: int) -> str:
 
 
 @register.filter
+def price(micros: int) -> str:
+    """A price in a list: to a ten-thousandth, which tells any two apart."""
+    step = MICROS_PER_UNIT // 10**_FINE_PLACES
+    return money(divide_half_up(micros, step) * step)
+
+
+@register.filter
 def plain_money(micros: int) -> str:
     """As a person types it into a field."""
     return format_money(micros)
@@ -94,6 +114,12 @@ def plain_money(micros: int) -> str:
 @register.filter
 def gpu_name(slug: str) -> str:
     return by_slug(slug).name
+
+
+@register.filter
+def as_percent(ppm: int) -> str:
+    """Millionths as a percentage, rounded down to hundredths: 99.996 is not 100."""
+    return f"{ppm // 10_000}.{ppm // 100 % 100:02d} %"
 
 
 @register.filter
@@ -183,6 +209,12 @@ def moment(at: datetime | None, style: str = "full") -> SafeString | str:
     utc = localtime(at)
     text = utc.strftime("%Y-%m-%d %H:%M UTC")
     return format_html('<time datetime="{}" data-time="{}">{}</time>', utc.strftime("%Y-%m-%dT%H:%M:%SZ"), style, text)
+
+
+@register.filter
+def last_day(until: datetime | None) -> str:
+    """The last whole day before a moment, as a date field wants it; by UTC."""
+    return "" if until is None else f"{until.astimezone(UTC) - timedelta(microseconds=1):%Y-%m-%d}"
 
 
 @register.filter

@@ -9,10 +9,13 @@ from agents.gateway.urls import agent_urlpatterns
 from billing.urls import api_urlpatterns as billing_api
 from billing.urls import web_urlpatterns as billing_web
 from config import console, health, reference
+from config.images import MARKET_IMAGES
 from instances.urls import api_urlpatterns as instances_api
 from instances.urls import web_urlpatterns as instances_web
 from marketplace.urls import api_urlpatterns as marketplace_api
+from marketplace.urls import market_urlpatterns, search_urlpatterns
 from marketplace.urls import web_urlpatterns as marketplace_web
+from storage.selectors import cuda_of_image
 from storage.urls import api_urlpatterns as storage_api
 from storage.urls import web_urlpatterns as storage_web
 
@@ -23,6 +26,7 @@ handler500 = "config.problems.server_error"
 
 api_urlpatterns = [
     path("openapi.json", reference.openapi_json, name="openapi"),
+    *search_urlpatterns(cuda_of_image),
     *marketplace_api,
     *instances_api,
     *storage_api,
@@ -40,6 +44,7 @@ urlpatterns = [
     path("host-panel/", host_panel.urls),
     path("accounts/", include("allauth.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
+    *market_urlpatterns(MARKET_IMAGES),
     *marketplace_web,
     *instances_web,
     *storage_web,

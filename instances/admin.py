@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, staff_panel
 from common.ids import public_id
 from common.money import format_money
-from instances.models import Instance, InstanceEvent
+from instances.models import Instance, InstanceEvent, Watch
 
 FACTS = (
     "public",
@@ -70,3 +70,16 @@ class HostedInstanceAdmin(_InstanceColumns, OwnRowsAdmin):
     list_select_related = ("host",)
     fields = FACTS
     readonly_fields = fields
+
+
+@admin.register(Watch, site=staff_panel)
+class WatchAdmin(ReadOnlyAdmin):
+    list_display = ("place", "user", "action", "line", "state", "max_price", "created_at", "expires_at", "ended_at")
+    list_filter = ("state", "action")
+    list_select_related = ("user",)
+    search_fields = ("id", "user__email", "line")
+    ordering = ("-place",)
+
+    @admin.display(description=_("highest price"), ordering="max_price_micros")
+    def max_price(self, row: Watch) -> str:
+        return "" if row.max_price_micros is None else format_money(row.max_price_micros)

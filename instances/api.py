@@ -18,17 +18,22 @@ from common import clock
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances import schema
-from instances.errors import QuoteExpired
-from instances.models import Instance, InstanceEvent
+from instances.errors import QuoteExpired, QuoteMismatch
+from instances.models import Instance, InstanceEvent, Watch
+from instances.orders import read_expected, read_wishes
 from instances.selectors import (
     charges_of,
     costs_of_instances,
     events_of,
+    held_for_watches,
     instance_of,
     instances_in,
     metrics_of,
     quote_of,
+    watch_of,
+    watches_in,
 )
+from instances.services.order_match import quote_for_order
 from instances.services.quote import create_quote, quote_again
 from instances.services.release import release_instance
 from instances.services.rename import rename_instance
@@ -36,10 +41,12 @@ from instances.services.rent import rent_instance
 from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
+from instances.services.watch_orders import Order
+from instances.services.watches import cancel_watch, create_watch
 from instances.shapes import (
     INSTANCE_PREFIX,
-    OFFER_PREFIX,
     QUOTE_PREFIX,
+    WATCH_PREFIX,
     Shape,
     access_detail,
     event_shape,
@@ -47,8 +54,9 @@ from instances.shapes import (
     metrics_shape,
     quote_shape,
     usage_shape,
+    watch_shape,
 )
-from instances.states import InstanceState
+from instances.states import InstanceState, WatchState
 from marketplace.errors import PriceChanged
 
 READ_AND_WRITE: dict[str, str] = {
@@ -66,10 +74,8 @@ class QuotesView(APIView):
 
     @extend_schema(operation_id="quotes_create", request=schema.QuoteIn, responses={201: schema.QuoteOut})
     def post(self, request: Request) -> Response:
-        wanted = _valid(schema.QuoteIn, request.data)
-        offer_id = parse_public_id(OFFER_PREFIX, wanted.pop("offer"))
-        renter = _asker(request)
-        return reply_once(request, lambda: (201, quote_shape(create_quote(renter=renter, offer_id=offer_id, **wanted))))
+        wishes, renter = read_wishes(_valid(schema.QuoteIn, request.data)), _asker(request)
+        return reply_once(request, lambda: (201, quote_shape(create_quote(renter=renter, **wishes))))
 
 
 class QuoteView(APIView):
@@ -105,11 +111,16 @@ class InstancesView(GenericAPIView[Instance]):
     def post(self, request: Request) -> Response:
         wanted, renter = _valid(schema.InstanceIn, request.data), _asker(request)
         quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
-        order = {"name": wanted["name"], "ssh_key_ids": _key_ids(wanted.get("ssh_key_ids"))}
+        name, keys, expected = wanted["name"], _key_ids(wanted.get("ssh_key_ids")), read_expected(wanted)
+        order = {"quote_id": quote_id, "name": name, "ssh_key_ids": keys, "expected": expected}
         try:
-            return reply_once(request, lambda: (201, _shown(rent_instance(renter=renter, quote_id=quote_id, **order))))
+            return reply_once(request, lambda: (201, _shown(rent_instance(renter=renter, **order))))
         except (PriceChanged, QuoteExpired) as error:
             error.extra["quote"] = quote_shape(quote_again(renter=renter, quote_id=quote_id))
+            raise
+        except QuoteMismatch as error:
+            fitting = quote_for_order(renter=renter, quote_id=quote_id, expected=expected)
+            error.extra["quote"] = fitting and quote_shape(fitting)
             raise
 
 
@@ -218,6 +229,71 @@ class AccessView(APIView):
     @extend_schema(operation_id="instances_access", responses=schema.AccessOut)
     def get(self, request: Request, instance_id: str) -> Response:
         return Response(access_detail(_own(request, instance_id)))
+
+
+class WatchesView(GenericAPIView[Watch]):
+    """The user's places in the wait list, and new ones."""
+
+    scopes: ClassVar = READ_AND_WRITE
+    serializer_class = schema.WatchOut
+    ordering: ClassVar = ("-place",)
+    states: ClassVar = OpenApiParameter(
+        "state", str, many=True, enum=WatchState.values, description="Only these; left out: all, ended ones for 30 days"
+    )
+
+    def get_queryset(self) -> QuerySet[Watch]:
+        return watches_in(_asker(self.request), self.request.query_params.getlist("state"))
+
+    @extend_schema(operation_id="watches_list", responses=schema.WatchOut(many=True), parameters=[states])
+    def get(self, request: Request) -> Response:
+        page = cast("list[Watch]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response(_watch_shapes(page))
+
+    @extend_schema(operation_id="watches_create", request=schema.WatchIn, responses={201: schema.WatchOut})
+    def post(self, request: Request) -> Response:
+        wanted, user = _valid(schema.WatchIn, request.data), _asker(request)
+        line, action = wanted.pop("q"), wanted.pop("action")
+        lifetime = timedelta(hours=wanted.pop("expires_in_hours"))
+        order = _watch_order(wanted)
+
+        def take_place() -> tuple[int, Shape]:
+            made = create_watch(user=user, line=line, action=action, order=order, lifetime=lifetime)
+            return 201, _shown_watch(user, made.pk)
+
+        return reply_once(request, take_place)
+
+
+class WatchView(APIView):
+    """One place in the wait list."""
+
+    scopes: ClassVar = READ_AND_WRITE
+
+    @extend_schema(operation_id="watches_retrieve", responses=schema.WatchOut)
+    def get(self, request: Request, watch_id: str) -> Response:
+        return Response(_shown_watch(_asker(request), parse_public_id(WATCH_PREFIX, watch_id)))
+
+    @extend_schema(operation_id="watches_cancel", responses={200: schema.WatchOut})
+    def delete(self, request: Request, watch_id: str) -> Response:
+        """Leave the list: what is held is free again. Repeating it is harmless."""
+        user, row_id = _asker(request), parse_public_id(WATCH_PREFIX, watch_id)
+        cancel_watch(user=user, watch_id=row_id)
+        return Response(_shown_watch(user, row_id))
+
+
+def _watch_order(wanted: dict[str, Any]) -> Order:
+    price = wanted.pop("max_price")
+    keys = _key_ids(wanted.pop("ssh_key_ids", None))
+    return Order(**wanted, ssh_key_ids=keys, max_price_micros=None if price is None else parse_money(price))
+
+
+def _shown_watch(user: User, watch_id: UUID) -> Shape:
+    return _watch_shapes([watch_of(user, watch_id)])[0]
+
+
+def _watch_shapes(watches: list[Any]) -> list[Shape]:
+    """Each with `ahead`, as `watches_of` annotates it."""
+    held = held_for_watches(watches)
+    return [watch_shape(watch, watch.ahead, held.get(watch.pk, 0)) for watch in watches]
 
 
 def _asker(request: Request) -> User:

@@ -20,6 +20,7 @@ from instances.selectors import Sample, costs_of_instances, events_of, instance_
 from instances.shapes import access_shape, health_of
 from instances.states import InstanceState
 from marketplace.catalogue import by_slug
+from marketplace.selectors.reliability import coming_maintenance
 
 ROWS_ON_A_PAGE: Final = 20
 EVENTS_SHOWN: Final = 60
@@ -80,7 +81,14 @@ def list_context(renter: User, *, gone: bool, page: str | None) -> dict[str, Any
 def instance_context(renter: User, instance_id: UUID) -> dict[str, Any]:
     instance = instance_of(renter, instance_id)
     events = [_event_row(event) for event in events_of(instance)[:EVENTS_SHOWN]]
-    return {"row": _rows([instance])[0], "events": events, "now": clock.now(), "retention_days": RETENTION.days}
+    now = clock.now()
+    return {
+        "row": _rows([instance])[0],
+        "events": events,
+        "now": now,
+        "retention_days": RETENTION.days,
+        "maintenance": [] if instance.released_at else coming_maintenance([instance.host_id], now),
+    }
 
 
 def _rows(instances: Sequence[Instance]) -> list[Row]:
@@ -100,6 +108,7 @@ def _rows(instances: Sequence[Instance]) -> list[Row]:
 
 EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "rented": _("Rented"),
+    "rented_from_wait_list": _("Rented for you from the wait list, for this search"),
     "provisioning": _("The host is preparing it"),
     "running": _("Running: SSH answers and every GPU is visible inside"),
     "stop_asked": _("You asked to stop it"),
@@ -114,6 +123,9 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "funds_exhausted": _("Stopped: the wallet could not pay for another hour"),
     "overdue": _("This step takes longer than it should"),
     "foreign": _("The host reported something strange"),
+    "given_back": _("Given back, since the host failed: what the last hour of the run cost"),
+    "maintenance_announced": _("The host's owner announced maintenance"),
+    "maintenance_cancelled": _("The host's owner called the maintenance off"),
 }
 
 

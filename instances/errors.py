@@ -15,6 +15,18 @@ class QuoteUsed(DomainError):
     title = "The quote has been used"
 
 
+class QuoteMismatch(DomainError):
+    code = "quote_mismatch"
+    status = 409
+    title = "The order is not what was quoted"
+
+
+class ModeNotRentable(DomainError):
+    code = "mode_not_rentable"
+    status = 409
+    title = "This can be compared but not ordered yet"
+
+
 class DiskTooLarge(InvalidInput):
     code = "disk_too_large"
     title = "The data disk is too large"

@@ -1,6 +1,7 @@
 """Input of the rent page and of an instance's name."""
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -8,13 +9,18 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.ids import parse_public_id, public_id
+from common.money import parse_money
+from instances.services.watch_orders import Order
+from instances.states import WatchAction
+from marketplace.policy import DATA_DISK_GB_MAX
 from marketplace.share import usual_counts
 
 if TYPE_CHECKING:
     from accounts.models import SshKey
+    from marketplace.selectors import OfferView
     from storage.models import Image
 
-DISKS_GB: Final = (0, 10, 20, 30, 50)
+DISKS_GB: Final = (0, 10, 20, 30, 50, 100, 200, 500, 1000)
 HOURS: Final = ((1, _("1 hour")), (8, _("8 hours")), (24, _("1 day")), (168, _("1 week")), (720, _("30 days")))
 _FIRST_DISK_GB: Final = 20
 
@@ -27,8 +33,6 @@ class RentForm(forms.Form):
     data_disk_gb = forms.TypedChoiceField(
         label=_("Data disk"),
         coerce=int,
-        choices=[(size, f"{size} GB" if size else _("none")) for size in DISKS_GB],
-        initial=_FIRST_DISK_GB,
         widget=forms.RadioSelect,
     )
     hours = forms.TypedChoiceField(label=_("If it runs for"), coerce=int, choices=HOURS, initial=24)
@@ -37,16 +41,25 @@ class RentForm(forms.Form):
     quote_id = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(
-        self, *args: Any, gpu_total: int, images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any
+        self, *args: Any, offer: "OfferView", images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.images = {image.slug: image for image in images}
         names = [(public_id("key", key.pk), key.name) for key in keys]
-        self._choose("gpu_count", [(count, str(count)) for count in usual_counts(gpu_total)], 1)
+        self._choose("gpu_count", [(count, str(count)) for count in usual_counts(offer.gpu_total)], 1)
+        self._choose(
+            "data_disk_gb", [(size, f"{size} GB" if size else _("none")) for size in self._disks(offer)], _FIRST_DISK_GB
+        )
         self._choose("image", [(image.slug, image.title) for image in images], next(iter(self.images), ""))
         self._choose("ssh_key_ids", names, [key_id for key_id, _name in names])
 
-    def _choose(self, name: str, choices: list[tuple[Any, str]], first: Any) -> None:
+    def _disks(self, offer: "OfferView") -> list[int]:
+        """The usual sizes that fit on the host, and the one that was asked for."""
+        asked = str(self.data.get("data_disk_gb", "") or self.initial.get("data_disk_gb", ""))
+        sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
+        return sorted(sizes | ({int(asked)} if asked.isdecimal() and int(asked) <= DATA_DISK_GB_MAX else set()))
+
+    def _choose(self, name: str, choices: list[tuple[Any, Any]], first: Any) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = choices
@@ -69,3 +82,56 @@ class RentForm(forms.Form):
 
 class NameForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=80)
+
+
+WAITS: Final = (
+    (6, _("6 hours")),
+    (24, _("1 day")),
+    (72, _("3 days")),
+    (168, _("1 week")),
+    (720, _("30 days")),
+)
+_FIRST_WAIT_H: Final = 168
+
+
+class WatchForm(forms.Form):
+    """A place in the wait list; what the service refuses is said above the fields."""
+
+    q = forms.CharField(label=_("What to wait for"), max_length=500, required=False)
+    action = forms.ChoiceField(choices=WatchAction, initial=WatchAction.TELL, widget=forms.RadioSelect)
+    max_price = forms.CharField(label=_("Highest price per GPU-hour"), max_length=20, required=False)
+    image = forms.ChoiceField(label=_("Image"), required=False)
+    data_disk_gb = forms.IntegerField(label=_("Data disk (GB)"), required=False, min_value=0, max_value=DATA_DISK_GB_MAX)
+    ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
+    name = forms.CharField(label=_("Name of the instance"), max_length=80, required=False)
+    hours = forms.TypedChoiceField(label=_("Wait for at most"), coerce=int, choices=WAITS, initial=_FIRST_WAIT_H)
+
+    def __init__(self, *args: Any, images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = [(public_id("key", key.pk), key.name) for key in keys]
+        self._choose("image", [(image.slug, image.title) for image in images])
+        self._choose("ssh_key_ids", names)
+        self.fields["ssh_key_ids"].initial = [key_id for key_id, _name in names]
+
+    def _choose(self, name: str, choices: list[tuple[Any, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What `create_watch` is asked for. Raises InvalidInput for a price that is none."""
+        given = self.cleaned_data
+        rents = given["action"] == WatchAction.RENT
+        return {
+            "line": given["q"],
+            "action": given["action"],
+            "lifetime": timedelta(hours=given["hours"]),
+            "order": Order(
+                image=given["image"] if rents else "",
+                max_price_micros=parse_money(given["max_price"]) if given["max_price"] else None,
+                data_disk_gb=given["data_disk_gb"] if rents else None,
+                ssh_key_ids=[parse_public_id("key", text) for text in given["ssh_key_ids"]] if rents else None,
+                name=given["name"] if rents else "",
+            ),
+        }

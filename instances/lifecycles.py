@@ -5,7 +5,7 @@ from typing import Final
 
 from common.transitions import Machine
 from instances.policy import DEADLINES
-from instances.states import ACTIONS, INSTANCE_MACHINE
+from instances.states import ACTIONS, INSTANCE_MACHINE, WATCH_MACHINE
 from marketplace.states import HOST_MACHINE
 
 _HEAD: Final = """# Life cycles
@@ -17,7 +17,8 @@ of a state: it compares and swaps on (state, generation), so a stale or unlawful
 
 
 def lifecycles_page() -> str:
-    parts = [_HEAD, *_section(INSTANCE_MACHINE), *_actions(), *_deadlines(), *_section(HOST_MACHINE)]
+    others = (*_section(HOST_MACHINE), *_section(WATCH_MACHINE))
+    parts = [_HEAD, *_section(INSTANCE_MACHINE), *_actions(), *_deadlines(), *others]
     return "\n".join(parts) + "\n"
 
 

@@ -31,6 +31,9 @@ class Quote(models.Model):
     rate_micros_per_hour = models.BigIntegerField()
     due_now_micros = models.BigIntegerField()
     projected_micros = models.BigIntegerField()
+    committed_micros = models.BigIntegerField(
+        null=True, blank=True, help_text="Of a reserved quote: what its GPUs cost through the whole term, used or not."
+    )
     lines = models.JSONField()
     created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField()
@@ -46,6 +49,15 @@ class Quote(models.Model):
 
     def __str__(self) -> str:
         return f"quote {self.id}"
+
+    @property
+    def has_paid_disk(self) -> bool:
+        return any(line["unit"] == "GB-day" and line["amount"] != "0.00" for line in self.lines)
+
+    @property
+    def is_orderable(self) -> bool:
+        """Only what is metered to the second can be ordered; the other modes, and paid disks, are for comparing."""
+        return self.billing_mode == "hourly" and not self.has_paid_disk
 
 
 class Instance(models.Model):
@@ -149,20 +161,40 @@ class Watch(models.Model):
     name = models.CharField(_("name"), max_length=80, blank=True)
     instance = models.OneToOneField(Instance, on_delete=models.PROTECT, null=True, blank=True, related_name="watch")
     offer = models.ForeignKey("marketplace.Offer", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    detail = models.CharField(max_length=300, blank=True)
+    detail = models.CharField(max_length=300, blank=True, help_text="Why it failed: a code of `instances.notices`.")
+    language = models.CharField(max_length=10, default="en", help_text="In which its user is written to.")
     created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When its user was written to about its end.")
 
     class Meta:
+        verbose_name = _("place in the wait list")
+        verbose_name_plural = _("wait list")
         ordering = ("place",)
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=WatchState.values), name="watch_state"),
             models.CheckConstraint(condition=Q(gpu_count__gt=0), name="watch_has_gpus"),
+            models.CheckConstraint(
+                condition=Q(action="tell") | Q(image__isnull=False, max_price_micros__gt=0), name="watch_can_order"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="waiting", ended_at__isnull=True) | ~Q(state="waiting") & Q(ended_at__isnull=False),
+                name="watch_ended_when_not_waiting",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="rented", instance__isnull=False) | ~Q(state="rented") & Q(instance__isnull=True),
+                name="watch_rented_has_its_instance",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(fields=["place"], condition=Q(state="waiting"), name="watch_waiting"),
             models.Index(fields=["expires_at"], condition=Q(state="waiting"), name="watch_to_expire"),
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(mailed_at__isnull=True, state__in=["told", "rented", "failed", "expired"]),
+                name="watch_to_mail",
+            ),
         ]
 
     def __str__(self) -> str:

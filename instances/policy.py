@@ -6,6 +6,15 @@ from typing import Final
 
 QUOTE_LIFETIME: Final = timedelta(minutes=10)
 QUOTE_HOURS_MAX: Final = 26_280  # three years
+NO_UPFRONT_HOURS_MIN: Final = 720  # shorter terms are paid upfront
+
+# The calculator's largest numbers: every exact result stays printable.
+ESTIMATE_HOURS_MAX: Final = 262_800  # thirty years
+ESTIMATE_GPUS_MAX: Final = 100_000
+ESTIMATE_PRICE_MAX: Final = 1_000_000  # of the currency, per GPU and hour
+ESTIMATE_STORAGE_MAX: Final = 1_000_000_000
+ESTIMATE_PEAK_MAX: Final = 100
+ESTIMATE_TIERS_MAX: Final = 100
 
 # A stopped instance's data is kept this long, then released.
 RETENTION: Final = timedelta(days=30)
@@ -37,6 +46,17 @@ METRICS_POINTS: Final = 240
 
 SWEEP_BATCH: Final = 500
 
+# The wait list: how many places a person may have, how long each may wait, and how long an ended one stays listed.
+WATCHES_AT_MOST: Final = 20
+WATCH_SHORTEST: Final = timedelta(hours=1)
+WATCH_LONGEST: Final = timedelta(days=30)
+WATCH_KEPT: Final = timedelta(days=30)
+WATCH_MAX_PRICE_MICROS: Final = 10_000_000_000  # per GPU and hour
+
+# One turn of a watch tries at most this many offers; mail that could not be sent is tried again for this long.
+WATCH_OFFERS_TRIED: Final = 20
+WATCH_MAIL_TRIED: Final = timedelta(days=1)
+
 # Whose fault each failure is: the host's unless the renter's own program caused it or the market's image is missing.
 FAULT_OF: Final[Mapping[str, str]] = {
     "image_missing": "platform",
@@ -49,4 +69,6 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "disk_full": "host",
     "exited": "renter",
     "out_of_memory": "renter",
+    "removed": "host",
+    "host_restarted": "host",
 }

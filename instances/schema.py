@@ -4,6 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from billing.estimates import MODES
+from instances.notices import REASONS
+from instances.states import WatchAction, WatchState
+from marketplace.policy import DATA_DISK_GB_MAX
+from marketplace.prices import TERM_HOURS
+
+MONEY = r"^\d{1,9}(\.\d{1,6})?$"
 Text, Time, Whole, Number = (
     serializers.CharField,
     serializers.DateTimeField,
@@ -17,10 +24,25 @@ class QuoteIn(serializers.Serializer[Any]):
 
     offer = Text(help_text="offr_…")
     gpu_count = Whole(min_value=1, max_value=64, default=1)
-    billing_mode = serializers.ChoiceField(choices=["hourly"], default="hourly")
+    billing_mode = serializers.ChoiceField(choices=list(MODES), default="hourly")
     image = Text(default="berth-base", help_text="Slug or img_…")
-    data_disk_gb = Whole(min_value=0, max_value=1_000_000, default=0)
-    hours = Whole(min_value=1, max_value=26_280, default=1, help_text="How long the projection looks ahead")
+    data_disk_gb = Whole(min_value=0, max_value=1_000_000, default=0, help_text="Above the free quota it costs per GB-day")
+    term = serializers.ChoiceField(
+        choices=list(TERM_HOURS), required=False, allow_null=True, help_text="Of a reserved quote; one that the offer sells"
+    )
+    payment = serializers.ChoiceField(
+        choices=["upfront", "none"], required=False, allow_null=True, help_text="Of a reserved quote; left out: upfront"
+    )
+    max_price = serializers.RegexField(
+        MONEY, required=False, allow_null=True, help_text="Of a spot quote: the most per GPU and hour, the floor at least"
+    )
+    hours = Whole(
+        min_value=1,
+        max_value=26_280,
+        required=False,
+        allow_null=True,
+        help_text="How long the projection looks ahead; left out: the whole term, else one hour",
+    )
 
 
 class QuoteLine(serializers.Serializer[Any]):
@@ -43,10 +65,16 @@ class QuoteOut(serializers.Serializer[Any]):
     image = Text()
     data_disk_gb = Whole()
     hours = Whole()
-    lines = QuoteLine(many=True)
-    due_now = Text(help_text="Held at the order, charged by the second of proven running")
-    hourly_rate = Text()
-    projected_total = Text()
+    term = Text(allow_null=True)
+    payment = Text(allow_null=True)
+    max_price = Text(allow_null=True, help_text="Per GPU and hour")
+    lines = QuoteLine(many=True, help_text="They add up to the projection")
+    due_now = Text(help_text="Held at the order, charged by the second of proven running; of a term paid upfront all of it")
+    hourly_rate = Text(help_text="Of all GPUs, disk included, to begin with")
+    projected_total = Text(help_text="For `hours`; a term paid upfront counts whole")
+    commitment_total = Text(allow_null=True, help_text="Of a reserved quote: its GPUs through the term, used or not")
+    orderable = serializers.BooleanField(help_text="false: this mode, or a disk that costs, can only be compared so far")
+    signature = Text(help_text="Proof of these terms; send it with the order to have it checked")
     created_at = Time()
     expires_at = Time()
     used_at = Time(allow_null=True)
@@ -56,6 +84,17 @@ class InstanceIn(serializers.Serializer[Any]):
     """An order."""
 
     quote_id = Text(help_text="quot_…")
+    offer = Text(required=False, allow_null=True, help_text="This and the next ones: refused unless the quote says the same")
+    image = Text(required=False, allow_null=True, help_text="Slug or img_…")
+    gpu_count = Whole(min_value=1, required=False, allow_null=True)
+    billing_mode = serializers.ChoiceField(choices=list(MODES), required=False, allow_null=True)
+    data_disk_gb = Whole(min_value=0, required=False, allow_null=True)
+    term = serializers.ChoiceField(choices=list(TERM_HOURS), required=False, allow_null=True)
+    payment = serializers.ChoiceField(choices=["upfront", "none"], required=False, allow_null=True)
+    max_total = serializers.RegexField(
+        MONEY, required=False, allow_null=True, help_text="Refused when due_now or projected_total is more"
+    )
+    signature = Text(required=False, allow_null=True, max_length=128, help_text="As the quote has it")
     name = Text(max_length=80, allow_blank=True, default="")
     ssh_key_ids = serializers.ListField(
         child=Text(), required=False, allow_null=True, max_length=100, help_text="key_…; left out: all of the account"
@@ -208,6 +247,7 @@ class UsageOut(InstanceBilling):
 
     settled = Text()
     accrued = Text()
+    given_back = Text()
     seconds = Whole()
     lines = ChargeOut(many=True)
 
@@ -235,3 +275,42 @@ class MetricsOut(serializers.Serializer[Any]):
     """Use over time, oldest first."""
 
     points = MetricsPoint(many=True)
+
+
+class WatchIn(serializers.Serializer[Any]):
+    """A place in the wait list. To rent, it needs an image (here or in the search) and a highest price."""
+
+    q = Text(max_length=500, allow_blank=True, help_text="What to wait for, as in the search line of the market")
+    action = serializers.ChoiceField(choices=WatchAction.values, default=WatchAction.TELL)
+    image = Text(required=False, default="", allow_blank=True, help_text="Slug or img_…; left out: as in the search")
+    max_price = Text(required=False, allow_null=True, default=None, help_text="The most per GPU and hour, disk included")
+    data_disk_gb = Whole(
+        min_value=0, max_value=DATA_DISK_GB_MAX, allow_null=True, default=None, help_text="Left out: as in the search"
+    )
+    ssh_key_ids = serializers.ListField(
+        child=Text(), required=False, allow_null=True, max_length=100, help_text="key_…; left out: all of the account"
+    )
+    name = Text(max_length=80, allow_blank=True, default="", help_text="Of the instance that is rented")
+    expires_in_hours = Whole(min_value=1, max_value=720, default=168)
+
+
+class WatchOut(serializers.Serializer[Any]):
+    """A place in the wait list and what has come of it."""
+
+    id = Text()
+    q = Text(allow_blank=True)
+    action = serializers.ChoiceField(choices=WatchAction.values)
+    state = serializers.ChoiceField(choices=WatchState.values)
+    ahead = Whole(allow_null=True, help_text="How many waiting places are before it; null when it waits no more")
+    gpu_count = Whole()
+    image = Text(allow_null=True)
+    max_price = Text(allow_null=True, help_text="Per GPU and hour, disk included")
+    data_disk_gb = Whole()
+    name = Text(allow_blank=True)
+    held = Text(help_text="Set aside for it now: one hour of all its GPUs at the highest price")
+    offer = Text(allow_null=True, help_text="Where it was served")
+    instance = Text(allow_null=True, help_text="What was rented")
+    reason = Text(allow_null=True, help_text="Why it failed: " + ", ".join(REASONS))
+    created_at = Time()
+    expires_at = Time()
+    ended_at = Time(allow_null=True)

@@ -8,15 +8,17 @@ from urllib.parse import quote as quote_url
 from billing.selectors import Cost
 from common.ids import public_id
 from common.money import format_money
-from instances.models import Instance, InstanceEvent, Quote
+from instances.models import Instance, InstanceEvent, Quote, Watch
 from instances.policy import JUPYTER_PORT, SSH_PORT, SSH_USER, TENSORBOARD_PORT
 from instances.selectors import Sample
-from instances.states import InstanceState
+from instances.signatures import quote_signature
+from instances.states import InstanceState, WatchState
 from marketplace.catalogue import by_slug
 from marketplace.policy import HOST_SILENT_AFTER
 from marketplace.states import HostState
 
 INSTANCE_PREFIX, QUOTE_PREFIX, OFFER_PREFIX, HOST_PREFIX = "inst", "quot", "offr", "host"
+WATCH_PREFIX = "watch"
 
 Shape = dict[str, Any]
 
@@ -116,14 +118,24 @@ def quote_shape(quote: Quote) -> Shape:
         "image": quote.image.slug,
         "data_disk_gb": quote.data_disk_gb,
         "hours": quote.hours,
+        "term": quote.term or None,
+        "payment": quote.payment or None,
+        "max_price": _money_or_none(quote.max_price_micros),
         "lines": quote.lines,
         "due_now": format_money(quote.due_now_micros),
         "hourly_rate": format_money(quote.rate_micros_per_hour),
         "projected_total": format_money(quote.projected_micros),
+        "commitment_total": _money_or_none(quote.committed_micros),
+        "orderable": quote.is_orderable,
+        "signature": quote_signature(quote),
         "created_at": quote.created_at,
         "expires_at": quote.expires_at,
         "used_at": quote.used_at,
     }
+
+
+def _money_or_none(micros: int | None) -> str | None:
+    return None if micros is None else format_money(micros)
 
 
 def event_shape(event: InstanceEvent) -> Shape:
@@ -143,8 +155,33 @@ def usage_shape(instance: Instance, cost: Cost, charges: Iterable[Any]) -> Shape
         **billing_shape(instance, cost),
         "settled": format_money(cost.settled_micros),
         "accrued": format_money(cost.accrued_micros),
+        "given_back": format_money(cost.credited_micros),
         "seconds": cost.seconds,
         "lines": [_charge(entry) for entry in charges],
+    }
+
+
+def watch_shape(watch: Watch, ahead: int, held_micros: int) -> Shape:
+    """A place in the wait list with its image loaded."""
+    waits = watch.state == WatchState.WAITING
+    return {
+        "id": public_id(WATCH_PREFIX, watch.pk),
+        "q": watch.line,
+        "action": watch.action,
+        "state": watch.state,
+        "ahead": ahead if waits else None,
+        "gpu_count": watch.gpu_count,
+        "image": watch.image.slug if watch.image else None,
+        "max_price": None if watch.max_price_micros is None else format_money(watch.max_price_micros),
+        "data_disk_gb": watch.data_disk_gb,
+        "name": watch.name,
+        "held": format_money(held_micros),
+        "offer": watch.offer_id and public_id(OFFER_PREFIX, watch.offer_id),
+        "instance": watch.instance_id and public_id(INSTANCE_PREFIX, watch.instance_id),
+        "reason": watch.detail or None,
+        "created_at": watch.created_at,
+        "expires_at": watch.expires_at,
+        "ended_at": watch.ended_at,
     }
 
 

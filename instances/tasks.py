@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from common import clock
-from instances.services import sweeps
+from instances.services import maintenance, sweeps, watch_mails, watches
 
 
 @shared_task(name="instances.enforce_deadlines")
@@ -26,6 +26,11 @@ def compare_leases() -> None:
     sweeps.compare_leases()
 
 
+@shared_task(name="instances.compare_watch_holds")
+def compare_watch_holds() -> None:
+    sweeps.compare_watch_holds()
+
+
 @shared_task(name="instances.audit_ledger")
 def audit_ledger() -> None:
     sweeps.audit_ledger()
@@ -34,3 +39,23 @@ def audit_ledger() -> None:
 @shared_task(name="instances.drop_old_samples")
 def drop_old_samples() -> None:
     sweeps.drop_old_samples(now=clock.now())
+
+
+@shared_task(name="instances.serve_watches")
+def serve_watches() -> None:
+    watches.serve_watches(now=clock.now())
+
+
+@shared_task(name="instances.send_watch_mails")
+def send_watch_mails() -> None:
+    watch_mails.send_watch_mails(now=clock.now())
+
+
+@shared_task(name="instances.drop_old_watches")
+def drop_old_watches() -> None:
+    watches.drop_old_watches(now=clock.now())
+
+
+@shared_task(name="instances.tell_of_maintenance")
+def tell_of_maintenance() -> None:
+    maintenance.tell_of_maintenance()

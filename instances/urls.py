@@ -2,13 +2,18 @@
 
 from django.urls import URLPattern, path, re_path
 
-from instances import api, views
+from instances import api, estimate_api, views
 
 web_urlpatterns: list[URLPattern] = [
+    path("calculator", views.calculator, name="calculator"),
     path("offers/<offer_id>/rent", views.rent, name="rent"),
     path("offers/<offer_id>/rent/quote", views.rent_quote, name="rent_quote"),
     path("offers/<offer_id>/rent/key", views.rent_key, name="rent_key"),
     path("instances", views.instances, name="instances"),
+    path("watches", views.watches, name="watches"),
+    path("watches/new", views.watch_new, name="watch_new"),
+    path("watches/preview", views.watch_preview, name="watch_preview"),
+    path("watches/<watch_id>/cancel", views.watch_cancel, name="watch_cancel"),
     path("instances/<instance_id>", views.instance, name="instance"),
     path("instances/<instance_id>/use", views.instance_use, name="instance_use"),
     path("instances/<instance_id>/rename", views.instance_rename, name="instance_rename"),
@@ -18,6 +23,7 @@ web_urlpatterns: list[URLPattern] = [
 ]
 
 api_urlpatterns: list[URLPattern] = [
+    path("estimates", estimate_api.EstimatesView.as_view(), name="api_estimates"),
     path("quotes", api.QuotesView.as_view(), name="api_quotes"),
     path("quotes/<str:quote_id>", api.QuoteView.as_view(), name="api_quote"),
     path("instances", api.InstancesView.as_view(), name="api_instances"),
@@ -28,5 +34,7 @@ api_urlpatterns: list[URLPattern] = [
     path("instances/<str:instance_id>/events", api.EventsView.as_view(), name="api_instance_events"),
     path("instances/<str:instance_id>/metrics", api.MetricsView.as_view(), name="api_instance_metrics"),
     path("instances/<str:instance_id>/usage", api.UsageView.as_view(), name="api_instance_usage"),
+    path("watches", api.WatchesView.as_view(), name="api_watches"),
+    path("watches/<str:watch_id>", api.WatchView.as_view(), name="api_watch"),
     path("instances/<str:instance_id>/access", api.AccessView.as_view(), name="api_instance_access"),
 ]

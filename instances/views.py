@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.shortcuts import render as render_page
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.selectors import ssh_keys_of
@@ -15,9 +18,11 @@ from common.errors import DomainError
 from common.htmx import render
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
+from instances.calculator import calculator_context
 from instances.console import graphs_of, instance_context, list_context
 from instances.forms import NameForm, RentForm
 from instances.models import Instance
+from instances.rent_console import asked_mode, calculator_query, first_wishes, other_modes
 from instances.services.quote import create_quote
 from instances.services.release import release_instance
 from instances.services.rename import rename_instance
@@ -25,6 +30,8 @@ from instances.services.rent import rent_instance
 from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
+from instances.services.watches import cancel_watch, create_watch
+from instances.watch_console import preview_context, watch_form, watches_context
 from marketplace.selectors import OfferView, offer_view
 from storage.selectors import active_images
 
@@ -44,8 +51,16 @@ def _rent_form(request: SignedInRequest, offer: OfferView) -> RentForm:
     """Bound to what was sent; on a first visit to the address's choices."""
     keys, images = ssh_keys_of(request.user, None), list(active_images())
     bound = request.POST if request.method == "POST" else None
-    initial = {"gpu_count": request.GET["gpu_count"]} if request.GET.get("gpu_count", "").isdigit() else {}
-    return RentForm(bound, initial=initial, gpu_total=offer.gpu_total, images=images, keys=keys)
+    return RentForm(bound, initial=first_wishes(request.GET), offer=offer, images=images, keys=keys)
+
+
+def calculator(request: HttpRequest) -> HttpResponse:
+    """Public. A part is shown under the address that leads to the same again."""
+    context = calculator_context(request.GET)
+    response = render(request, page="instances/calculator.html", part="instances/_calculator.html", context=context)
+    if request.htmx and "query" in context:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        response["HX-Replace-Url"] = f"{reverse('calculator')}?{context['query']}"
+    return response
 
 
 @signed_in
@@ -60,7 +75,7 @@ def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
             return redirect("instance", public_id("inst", rented.pk))
         except DomainError as error:
             fault = error
-    context = {"offer": offer, "form": form, "refused": fault}
+    context = {"offer": offer, "form": form, "refused": fault, "asked_mode": asked_mode(request.GET)}
     return render_page(request, "instances/rent.html", context, status=fault.status if fault else 200)
 
 
@@ -74,6 +89,7 @@ def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
     try:
         if form.is_valid():
             context["quote"] = create_quote(renter=request.user, offer_id=offer.id, **form.wishes)
+            context["modes"], context["query"] = other_modes(offer, form.wishes), calculator_query(offer, form.wishes)
     except DomainError as error:
         context["refused"] = error
     return render_page(request, "instances/_bill.html", {"offer": offer, "form": form, **context})
@@ -125,6 +141,59 @@ def instance_rename(request: SignedInRequest, instance_id: str) -> HttpResponse:
     if form.is_valid():
         rename_instance(renter=request.user, instance_id=parse_public_id("inst", instance_id), **form.cleaned_data)
     return _changed(request, instance_id)
+
+
+@signed_in
+def watches(request: SignedInRequest) -> HttpResponse:
+    """The wait list of the user; sent, a new place in it. What is wrong is said in the form, which stays as it was."""
+    if request.method == "POST":
+        return _take_place(request)
+    context = watches_context(request.user, request.GET.get("page"))
+    return render(request, page="instances/watches.html", part="instances/_watches.html", context=context)
+
+
+def _take_place(request: SignedInRequest) -> HttpResponse:
+    form, fault = watch_form(request.user, request.POST, ""), None
+    try:
+        if form.is_valid():
+            create_watch(user=request.user, **form.place)
+            messages.success(request, _("You are in the wait list."))
+            return _gone_to(request, "watches")
+    except DomainError as error:
+        fault = error
+    context = {"form": form, "refused": fault}
+    return render(request, page="instances/watch_new.html", part="instances/_watch_form.html", context=context)
+
+
+@signed_in
+def watch_new(request: SignedInRequest) -> HttpResponse:
+    """The form, filled from the search line in `q`: a page of its own, or a part for a dialog."""
+    context = {"form": watch_form(request.user, None, request.GET.get("q", ""))}
+    return render(request, page="instances/watch_new.html", part="instances/_watch_form.html", context=context)
+
+
+@require_POST
+@signed_in
+def watch_preview(request: SignedInRequest) -> HttpResponse:
+    """What the place would hold, and what fits right now."""
+    context = preview_context(request.user, watch_form(request.user, request.POST, ""))
+    return render_page(request, "instances/_watch_preview.html", context)
+
+
+@require_POST
+@signed_in
+def watch_cancel(request: SignedInRequest, watch_id: str) -> HttpResponse:
+    cancel_watch(user=request.user, watch_id=parse_public_id("watch", watch_id))
+    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
+    return redirect("watches")
+
+
+def _gone_to(request: HttpRequest, name: str) -> HttpResponse:
+    """htmx is told to leave the page; a browser without it is redirected."""
+    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        return HttpResponse(status=204, headers={"HX-Redirect": reverse(name)})
+    return redirect(name)
 
 
 def _changed(request: HttpRequest, instance_id: str) -> HttpResponse:

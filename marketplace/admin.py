@@ -7,23 +7,32 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.panels import OwnRowsAdmin, OwnRowsInline, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from common import clock
 from common.errors import DomainError
 from common.money import format_money, parse_money
-from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer
+from marketplace import trust_admin  # noqa: F401  registers the panels' pages about trust
+from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer, SelfTest
+from marketplace.price_panel import PanelPriceForm
+from marketplace.requirements import remedy_of, title_of
 from marketplace.services.hosts import freeze_host, retire_host, unfreeze_host
 from marketplace.services.incidents import close_incident
 from marketplace.services.join_tokens import issue_join_token
-from marketplace.services.offers import set_draining, set_listed, set_price
+from marketplace.services.offers import set_draining, set_prices
+from marketplace.services.self_tests import request_self_test
+from marketplace.services.verification import refuse_verification, restore_verification
 
 HOST_FACTS = (
     "name",
     "region",
     "state",
+    "verification",
+    "verified_at",
     "last_seen_at",
     "address",
     "runtime",
@@ -37,6 +46,13 @@ HOST_FACTS = (
     "disk_total_gb",
     "disk_free_gb",
     "disk_kind",
+    "disk_read_mbps",
+    "disk_write_mbps",
+    "disk_measured_at",
+    "net_up_mbps",
+    "net_down_mbps",
+    "net_measured_at",
+    "nvlink",
     "kernel",
     "port_first",
     "port_last",
@@ -60,14 +76,29 @@ class HostEventInline(ReadOnlyInline):
     per_page = 20
 
 
+class SelfTestInline(ReadOnlyInline):
+    """What the last self-tests found, and what would mend it."""
+
+    model = SelfTest
+    fields = ("asked_at", "asked_by", "verdict", "finished_at", "simulated", "to_mend")
+    readonly_fields = fields
+    per_page = 5
+
+    @admin.display(description=_("to mend"))
+    def to_mend(self, row: SelfTest) -> str:
+        found = [check for check in row.checks if check["needed"] and not check["passed"]]
+        lines = ((f"{title_of(check['id'])}: {check['actual']}. {remedy_of(check)}",) for check in found)
+        return format_html_join(mark_safe("<br>"), "{}", lines) or "–"
+
+
 @admin.register(Host, site=staff_panel)
 class HostAdmin(ReadOnlyAdmin):
-    list_display = ("name", "owner", "region", "state", "runtime", "simulated", "draining", "last_seen_at")
-    list_filter = ("state", "region", "simulated", "draining")
+    list_display = ("name", "owner", "region", "state", "verification", "runtime", "simulated", "draining", "last_seen_at")
+    list_filter = ("state", "verification", "region", "simulated", "draining")
     list_select_related = ("owner",)
     search_fields = ("name", "owner__email", "id")
-    inlines = (GpuInline, HostEventInline)
-    actions = ("freeze", "unfreeze", "retire")
+    inlines = (GpuInline, SelfTestInline, HostEventInline)
+    actions = ("freeze", "unfreeze", "retire", "refuse", "restore")
 
     @admin.action(description=_("Freeze: its agent only reports"))
     def freeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
@@ -80,6 +111,14 @@ class HostAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Retire for good"))
     def retire(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: retire_host(host_id=host.pk, reason="by staff", actor=actor))
+
+    @admin.action(description=_("Refuse verification"))
+    def refuse(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._each(request, rows, lambda host, actor: refuse_verification(host_id=host.pk, reason="by staff", actor=actor))
+
+    @admin.action(description=_("Take the refusal of verification back"))
+    def restore(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._each(request, rows, lambda host, actor: restore_verification(host_id=host.pk, now=clock.now(), actor=actor))
 
     def _each(self, request: HttpRequest, rows: QuerySet[Host], act: Any) -> None:
         for host in rows:
@@ -128,6 +167,10 @@ class OwnGpuInline(OwnRowsInline):
     readonly_fields = fields
 
 
+class OwnSelfTestInline(SelfTestInline, OwnRowsInline):
+    """The same for the owner."""
+
+
 class OwnHostEventInline(OwnRowsInline):
     model = HostEvent
     fields = HostEventInline.fields
@@ -141,8 +184,8 @@ class OwnHostAdmin(OwnRowsAdmin):
     list_filter = ("state", "region")
     fields = HOST_FACTS
     readonly_fields = HOST_FACTS
-    inlines = (OwnGpuInline, OwnHostEventInline)
-    actions = ("drain", "reopen")
+    inlines = (OwnGpuInline, OwnSelfTestInline, OwnHostEventInline)
+    actions = ("test", "drain", "reopen")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).prefetch_related("offers")
@@ -151,6 +194,16 @@ class OwnHostAdmin(OwnRowsAdmin):
     def gpus_free(self, row: Host) -> str:
         offers = row.offers.all()
         return f"{sum(offer.gpu_free for offer in offers)} / {sum(offer.gpu_total for offer in offers)}"
+
+    @admin.action(description=_("Run the self-test"))
+    def test(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        for host in rows:
+            try:
+                request_self_test(actor_id=signed_in(request).pk, host_id=host.pk)
+            except DomainError as error:
+                messages.error(request, f"{host.name}: {error.detail}")
+            else:
+                messages.success(request, host.name)
 
     @admin.action(description=_("Drain: no new rents, running ones go on"))
     def drain(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
@@ -167,44 +220,31 @@ class OwnHostAdmin(OwnRowsAdmin):
             messages.success(request, host.name)
 
 
-class OfferForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    price = forms.DecimalField(
-        label=_("Price per GPU-hour"),
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-        widget=UnfoldAdminDecimalFieldWidget,
-        help_text=_("For new rents. A running lease keeps the price it was made at."),
-    )
-
-    class Meta:
-        model = Offer
-        fields: ClassVar[list[str]] = ["listed"]
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial["price"] = format_money(self.instance.price_micros)
-
-
 @admin.register(Offer, site=host_panel)
 class OwnOfferAdmin(OwnRowsAdmin):
     """Prices and listing of the owner's offers."""
 
     owner_path = "host__owner"
-    form = OfferForm
+    form = PanelPriceForm
     list_display = ("gpu_model", "host", "price_now", "gpu_free", "gpu_total", "listed")
     list_select_related = ("host",)
     list_filter = ("listed",)
     readonly_fields = ("host", "gpu_model", "gpu_total", "gpu_free")
-    fields = (*readonly_fields, "price", "listed")
+    fields = (
+        *readonly_fields,
+        "price",
+        ("day", "week", "month", "year", "year3"),
+        "tiers_line",
+        "spot_floor",
+        "disk_gb_day",
+        "listed",
+    )
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return True
 
-    def save_model(self, request: HttpRequest, obj: Offer, form: OfferForm, change: bool) -> None:
-        owner_id = signed_in(request).pk
-        set_price(actor_id=owner_id, offer_id=obj.pk, price_micros=parse_money(str(form.cleaned_data["price"])))
-        set_listed(actor_id=owner_id, offer_id=obj.pk, listed=form.cleaned_data["listed"])
+    def save_model(self, request: HttpRequest, obj: Offer, form: PanelPriceForm, change: bool) -> None:
+        set_prices(actor_id=signed_in(request).pk, change=form.change())
 
     @admin.display(description=_("per GPU-hour"), ordering="price_micros")
     def price_now(self, row: Offer) -> str:

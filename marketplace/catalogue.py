@@ -1,17 +1,33 @@
 """GPU models that the market knows, with where each figure comes from, and how the names that drivers give are recognised.
 
-Sources: S, the project's source documents (rental guides); D, makers' data sheets, dense rates. A figure that no source
-gives is None; "~" in a source is `fp16_approximate`.
+The figures stand in `marketplace.gpu_table`. One that no source gives is None (or empty); "~" in a source is
+`fp16_approximate`.
 """
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
+
+from django.utils.functional import Promise
+
+from marketplace.gpu_table import NAMED, NOTES, OTHER_VENDORS, RATED
+
+# The last CUDA release that runs on a compute capability below the first part (makers' release notes).
+_CUDA_LAST: Final = (((3, 5), "10.2"), ((5, 0), "11.8"), ((7, 5), "12.9"))
+_TENSOR_CORES: Final = (7, 0)
+_BF16: Final = (8, 0)
+_FP8: Final = (8, 9)
+_NONE: Final = "–"
 
 
 @dataclass(frozen=True)
 class GpuModel:
-    """`vram_gb` lists the sizes that it was built with; rates are TFLOPS, FP16 on tensor cores where there are any."""
+    """`vram_gb` lists the sizes that it was built with; rates are TFLOPS, FP16 on tensor cores where there are any.
+
+    `bandwidth_gbps` (GB/s of its memory) goes with `vram_gb`, size by size; `power_w` is that of its largest form. `source`
+    is that of rates and CUDA version: S or D, as `marketplace.gpu_table` says; the other figures are data sheets' (D).
+    """
 
     slug: str
     name: str
@@ -22,104 +38,91 @@ class GpuModel:
     fp16_tflops: float | None = None
     fp16_approximate: bool = False
     cuda_min: str = ""
-    note: str = ""
+    note: str | Promise = ""
     source: str = ""
     vendor: str = "NVIDIA"
     known: bool = True
+    compute: str = ""
+    bandwidth_gbps: tuple[int, ...] = ()
+    power_w: int | None = None
+    nvlink_gbps: float | None = None
+    trains: bool = True
 
+    @property
+    def tflops(self) -> float | None:
+        """The rate that work in FP16 runs at: that of FP32 where no source gives one for FP16."""
+        return self.fp16_tflops or self.fp32_tflops
 
-# Model | series | architecture | VRAM GB | FP32 | FP16 (~ approximate) | needs CUDA | source | note
-_TABLE = """
-TITAN Xp    | GeForce    | Pascal    | 12    | 12.15 | 12.15 | 8    | S | old; fine to start with
-GTX 1080 Ti | GeForce    | Pascal    | 11    | 11.34 | 11.34 | 8    | S | as TITAN Xp; 11 GB is tight at times
-RTX 2080 Ti | GeForce    | Turing    | 11    | 13.45 | 53.8  | 10   | S | good value for mixed precision
-V100        | Tesla      | Volta     | 16/32 | 15.7  | 125   | 9    | S | former flagship, strong FP16
-RTX 3060    | GeForce    | Ampere    | 12    | 12.74 | ~24   | 11   | S | for beginners whose model just misses 11 GB
-RTX A4000   | NVIDIA RTX | Ampere    | 16    | 19.17 | ~76   | 11   | S | balanced
-RTX 3080 Ti | GeForce    | Ampere    | 12    | 34.10 | ~70   | 11   | S | fast where VRAM is enough
-RTX A5000   | NVIDIA RTX | Ampere    | 24    | 27.77 | ~117  | 11   | S | strong FP16
-RTX 3090    | GeForce    | Ampere    | 24    | 35.58 | ~71   | 11   | S | best value, fits most work
-A40         | Tesla      | Ampere    | 48    | 37.42 | 149.7 | 11   | S | a 3090 with twice the memory
-A100        | Tesla      | Ampere    | 40/80 | 19.5  | 312   | 11   | S | NVLink, scales well over cards
-RTX 4090    | GeForce    | Ada       | 24    | 82.6  | 165   | 11.8 | D |
-RTX 5090    | GeForce    | Blackwell | 32    | 104.8 | 210   | 12.8 | D |
-L4          | Tesla      | Ada       | 24    | 30.3  | 121   | 11.8 | D | low power, inference
-L40S        | Tesla      | Ada       | 48    | 91.6  | 362   | 11.8 | D |
-T4          | Tesla      | Turing    | 16    | 8.1   | 65    | 10   | D | low-latency inference
-A10         | Tesla      | Ampere    | 24    | 31.2  | 125   | 11   | D |
-A30         | Tesla      | Ampere    | 24    | 10.3  | 165   | 11   | D |
-RTX A6000   | NVIDIA RTX | Ampere    | 48    | 38.7  | 155   | 11   | D |
-P100        | Tesla      | Pascal    | 16    | 9.3   | 18.7  | 8    | D |
-P40         | Tesla      | Pascal    | 24    | 11.8  | –     | 8    | D |
-H100 SXM    | Tesla      | Hopper    | 80    | 67    | 989   | 11.8 | D | NVLink 900 GB/s
-H100 PCIe   | Tesla      | Hopper    | 80    | 51    | 756   | 11.8 | D | cheaper than SXM
-H200        | Tesla      | Hopper    | 141   | 67    | 989   | 11.8 | D |
-B200        | Tesla      | Blackwell | 192   | 75    | 2250  | 12.8 | D |
-"""
+    @property
+    def cuda_last(self) -> str:
+        """The last CUDA release that runs on it; "" while every release does."""
+        return next((last for below, last in _CUDA_LAST if self.compute and self._level < below), "")
+
+    @property
+    def has_tensor_cores(self) -> bool:
+        """Volta and later, but for the GeForce GTX 16 series."""
+        return bool(self.compute) and self._level >= _TENSOR_CORES and not self.name.startswith("GTX ")
+
+    @property
+    def has_bf16(self) -> bool:
+        return bool(self.compute) and self._level >= _BF16
+
+    @property
+    def has_fp8(self) -> bool:
+        return bool(self.compute) and self._level >= _FP8
+
+    @property
+    def _level(self) -> tuple[int, ...]:
+        return tuple(map(int, self.compute.split(".")))
 
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
+def _number(cell: str) -> float | None:
+    return None if cell == _NONE else float(cell.removeprefix("~"))
+
+
+def _sizes(cell: str) -> tuple[int, ...]:
+    return () if cell == _NONE else tuple(map(int, cell.split("/")))
+
+
 def _read_row(row: str) -> GpuModel:
-    name, series, architecture, vram, fp32, fp16, cuda, source, note = (cell.strip() for cell in row.split("|"))
+    cells = [cell.strip() for cell in row.split("|")]
+    name, series, architecture, compute, vram, bandwidth, fp32, fp16, cuda, power, nvlink, source = cells
     return GpuModel(
         slug=_slug(name),
         name=name,
         series=series,
         architecture=architecture,
-        vram_gb=tuple(map(int, vram.split("/"))),
-        fp32_tflops=float(fp32),
-        fp16_tflops=None if fp16 == "–" else float(fp16.removeprefix("~")),
+        vram_gb=_sizes(vram),
+        fp32_tflops=_number(fp32),
+        fp16_tflops=_number(fp16),
         fp16_approximate=fp16.startswith("~"),
         cuda_min=cuda,
-        note=note,
+        note=NOTES.get(_slug(name), ""),
         source=source,
+        compute=compute,
+        bandwidth_gbps=_sizes(bandwidth),
+        power_w=None if power == _NONE else int(power),
+        nvlink_gbps=_number(nvlink),
     )
 
 
-# Models without figures in our sources, by series and architecture.
-_NAMED: dict[tuple[str, str], tuple[str, ...]] = {
-    ("Quadro", "Turing"): tuple(f"Quadro RTX {number}" for number in (3000, 4000, 5000, 6000, 8000)),
-    ("NVIDIA RTX", "Ampere"): ("RTX A2000", "RTX A4500"),
-    ("GeForce", "Pascal"): ("GTX 1050", "GTX 1050 Ti", "GTX 1060", "GTX 1070", "GTX 1070 Ti", "GTX 1080"),
-    ("GeForce", "Turing"): (
-        *("GTX 1650", "GTX 1650 Super", "GTX 1660", "GTX 1660 Super", "GTX 1660 Ti"),
-        *("RTX 2060", "RTX 2060 Super", "RTX 2070", "RTX 2070 Super", "RTX 2080", "RTX 2080 Super"),
-    ),
-    ("GeForce", "Ampere"): ("RTX 3050", "RTX 3060 Ti", "RTX 3070", "RTX 3070 Ti", "RTX 3080", "RTX 3090 Ti"),
-    ("Tesla", "Ampere"): ("A16",),
-    ("Tesla", "Pascal"): ("P4", "P6"),
-    ("Tesla", "Kepler"): (
-        *("K8", "K10", "K20c", "K20s", "K20m", "K20Xm", "K40t", "K40st", "K40s", "K40m", "K40c", "K520", "K80"),
-    ),
-}
-_OTHER_VENDORS = (
-    GpuModel(
-        *("mlu-200", "MLU 200 series", "MLU", "Cambricon", ()),
-        note="inference only, int8 quantised, its own framework build",
-        source="S",
-        vendor="Cambricon",
-    ),
-    GpuModel(
-        *("ascend-910", "Ascend 910", "Ascend", "Da Vinci", ()),
-        note="training and inference through MindSpore",
-        source="S",
-        vendor="Huawei",
-    ),
-)
-
 MODELS: tuple[GpuModel, ...] = (
-    *(_read_row(row) for row in _TABLE.strip().splitlines()),
-    *(GpuModel(_slug(name), name, *family, source="S") for family, names in _NAMED.items() for name in names),
-    *_OTHER_VENDORS,
+    *(_read_row(row) for row in RATED.strip().splitlines()),
+    *(_read_row(row) for row in NAMED.strip().splitlines()),
+    *(
+        GpuModel(slug, name, series, architecture, note=NOTES[slug], source="S", vendor=vendor, trains=trains)
+        for slug, name, series, architecture, vendor, trains in OTHER_VENDORS
+    ),
 )
 _BY_SLUG = {model.slug: model for model in MODELS}
 
 # Words of a driver's name that tell maker, form or memory size, not the model.
 _MAKER = re.compile(r"\b(nvidia|geforce|tesla|grid|corporation)\b")
-_FORM = re.compile(r"\b(sxm\d?|pcie|hbm\d?\w?|\d+gb|collectors edition)\b")
+_FORM = re.compile(r"\b(sxm\d?|pcie|dgxs|hbm\d?\w?|\d+gb|collectors edition)\b")
 _H100 = "h100"
 _TOLERANCE = 0.15
 _SLUG_SIZE = 60
@@ -134,7 +137,7 @@ def recognise(nvml_name: str) -> GpuModel:
     bare = _words(_MAKER.sub(" ", nvml_name.lower()))
     core = _words(_FORM.sub(" ", bare))
     if core == _H100:
-        return _BY_SLUG["h100-pcie" if "pcie" in bare.split() else "h100-sxm"]
+        return _BY_SLUG["h100-pcie" if {"pcie", "hbm2e"} & set(bare.split()) else "h100-sxm"]
     model = _BY_SLUG.get(_slug(bare)) or _BY_SLUG.get(_slug(core))
     if model is not None and model.vendor == "NVIDIA":
         return model

@@ -1,6 +1,8 @@
 """What can be refused on the supply side, each with its stable code."""
 
-from common.errors import DomainError
+from collections.abc import Sequence
+
+from common.errors import DomainError, FieldError
 
 
 class GpuTaken(DomainError):
@@ -49,3 +51,35 @@ class HostInUse(DomainError):
     code = "host_in_use"
     status = 409
     title = "The host still holds leases"
+
+
+class SearchSyntaxError(DomainError):
+    """A line that the search box cannot read. `position` is the code point, from 0, where reading stopped."""
+
+    code = "search_syntax"
+    title = "The search line cannot be read"
+
+    def __init__(self, detail: str, *, position: int, hint: str, choices: Sequence[str] = ()) -> None:
+        wrong = FieldError("q", self.code, f"{detail} {hint}".strip())
+        super().__init__(detail, errors=[wrong], position=position, hint=hint, choices=list(choices))
+        self.position = position
+        self.hint = hint
+        self.choices = tuple(choices)
+
+
+class TooManySearches(DomainError):
+    code = "too_many"
+    status = 409
+    title = "The limit of this account is reached"
+
+
+class SearchNameTaken(DomainError):
+    code = "search_name_taken"
+    status = 409
+    title = "A saved search has this name already"
+
+
+class HostNotOnline(DomainError):
+    code = "host_not_online"
+    status = 409
+    title = "The host does not report now"

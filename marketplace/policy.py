@@ -24,7 +24,44 @@ FREE_DATA_DISK_GB = 50
 # Steps of the tiered mode where a host owner has set none: (hours of continuous use, basis points off).
 DEFAULT_TIERS = ((720, 1500),)
 
+# Prices that a host owner may set: discounts are basis points off the hourly price.
+MAX_DISCOUNT_BPS = 9_000
+MAX_TIERS = 10
+TIER_HOURS_MAX = 26_280
+PRICE_MICROS_MAX = 10**12
+# What a GB above the free quota costs a day on a new host until its owner says otherwise: 0.10 a month.
+FIRST_DISK_MICROS_GB_DAY = 3_300
+PRICE_HISTORY_DAYS = 90
+PRICE_POINTS_MAX = 1_000
+
+# A host is verified while its latest self-test passed, is of its present hardware, and is not older than VERIFIED_FOR.
+VERIFIED_FOR = timedelta(days=30)
+SELF_TEST_EXPIRES_AFTER = timedelta(minutes=15)
+# The market itself asks for a self-test this often, so that a verified host stays so; after one without an answer it pauses.
+SELF_TEST_EVERY = timedelta(days=7)
+SELF_TEST_PAUSE = timedelta(hours=6)
+SELF_TEST_BATCH = 100
+# What a GPU in use cannot show again counts as it was found last, for so long.
+CHECK_COUNTS_FOR = timedelta(days=90)
+SELF_TESTS_SHOWN = 10
+SELF_TESTS_KEPT = 50
+MAX_CHECKS = 400
+# Disk and network are shown as the median of so many measurements.
+MEASUREMENTS_COUNTED = 5
+MEASUREMENTS_KEPT = 20
+
 MAX_GPUS_PER_HOST = 64
+DATA_DISK_GB_MAX = 100_000
+SAVED_SEARCHES_MAX = 50
 PAGE_SIZE = 50
 PAGE_SIZE_MAX = 200
 HOST_EVENTS_SHOWN = 20
+
+# Announced maintenance excuses a host, so it is bounded: notice (`reliability.NOTICE`), length, number, how far ahead.
+MAINTENANCE_LONGEST = timedelta(hours=12)
+MAINTENANCE_MOST = 4
+MAINTENANCE_SPAN = timedelta(days=30)
+MAINTENANCE_AHEAD = timedelta(days=90)
+
+# Hosts whose new number is written in one transaction.
+RELIABILITY_BATCH = 200

@@ -1,20 +1,36 @@
-"""Offers and hosts as scripts see them (design.md §9). What is not measured or not offered yet is null, never invented."""
+"""Offers and hosts as scripts see them (design.md §9). What is not measured or not offered is null, never invented."""
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from common.ids import public_id
-from common.money import format_money
+from common.money import MICROS_PER_UNIT, divide_half_up, format_money
 from marketplace.catalogue import by_slug, nominal_vram_gb
 from marketplace.models import Gpu, Host, HostEvent, Offer
 from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.selectors import FacetChoice, Facets
+from marketplace.prices import TERM_HOURS, discounted
 
+_BPS = 10_000
 _MIB_PER_GIB = 1024
+_THOUSAND = 1_000
 
 
-def offer_shape(row: Mapping[str, Any]) -> dict[str, Any]:
-    """An offer from a row of `OfferView`'s fields."""
+def offer_shape(row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """An offer from a row of `OfferView`'s fields; `price` and `total` as the search asked, or of one GPU by the hour."""
+    price = row.get("price_all_in_micros", row["price_micros"])
+    rate = row["fp16_tflops"] or row["fp32_tflops"]
+    value = divide_half_up(round(rate * _THOUSAND) * MICROS_PER_UNIT, price) if rate and price else None
+    return standing_shape(row) | {
+        "price": format_money(price),
+        "total": format_money(row.get("total_micros", price)),
+        "value": None if value is None else value / _THOUSAND,
+        "max_lease_hours": row["listed_until"] and max(0, (row["listed_until"] - now) // timedelta(hours=1)),
+    }
+
+
+def standing_shape(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What an offer's JSON says whatever is asked, until the offer changes."""
     return {
         "id": public_id("offr", row["id"]),
         "host": {
@@ -33,45 +49,53 @@ def offer_shape(row: Mapping[str, Any]) -> dict[str, Any]:
             "series": row["gpu_series"] or None,
             "architecture": row["gpu_architecture"] or None,
             "vram_gb": row["vram_mb"] // _MIB_PER_GIB,
+            "fp16_tflops": row["fp16_tflops"],
+            "fp32_tflops": row["fp32_tflops"],
+            "nvlink": row["nvlink"],
+            "pcie": {"gen": row["pcie_gen"] or None, "width": row["pcie_width"] or None},
         },
         "gpu_free": row["gpu_free"],
         "gpu_total": row["gpu_total"],
         "per_gpu": {"cpu_cores": row["cpu_millis_per_gpu"] / 1000, "ram_gb": gigabytes(row["ram_mb_per_gpu"])},
         "disk": {
             "kind": row["disk_kind"] if row["disk_kind"] != "unknown" else None,
-            "read_mbps": None,
-            "write_mbps": None,
+            "read_mbps": row["disk_read_mbps"],
+            "write_mbps": row["disk_write_mbps"],
             "free_gb": row["disk_free_gb"],
+            "measured_at": row["disk_measured_at"],
+            "samples": row["disk_samples"],
         },
-        "network": {"up_mbps": None, "down_mbps": None},
+        "network": {
+            "up_mbps": row["net_up_mbps"],
+            "down_mbps": row["net_down_mbps"],
+            "measured_at": row["net_measured_at"],
+            "samples": row["net_samples"],
+        },
         "cuda": row["cuda"] or None,
         "driver": row["driver"] or None,
-        "reliability": None,
-        "max_lease_hours": None,
-        "prices": _prices(row["price_micros"]),
+        "reliability": None if row["reliability_ppm"] is None else row["reliability_ppm"] / 1_000_000,
+        "listed_until": row["listed_until"],
+        "prices": _prices(row),
         "version": row["version"],
     }
 
 
-def _prices(hourly_micros: int) -> dict[str, Any]:
+def _prices(row: Mapping[str, Any]) -> dict[str, Any]:
+    hourly, discounts, floor = row["price_micros"], row["reserved_discounts"], row["spot_floor_micros"]
+    spot = None if floor is None else format_money(floor)
     return {
-        "hourly": format_money(hourly_micros),
-        "reserved": {"day": None, "week": None, "month": None, "year": None, "year3": None},
-        "tiers": [],
-        "spot": {"floor": None, "now": None},
-        "disk_gb_day": None,
+        "hourly": format_money(hourly),
+        "reserved": {
+            term: format_money(discounted(hourly, discounts[term])) if term in discounts else None for term in TERM_HOURS
+        },
+        "tiers": [
+            {"from_hours": hours, "unit_price": format_money(discounted(hourly, off_bps))} for hours, off_bps in row["tiers"]
+        ],
+        # Without bids the market price of a spot rent is its floor.
+        "spot": {"floor": spot, "now": spot},
+        "disk_gb_day": format_money(row["disk_micros_gb_day"]),
         "free_disk_gb": FREE_DATA_DISK_GB,
     }
-
-
-def facets_shape(found: Facets) -> dict[str, Any]:
-    return {"total": found.total} | {name: [_choice(each) for each in row] for name, row in found.choices.items()}
-
-
-def _choice(choice: FacetChoice) -> dict[str, Any]:
-    low = choice.price_min_micros
-    price = None if low is None else format_money(low)
-    return {"value": choice.value, "label": choice.label, "count": choice.count, "price_min": price}
 
 
 def host_shape(host: Host) -> dict[str, Any]:
@@ -82,6 +106,8 @@ def host_shape(host: Host) -> dict[str, Any]:
         "region": host.region,
         "state": host.state,
         "verified": host.verified,
+        "verification": host.verification,
+        "verified_at": host.verified_at,
         "draining": host.draining,
         "simulated": host.simulated,
         "runtime": host.runtime,
@@ -92,14 +118,30 @@ def host_shape(host: Host) -> dict[str, Any]:
         "cpu_model": host.cpu_model or None,
         "cpu_cores": host.cpu_cores,
         "ram_gb": gigabytes(host.ram_mb),
-        "disk": {"kind": host.disk_kind, "total_gb": host.disk_total_gb, "free_gb": host.disk_free_gb},
+        "disk": {
+            "kind": host.disk_kind,
+            "total_gb": host.disk_total_gb,
+            "free_gb": host.disk_free_gb,
+            "read_mbps": host.disk_read_mbps,
+            "write_mbps": host.disk_write_mbps,
+            "measured_at": host.disk_measured_at,
+            "samples": host.disk_samples,
+        },
+        "network": {
+            "up_mbps": host.net_up_mbps,
+            "down_mbps": host.net_down_mbps,
+            "measured_at": host.net_measured_at,
+            "samples": host.net_samples,
+        },
+        "nvlink": host.nvlink,
         "driver": host.driver or None,
         "cuda": host.cuda or None,
         "ports": {"first": host.port_first, "last": host.port_last},
         "warnings": host.warnings,
         "agent_version": host.agent_version or None,
         "engine_age_s": host.engine_age_s,
-        "reliability": None,
+        "reliability": None if host.reliability_ppm is None else host.reliability_ppm / 1_000_000,
+        "listed_until": host.listed_until,
         "enrolled_at": host.enrolled_at,
         "last_seen_at": host.last_seen_at,
         "gpus": [_gpu(gpu) for gpu in host.gpus.all()],
@@ -129,10 +171,27 @@ def _own_offer(offer: Offer) -> dict[str, Any]:
         "gpu_model": offer.gpu_model,
         "listed": offer.listed,
         "price_hourly": format_money(offer.price_micros),
+        **_own_prices(offer),
         "version": offer.version,
         "gpu_free": offer.gpu_free,
         "gpu_total": offer.gpu_total,
     }
+
+
+def _own_prices(offer: Offer) -> dict[str, Any]:
+    """As `PATCH /hosts/{id}/listing` takes them: discounts as shares of one."""
+    floor, terms = offer.spot_floor_micros, offer.reserved_discounts
+    return {
+        "reserved_discounts": {term: share_text(terms[term]) if term in terms else None for term in TERM_HOURS},
+        "tiers": [{"from_hours": hours, "discount": share_text(off_bps)} for hours, off_bps in offer.tiers],
+        "spot_floor": None if floor is None else format_money(floor),
+        "disk_gb_day": format_money(offer.disk_micros_gb_day),
+    }
+
+
+def share_text(off_bps: int) -> str:
+    """Basis points as a share of one: 1500 is "0.15"."""
+    return f"{off_bps / _BPS:.4f}".rstrip("0").rstrip(".")
 
 
 def event_shape(event: HostEvent) -> dict[str, Any]:

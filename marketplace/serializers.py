@@ -4,26 +4,11 @@ from typing import Any
 
 from rest_framework import serializers
 
-from marketplace.policy import MAX_GPUS_PER_HOST, PAGE_SIZE, PAGE_SIZE_MAX
-from marketplace.selectors import SORTS
+from marketplace.policy import MAX_TIERS, TIER_HOURS_MAX
+from marketplace.states import Verification
 
-_SORT_NAMES = [sign + name for name in SORTS for sign in ("", "-")]
+_DISCOUNT = r"^0(\.\d{1,4})?$"
 _PRICE = r"^\d{1,9}(\.\d{1,6})?$"
-
-
-class OfferQuery(serializers.Serializer[Any]):
-    """Filters of the offer list."""
-
-    gpu_model = serializers.ListField(child=serializers.SlugField(), required=False, help_text="Slug; repeatable")
-    region = serializers.ListField(child=serializers.CharField(max_length=40), required=False, help_text="Repeatable")
-    gpu_count = serializers.IntegerField(min_value=1, max_value=MAX_GPUS_PER_HOST, default=1)
-    price_max = serializers.RegexField(_PRICE, required=False, help_text="Per GPU and hour")
-    vram_gb_min = serializers.IntegerField(min_value=0, max_value=10_000, required=False)
-    runtime = serializers.ChoiceField(["docker", "simulated"], required=False)
-    simulated = serializers.BooleanField(required=False, allow_null=True, default=None)
-    sort = serializers.ChoiceField(_SORT_NAMES, default="price")
-    limit = serializers.IntegerField(min_value=1, max_value=PAGE_SIZE_MAX, default=PAGE_SIZE)
-    cursor = serializers.CharField(required=False, max_length=200)
 
 
 class OfferHost(serializers.Serializer[Any]):
@@ -39,6 +24,13 @@ class OfferHost(serializers.Serializer[Any]):
     cpu_model = serializers.CharField(allow_null=True)
 
 
+class Pcie(serializers.Serializer[Any]):
+    """The narrowest link of the offer's GPUs."""
+
+    gen = serializers.IntegerField(allow_null=True)
+    width = serializers.IntegerField(allow_null=True)
+
+
 class OfferGpu(serializers.Serializer[Any]):
     """The model of the offer's GPUs."""
 
@@ -47,6 +39,10 @@ class OfferGpu(serializers.Serializer[Any]):
     series = serializers.CharField(allow_null=True)
     architecture = serializers.CharField(allow_null=True)
     vram_gb = serializers.IntegerField()
+    fp16_tflops = serializers.FloatField(allow_null=True)
+    fp32_tflops = serializers.FloatField(allow_null=True)
+    nvlink = serializers.BooleanField()
+    pcie = Pcie()
 
 
 class PerGpu(serializers.Serializer[Any]):
@@ -60,16 +56,20 @@ class OfferDisk(serializers.Serializer[Any]):
     """The host's disk."""
 
     kind = serializers.CharField(allow_null=True)
-    read_mbps = serializers.FloatField(allow_null=True)
+    read_mbps = serializers.FloatField(allow_null=True, help_text="MB/s, median of the measurements")
     write_mbps = serializers.FloatField(allow_null=True)
     free_gb = serializers.IntegerField()
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField(help_text="Measurements so far")
 
 
 class OfferNetwork(serializers.Serializer[Any]):
     """The host's link."""
 
-    up_mbps = serializers.FloatField(allow_null=True)
+    up_mbps = serializers.FloatField(allow_null=True, help_text="Mbit/s against the control plane, median")
     down_mbps = serializers.FloatField(allow_null=True)
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField(help_text="Measurements so far")
 
 
 class ReservedPrices(serializers.Serializer[Any]):
@@ -121,37 +121,13 @@ class Offer(serializers.Serializer[Any]):
     cuda = serializers.CharField(allow_null=True)
     driver = serializers.CharField(allow_null=True)
     reliability = serializers.FloatField(allow_null=True)
-    max_lease_hours = serializers.IntegerField(allow_null=True)
+    max_lease_hours = serializers.IntegerField(allow_null=True, help_text="null: no end is planned")
+    listed_until = serializers.DateTimeField(allow_null=True)
     prices = Prices()
+    price = serializers.CharField(allow_null=True, help_text="Per GPU and hour as asked, disk included; null: not sold so")
+    total = serializers.CharField(allow_null=True, help_text="Per hour for all GPUs asked for")
+    value = serializers.FloatField(allow_null=True, help_text="TFLOPS for each unit of money and hour")
     version = serializers.IntegerField(help_text="Grows with each change of price or shape")
-
-
-class OfferPage(serializers.Serializer[Any]):
-    """A page of offers; `next` and `previous` are addresses."""
-
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
-    results = Offer(many=True)
-
-
-class FacetChoice(serializers.Serializer[Any]):
-    """One choice of a filter."""
-
-    value = serializers.JSONField(help_text="As the filter takes it")
-    label = serializers.CharField()  # type: ignore[assignment]  # fields are taken off the class, which has a `label`
-    count = serializers.IntegerField()
-    price_min = serializers.CharField(allow_null=True)
-
-
-class Facets(serializers.Serializer[Any]):
-    """Counts for each choice; a list ignores its own filter."""
-
-    total = serializers.IntegerField()
-    gpu_model = FacetChoice(many=True)
-    region = FacetChoice(many=True)
-    runtime = FacetChoice(many=True)
-    simulated = FacetChoice(many=True)
-    gpu_count = FacetChoice(many=True)
 
 
 class OwnGpu(serializers.Serializer[Any]):
@@ -170,6 +146,23 @@ class OwnGpu(serializers.Serializer[Any]):
     detail = serializers.CharField(allow_null=True)
 
 
+class OwnDiscounts(serializers.Serializer[Any]):
+    """What each term takes off the hourly price, such as "0.2"; null: not sold."""
+
+    day = serializers.CharField(allow_null=True)
+    week = serializers.CharField(allow_null=True)
+    month = serializers.CharField(allow_null=True)
+    year = serializers.CharField(allow_null=True)
+    year3 = serializers.CharField(allow_null=True)
+
+
+class OwnTier(serializers.Serializer[Any]):
+    """What is taken off from so many hours of continuous use on."""
+
+    from_hours = serializers.IntegerField()
+    discount = serializers.CharField()
+
+
 class OwnOffer(serializers.Serializer[Any]):
     """One offer of an own host."""
 
@@ -177,6 +170,10 @@ class OwnOffer(serializers.Serializer[Any]):
     gpu_model = serializers.CharField()
     listed = serializers.BooleanField()
     price_hourly = serializers.CharField(help_text="Per GPU and hour")
+    reserved_discounts = OwnDiscounts()
+    tiers = OwnTier(many=True)
+    spot_floor = serializers.CharField(allow_null=True)
+    disk_gb_day = serializers.CharField(help_text="Per GB above the free quota and day")
     version = serializers.IntegerField()
     gpu_free = serializers.IntegerField()
     gpu_total = serializers.IntegerField()
@@ -188,6 +185,19 @@ class HostDisk(serializers.Serializer[Any]):
     kind = serializers.CharField()
     total_gb = serializers.IntegerField()
     free_gb = serializers.IntegerField()
+    read_mbps = serializers.IntegerField(allow_null=True, help_text="MB/s, median of `samples`; null: not measured")
+    write_mbps = serializers.IntegerField(allow_null=True)
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField()
+
+
+class HostNetwork(serializers.Serializer[Any]):
+    """An own host's network, against the market."""
+
+    up_mbps = serializers.IntegerField(allow_null=True, help_text="Mbit/s, median of `samples`; null: not measured")
+    down_mbps = serializers.IntegerField(allow_null=True)
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField()
 
 
 class HostPorts(serializers.Serializer[Any]):
@@ -214,6 +224,8 @@ class Host(serializers.Serializer[Any]):
     region = serializers.CharField()
     state = serializers.CharField()
     verified = serializers.BooleanField()
+    verification = serializers.ChoiceField(choices=Verification.choices)
+    verified_at = serializers.DateTimeField(allow_null=True)
     draining = serializers.BooleanField()
     simulated = serializers.BooleanField()
     runtime = serializers.CharField()
@@ -225,6 +237,8 @@ class Host(serializers.Serializer[Any]):
     cpu_cores = serializers.IntegerField()
     ram_gb = serializers.FloatField()
     disk = HostDisk()
+    network = HostNetwork()
+    nvlink = serializers.BooleanField()
     driver = serializers.CharField(allow_null=True)
     cuda = serializers.CharField(allow_null=True)
     ports = HostPorts()
@@ -232,6 +246,7 @@ class Host(serializers.Serializer[Any]):
     agent_version = serializers.CharField(allow_null=True)
     engine_age_s = serializers.FloatField()
     reliability = serializers.FloatField(allow_null=True)
+    listed_until = serializers.DateTimeField(allow_null=True, help_text="null: no end is planned")
     enrolled_at = serializers.DateTimeField()
     last_seen_at = serializers.DateTimeField()
     gpus = OwnGpu(many=True)
@@ -252,18 +267,49 @@ class HostPage(serializers.Serializer[Any]):
     results = Host(many=True)
 
 
+class ReservedDiscounts(serializers.Serializer[Any]):
+    """What each term takes off the hourly price, such as "0.2"; null: not sold."""
+
+    day = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    week = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    month = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    year = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    year3 = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+
+
+class TierDiscount(serializers.Serializer[Any]):
+    """What is taken off from so many hours of continuous use on."""
+
+    from_hours = serializers.IntegerField(min_value=1, max_value=TIER_HOURS_MAX)
+    discount = serializers.RegexField(_DISCOUNT)
+
+
 class ListingChange(serializers.Serializer[Any]):
     """A new price or listing of one offer; what is left out stays."""
 
     id = serializers.CharField(help_text="Of the offer")
     price_hourly = serializers.RegexField(_PRICE, required=False)
     listed = serializers.BooleanField(required=False)
+    reserved_discounts = ReservedDiscounts(required=False, help_text="Terms that are left out stay")
+    tiers = TierDiscount(  # type: ignore[call-arg]  # the list around it takes max_length
+        many=True, required=False, max_length=MAX_TIERS, help_text="Replaces all steps; rising"
+    )
+    spot_floor = serializers.RegexField(_PRICE, required=False, allow_null=True, help_text="null: no spot market")
+    disk_gb_day = serializers.RegexField(_PRICE, required=False, help_text="Per GB above the free quota and day")
 
 
 class Listing(serializers.Serializer[Any]):
-    """Changes to a host's offers, all or none."""
+    """Changes to a host's offers, and until when it stays: all or none."""
 
-    offers = ListingChange(many=True, allow_empty=False)
+    offers = ListingChange(many=True, required=False, allow_empty=False)
+    listed_until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="null: no end is planned. Never before what running leases were promised"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"offers": [serializers.ErrorDetail("Name at least one change.", "required")]})
+        return attrs
 
 
 class Maintenance(serializers.Serializer[Any]):

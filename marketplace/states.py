@@ -40,6 +40,11 @@ class Verdict(models.TextChoices):
     EXPIRED = "expired", _("expired")  # the agent did not answer in time
 
 
+class MeasurementKind(models.TextChoices):
+    DISK = "disk", _("disk")
+    NETWORK = "network", _("network")
+
+
 class MaintenanceCategory(models.TextChoices):
     POWER = "power", _("power")
     INTERNET = "internet", _("internet")
@@ -50,6 +55,7 @@ class MaintenanceCategory(models.TextChoices):
 
 
 class ReliabilityKind(models.TextChoices):
+    STARTED = "started", _("start")  # an instance that came to run: what failures are measured against
     OUTAGE = "outage", _("outage")  # no report for HOST_SILENT_AFTER, until it reported again
     FAILED_START = "failed_start", _("failed start")  # an instance that failed to start through the host's fault
     HOST_FAULT = "host_fault", _("host fault")  # a running instance that failed through the host's fault

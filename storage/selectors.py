@@ -31,6 +31,11 @@ def find_image(text: str) -> Image:
     return image_by_slug(text)
 
 
+def cuda_of_image(text: str) -> str:
+    """The CUDA version that an image was built for, "" for none. Raises NotFound."""
+    return find_image(text).cuda
+
+
 def _one(images: QuerySet[Image]) -> Image:
     image = images.first()
     if image is None:

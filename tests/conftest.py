@@ -1,8 +1,11 @@
 """The cast: alice and bob rent, hana owns hosts, mallory is a stranger, stella is staff."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from accounts.models import User
+from marketplace.search import columns
 
 PASSWORD = "correct-horse-battery"
 
@@ -30,3 +33,11 @@ def mallory(db: None) -> User:
 @pytest.fixture
 def stella(db: None) -> User:
     return User.objects.create_superuser("stella@example.com", PASSWORD, display_name="Stella")
+
+
+@pytest.fixture(autouse=True)
+def market_forgotten() -> Iterator[None]:
+    """Each test has a table of its own, so the copy of the last one's must not be asked about it."""
+    columns.forget()
+    yield
+    columns.forget()

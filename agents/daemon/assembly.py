@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agents.daemon import facts
 from agents.daemon.access import AccessFolders
+from agents.daemon.checks import Bench, host_checks
 from agents.daemon.config import AgentConfig, load_or_make_key
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import OPEN_FILES, EngineOptions
@@ -13,8 +14,11 @@ from agents.daemon.gpus import GpuProbe, NvmlProbe, SimulatedProbe
 from agents.daemon.journal import Journal
 from agents.daemon.link import Link
 from agents.daemon.loop import Agent, Parts
+from agents.daemon.net_speed import signed_line
 from agents.daemon.runtime import Runtime
 from agents.daemon.seccomp import profile_text
+from agents.daemon.self_test import Checks, SelfTester
+from agents.daemon.simulated_checks import simulated_checks
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Checkpoint, Limits, Steps, pass_by
 from agents.daemon.telemetry import Telemetry
@@ -55,14 +59,22 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
         ssh_deadline_s=config.ssh_deadline_s,
         parallel_pulls=config.parallel_pulls,
     )
+    link = Link(url=config.url, host_id=config.host_id, key=load_or_make_key(state))
     return Agent(
         Parts(
-            link=Link(url=config.url, host_id=config.host_id, key=load_or_make_key(state)),
+            link=link,
             runtime=runtime,
             journal=journal,
             access=access,
             steps=Steps(runtime=runtime, disks=disks, access=access, journal=journal, limits=limits, checkpoint=checkpoint),
             telemetry=Telemetry(runtime, disks, probe),
             gather=partial(facts.gather, config, runtime, probe, state),
+            self_tester=SelfTester(_checks(state, config, runtime, probe, link), inline=runtime.instant),
         )
     )
+
+
+def _checks(state: Path, config: AgentConfig, runtime: Runtime, probe: GpuProbe, link: Link) -> Checks:
+    if config.runtime == "simulated":
+        return lambda held: simulated_checks(runtime, probe, state, config.gpu_seed)
+    return partial(host_checks, Bench(runtime, probe, state, partial(signed_line, link)))

@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 from agents.daemon.runtime import Usage
@@ -30,6 +31,11 @@ def age_of(pid: int, *, proc: Path = PROC) -> float:
         return 0.0
     started = int(stat.rpartition(")")[2].split()[19]) / _TICKS
     return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+
+
+def booted_at() -> datetime:
+    """When the machine was started, by its present clock."""
+    return datetime.fromtimestamp(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME), UTC)
 
 
 def _folders(pid: int, root: Path, proc: Path) -> dict[str, Path]:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from typing import Any, Literal
 
 import docker
@@ -305,5 +306,6 @@ def _container(state: dict[str, Any]) -> Container:
         run_seconds=cgroups.age_of(now["Pid"]) if status == "running" else 0.0,
         exit_code=now["ExitCode"],
         out_of_memory=now["OOMKilled"],
+        before_boot=now["StartedAt"] != _NEVER and datetime.fromisoformat(now["StartedAt"]) < cgroups.booted_at(),
         pid=now["Pid"] if status == "running" else 0,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from agents.daemon import measured
 from agents.daemon.config import AgentConfig
 from agents.daemon.gpus import GpuProbe
 from agents.daemon.runtime import Runtime
@@ -49,6 +50,8 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
         port_last=config.port_last,
         address=config.address,
         warnings=preflight(config, runtime, probe),
+        nvlink=probe.nvlink(),
+        **measured.as_facts(measured.load(state)),
     )
 
 

@@ -28,6 +28,15 @@ class GpuProbe(Protocol):
 
     def samples(self, uuids: Iterable[str]) -> list[GpuSample]: ...
 
+    def nvlink(self) -> bool | None:
+        """Whether there are two GPUs at least and every one has an active NVLink; None when nobody can tell."""
+
+    def compute_processes(self, uuid: str) -> int | None:
+        """Programs that compute on this GPU now; None when nobody can tell."""
+
+    def rated_tflops(self, uuid: str) -> float | None:
+        """FP32 rate that the GPU's cores and highest clock would allow (made up where it is simulated): no measurement."""
+
 
 class NvmlProbe:
     """NVIDIA GPUs by `libnvidia-ml.so.1`."""
@@ -71,6 +80,33 @@ class NvmlProbe:
                     continue  # its health says so already
         return found
 
+    def nvlink(self) -> bool | None:
+        if not self._present:
+            return None
+        linked = [_linked(index) for index in self._known]
+        if None in linked:
+            return None
+        return len(linked) > 1 and all(linked)
+
+    def compute_processes(self, uuid: str) -> int | None:
+        handle = self._handle(uuid)
+        return (
+            None if handle is None else _ask(lambda: len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)), default=None)
+        )
+
+    def rated_tflops(self, uuid: str) -> float | None:
+        handle = self._handle(uuid)
+        if handle is None:
+            return None
+        cores = _ask(pynvml.nvmlDeviceGetNumGpuCores, handle, default=0)
+        megahertz = _ask(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM, default=0)
+        return 2 * cores * megahertz / 1e6 or None
+
+    def _handle(self, uuid: str) -> Any:
+        """None for a GPU that is not there (any more)."""
+        index = next((index for index, gpu in self._known.items() if gpu.uuid == uuid), None)
+        return None if index is None else _ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
+
 
 def _nvml_facts(index: int) -> GpuFacts:
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
@@ -84,6 +120,17 @@ def _nvml_facts(index: int) -> GpuFacts:
         pcie_width=_ask(pynvml.nvmlDeviceGetMaxPcieLinkWidth, handle, default=0),
         healthy=healthy,
         detail=detail,
+    )
+
+
+def _linked(index: int) -> bool | None:
+    """None for a GPU that has fallen off the bus. One without NVLink does not know the question."""
+    handle = _ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
+    if handle is None:
+        return None
+    links = range(pynvml.NVML_NVLINK_MAX_LINKS)
+    return any(
+        _ask(pynvml.nvmlDeviceGetNvLinkState, handle, link, default=0) == pynvml.NVML_FEATURE_ENABLED for link in links
     )
 
 
@@ -117,34 +164,37 @@ def _ask(question: Callable[..., Any], *arguments: Any, default: Any) -> Any:
 class _Model:
     name: str
     vram_mb: int
+    fp32_tflops: float
     pcie_gen: int = 4
+    nvlink: bool = False
 
 
-# Short name → what NVML says of such a GPU.
+# Short name → what NVML says of such a GPU, and its nominal FP32 rate.
 _MODELS = {
-    "GTX 1080 Ti": _Model("NVIDIA GeForce GTX 1080 Ti", 11264, 3),
-    "RTX 2080 Ti": _Model("NVIDIA GeForce RTX 2080 Ti", 11264, 3),
-    "RTX 3060": _Model("NVIDIA GeForce RTX 3060", 12288),
-    "RTX 3080 Ti": _Model("NVIDIA GeForce RTX 3080 Ti", 12288),
-    "RTX 3090": _Model("NVIDIA GeForce RTX 3090", 24576),
-    "RTX 4090": _Model("NVIDIA GeForce RTX 4090", 24564),
-    "RTX 5090": _Model("NVIDIA GeForce RTX 5090", 32607, 5),
-    "RTX A4000": _Model("NVIDIA RTX A4000", 16376),
-    "RTX A5000": _Model("NVIDIA RTX A5000", 24564),
-    "RTX A6000": _Model("NVIDIA RTX A6000", 49140),
-    "V100": _Model("Tesla V100-SXM2-32GB", 32768, 3),
-    "T4": _Model("Tesla T4", 15360, 3),
-    "A10": _Model("NVIDIA A10", 23028),
-    "A30": _Model("NVIDIA A30", 24576),
-    "A40": _Model("NVIDIA A40", 46068),
-    "A100": _Model("NVIDIA A100-SXM4-80GB", 81920),
-    "L4": _Model("NVIDIA L4", 23034),
-    "L40S": _Model("NVIDIA L40S", 46068),
-    "H100 SXM": _Model("NVIDIA H100 80GB HBM3", 81559, 5),
-    "H100 PCIe": _Model("NVIDIA H100 PCIe", 81559, 5),
-    "H200": _Model("NVIDIA H200", 143771, 5),
-    "B200": _Model("NVIDIA B200", 183359, 5),
+    "GTX 1080 Ti": _Model("NVIDIA GeForce GTX 1080 Ti", 11264, 11.34, 3),
+    "RTX 2080 Ti": _Model("NVIDIA GeForce RTX 2080 Ti", 11264, 13.45, 3),
+    "RTX 3060": _Model("NVIDIA GeForce RTX 3060", 12288, 12.74),
+    "RTX 3080 Ti": _Model("NVIDIA GeForce RTX 3080 Ti", 12288, 34.1),
+    "RTX 3090": _Model("NVIDIA GeForce RTX 3090", 24576, 35.58),
+    "RTX 4090": _Model("NVIDIA GeForce RTX 4090", 24564, 82.6),
+    "RTX 5090": _Model("NVIDIA GeForce RTX 5090", 32607, 104.8, 5),
+    "RTX A4000": _Model("NVIDIA RTX A4000", 16376, 19.17),
+    "RTX A5000": _Model("NVIDIA RTX A5000", 24564, 27.77),
+    "RTX A6000": _Model("NVIDIA RTX A6000", 49140, 38.7),
+    "V100": _Model("Tesla V100-SXM2-32GB", 32768, 15.7, 3, nvlink=True),
+    "T4": _Model("Tesla T4", 15360, 8.1, 3),
+    "A10": _Model("NVIDIA A10", 23028, 31.2),
+    "A30": _Model("NVIDIA A30", 24576, 10.3),
+    "A40": _Model("NVIDIA A40", 46068, 37.42),
+    "A100": _Model("NVIDIA A100-SXM4-80GB", 81920, 19.5, nvlink=True),
+    "L4": _Model("NVIDIA L4", 23034, 30.3),
+    "L40S": _Model("NVIDIA L40S", 46068, 91.6),
+    "H100 SXM": _Model("NVIDIA H100 80GB HBM3", 81559, 67.0, 5, nvlink=True),
+    "H100 PCIe": _Model("NVIDIA H100 PCIe", 81559, 51.0, 5),
+    "H200": _Model("NVIDIA H200", 143771, 67.0, 5, nvlink=True),
+    "B200": _Model("NVIDIA B200", 183359, 75.0, 5, nvlink=True),
 }
+_DEFAULT_TFLOPS = 10.0
 _DEFAULT_VRAM_MB = 24576
 
 
@@ -160,6 +210,7 @@ class SimulatedProbe:
     def __init__(self, wanted: str, seed: str) -> None:
         names = [name for name, count in parse_gpu_list(wanted) for _ in range(count)]
         self._gpus = [_simulated_gpu(name, index, seed) for index, name in enumerate(names)]
+        self._models = {gpu.uuid: _model(name) for gpu, name in zip(self._gpus, names, strict=True)}
 
     def driver(self) -> tuple[str, str]:
         return "560.35.03", "12.6"
@@ -170,6 +221,16 @@ class SimulatedProbe:
     def samples(self, uuids: Iterable[str]) -> list[GpuSample]:
         wanted = set(uuids)
         return [_simulated_sample(gpu) for gpu in self._gpus if gpu.uuid in wanted]
+
+    def nvlink(self) -> bool | None:
+        return len(self._models) > 1 and all(model.nvlink for model in self._models.values())
+
+    def compute_processes(self, uuid: str) -> int | None:
+        return 0 if uuid in self._models else None
+
+    def rated_tflops(self, uuid: str) -> float | None:
+        model = self._models.get(uuid)
+        return None if model is None else model.fp32_tflops
 
 
 def parse_gpu_list(text: str) -> list[tuple[str, int]]:
@@ -183,8 +244,12 @@ def parse_gpu_list(text: str) -> list[tuple[str, int]]:
     return found
 
 
+def _model(name: str) -> _Model:
+    return _MODELS.get(name, _Model(name, _DEFAULT_VRAM_MB, _DEFAULT_TFLOPS))
+
+
 def _simulated_gpu(name: str, index: int, seed: str) -> GpuFacts:
-    model = _MODELS.get(name, _Model(name, _DEFAULT_VRAM_MB))
+    model = _model(name)
     return GpuFacts(
         uuid=f"{SIMULATED_PREFIX}{uuid.uuid5(_SPACE, f'{seed}:{index}:{name}')}",
         name=model.name,

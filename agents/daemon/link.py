@@ -2,6 +2,7 @@
 
 import random
 import ssl
+import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def _trust() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _client(timeout: httpx.Timeout) -> httpx.Client:
+def open_client(timeout: httpx.Timeout) -> httpx.Client:
     limits = httpx.Limits(max_connections=4, keepalive_expiry=120.0)
     return httpx.Client(
         timeout=timeout, limits=limits, verify=_trust(), headers={"User-Agent": f"berth-agent/{__version__}"}
@@ -88,8 +89,9 @@ class Link:
         self._key = key
         self.boot_id = uuid.uuid4().hex
         self._sequence = 0
-        self._http = _client(SYNC_TIMEOUT)
-        self._waiting = _client(WAIT_TIMEOUT)
+        self._counting = threading.Lock()  # a self-test signs beside the loop
+        self._http = open_client(SYNC_TIMEOUT)
+        self._waiting = open_client(WAIT_TIMEOUT)
 
     def enrol(self, request: EnrolRequest) -> EnrolReply:
         return _read(EnrolReply, self._post(ENROL_PATH, encode(request), {}))
@@ -103,7 +105,23 @@ class Link:
             answer = self._waiting.get(target.url, params={"since": target.version, "ticket": target.ticket})
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise LinkError(f"waiting: {error or type(error).__name__}") from error
-        _check(answer)
+        check_answer(answer)
+
+    def signature(self, method: str, path: str, body: bytes) -> dict[str, str]:
+        """The headers of one request, good for once. From any thread."""
+        with self._counting:
+            self._sequence += 1
+            envelope = Envelope(self._host_id, self.boot_id, self._sequence)
+        signed = envelope.signing_input(method, httpx.URL(self._url + path).path, body)
+        return {
+            HOST_HEADER: envelope.host_id,
+            BOOT_HEADER: envelope.boot_id,
+            SEQUENCE_HEADER: str(envelope.sequence),
+            SIGNATURE_HEADER: self._key.sign(signed).hex(),
+        }
+
+    def address(self, path: str) -> str:
+        return self._url + path
 
     def close(self) -> None:
         self._http.close()
@@ -114,21 +132,10 @@ class Link:
 
     def _signed_post(self, path: str, body: bytes) -> httpx.Response:
         try:
-            return self._post(path, body, self._signature(path, body))
+            return self._post(path, body, self.signature("POST", path, body))
         except _Dropped:
             # The server closed a kept connection in the same moment: the report is a full state, so say it again.
-            return self._post(path, body, self._signature(path, body))
-
-    def _signature(self, path: str, body: bytes) -> dict[str, str]:
-        self._sequence += 1
-        envelope = Envelope(self._host_id, self.boot_id, self._sequence)
-        signed = envelope.signing_input("POST", httpx.URL(self._url + path).path, body)
-        return {
-            HOST_HEADER: self._host_id,
-            BOOT_HEADER: self.boot_id,
-            SEQUENCE_HEADER: str(self._sequence),
-            SIGNATURE_HEADER: self._key.sign(signed).hex(),
-        }
+            return self._post(path, body, self.signature("POST", path, body))
 
     def _post(self, path: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
         try:
@@ -137,7 +144,7 @@ class Link:
             raise _Dropped(f"{path}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise LinkError(f"{path}: {error or type(error).__name__}") from error
-        _check(answer)
+        check_answer(answer)
         return answer
 
 
@@ -145,7 +152,8 @@ class _Dropped(LinkError):
     """The connection broke under the request."""
 
 
-def _check(answer: httpx.Response) -> None:
+def check_answer(answer: httpx.Response) -> None:
+    """Raises LinkError for a refusal."""
     if answer.is_success:
         return
     after = answer.headers.get("Retry-After", "")

@@ -18,6 +18,7 @@ from agents.daemon.link import Backoff, Link, LinkError, WaitTarget
 from agents.daemon.phases import row_of
 from agents.daemon.plan import Observed, plan
 from agents.daemon.runtime import Container, EngineRefused, EngineSilent, Runtime
+from agents.daemon.self_test import SelfTester
 from agents.daemon.steps import Steps
 from agents.daemon.telemetry import Telemetry
 from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, ObservedInstance, Report
@@ -42,6 +43,7 @@ class Parts:
     steps: Steps
     telemetry: Telemetry
     gather: Callable[[], HostFacts]
+    self_tester: SelfTester
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Agent:
         self._stopped = threading.Event()
         self._backoff = Backoff()
         self._crew = Crew(steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change)
+        parts.self_tester.changed = self._note_self_test
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
         self._look_wanted = True
@@ -98,6 +101,7 @@ class Agent:
         self._facts: HostFacts | None = None
         self._told_facts: HostFacts | None = None
         self._facts_at = 0.0
+        self._facts_wanted = False
 
     def run(self) -> None:
         self._begin()
@@ -115,13 +119,15 @@ class Agent:
         """One exchange, the work that follows from it, and a report of the outcome. Raises LinkError."""
         self._begin()
         self._exchange(self._look())
-        while self._work(self._look()) or self._crew.at_work():
+        while self._work(self._look()) or self._crew.at_work() or self.parts.self_tester.at_work():
             self._alarm.sleep(0.05)
+        self._refresh_facts()
         self._exchange(self._look())
 
     def stop(self) -> None:
         """Leaves every container as it is."""
         self._stopped.set()
+        self.parts.self_tester.cancel()
         self._alarm.ring()
         self._mailbox.put(None)
 
@@ -131,6 +137,8 @@ class Agent:
 
     def _turn(self) -> bool:
         """One pass; whether another should follow at once."""
+        if self._facts_wanted:
+            self._refresh_facts()
         view = self._look()
         if self._sync_due(view):
             try:
@@ -153,6 +161,16 @@ class Agent:
     def _note_engine(self) -> None:
         self._look_wanted = True
         self._alarm.ring()
+
+    def _note_self_test(self) -> None:
+        """It is over: what it measured belongs to the facts."""
+        self._facts_wanted = True
+        self._alarm.ring()
+
+    def _held_gpus(self) -> frozenset[str]:
+        """The GPUs that instances should have by the newest desired state."""
+        running = [item for item in (self._desired or {}).values() if item.run == "running"]
+        return frozenset(uuid for item in running for uuid in item.gpu_uuids)
 
     def _note_change(self, urgent: bool) -> None:
         """A job ended (urgent) or got on."""
@@ -186,7 +204,7 @@ class Agent:
             return _View(self._containers, self._answered_at, time.monotonic() - self._answered_at)
 
     def _refresh_facts(self) -> None:
-        self._facts_at = time.monotonic()
+        self._facts_at, self._facts_wanted = time.monotonic(), False
         try:
             fresh = self.parts.gather()
             if fresh != self._facts:
@@ -234,6 +252,8 @@ class Agent:
         if desired.frozen and not self._frozen:
             logger.warning("frozen by the control plane: nothing is changed on this host until it says otherwise")
         self._frozen = desired.frozen
+        if not desired.frozen:
+            self.parts.self_tester.ask(desired.self_test, self._held_gpus)
         self._interval = max(1.0, desired.report_interval_s)
         self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
 
@@ -274,6 +294,7 @@ class Agent:
             absent=sorted(absent & named),
             foreign=sorted(foreign),
             engine_age_s=round(view.age_s, 1),
+            self_test=self.parts.self_tester.result(),
         )
 
     @staticmethod
@@ -312,4 +333,5 @@ def _unvouched(row: ObservedInstance) -> ObservedInstance:
 def _gist(report: Report) -> tuple[Any, ...]:
     """What makes a report worth sending before its time."""
     rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
-    return rows, tuple(report.absent), tuple(report.foreign)
+    tested = report.self_test.id if report.self_test else ""
+    return rows, tuple(report.absent), tuple(report.foreign), tested

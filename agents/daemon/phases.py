@@ -8,6 +8,7 @@ from agents.daemon.runtime import Container
 from agents.protocol.messages import InstanceSample, ObservedInstance, Phase
 
 VANISHED = "The container was removed on the host by someone else."
+RESTARTED = "The host was restarted while it ran."
 
 
 def row_of(
@@ -44,7 +45,7 @@ def _judge(entry: Entry, newest: Container | None, own: Sequence[Container]) -> 
         return "failed", entry.generation, entry.failure_code, entry.failure_detail
     if newest is None:
         if entry.accepted and entry.accepted == entry.generation:
-            return "exited", entry.generation, "exited", VANISHED
+            return "exited", entry.generation, "removed", VANISHED
         return "creating", entry.generation, "", ""
     return _judge_container(entry, newest)
 
@@ -56,7 +57,14 @@ def _judge_container(entry: Entry, newest: Container) -> tuple[Phase, int, str, 
     elif newest.status == "paused":
         return "unknown", newest.generation, "", "The container is paused on the host."
     elif newest.status == "exited" and not is_unstarted(newest, entry):
-        code = "out_of_memory" if newest.out_of_memory else "exited"
-        why = "It used more memory than it has." if newest.out_of_memory else f"It ended with code {newest.exit_code}."
-        return "exited", newest.generation, code, why
+        return "exited", newest.generation, *_why_ended(newest)
     return phase, newest.generation, "", ""
+
+
+def _why_ended(container: Container) -> tuple[str, str]:
+    """Its own doing, or the host's: one that was started before the machine's last boot went down with the machine."""
+    if container.before_boot:
+        return "host_restarted", RESTARTED
+    if container.out_of_memory:
+        return "out_of_memory", "It used more memory than it has."
+    return "exited", f"It ended with code {container.exit_code}."

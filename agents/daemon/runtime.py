@@ -24,6 +24,7 @@ class Container:
     run_seconds: float = 0.0
     exit_code: int = 0
     out_of_memory: bool = False
+    before_boot: bool = False  # started before the machine's last boot
     pid: int = 0
 
 

@@ -33,6 +33,7 @@ class _Made:
     begun: float = 0.0
     exit_code: int = 0
     out_of_memory: bool = False
+    before_boot: bool = False
 
 
 class SimulatedRuntime:
@@ -109,7 +110,8 @@ class SimulatedRuntime:
         with self._lock:
             made = self._find(container)
             if made.status != "running":
-                self._put(replace(made, status="running", started_at=str(time.time_ns()), begun=time.monotonic()))
+                now, begun = str(time.time_ns()), time.monotonic()
+                self._put(replace(made, status="running", started_at=now, begun=begun, before_boot=False))
 
     def stop(self, container: str, grace_s: int) -> None:
         with self._lock:
@@ -195,7 +197,7 @@ class SimulatedRuntime:
         for item in content["made"]:
             made = _Made(**{**item, "gpu_uuids": tuple(item["gpu_uuids"])})
             if content["boot"] != self._boot and made.status == "running":
-                made = replace(made, status="exited", exit_code=KILLED)
+                made = replace(made, status="exited", exit_code=KILLED, before_boot=True)
             self._made[made.id] = made
 
 
@@ -211,4 +213,5 @@ def _shown(made: _Made) -> Container:
         run_seconds=time.monotonic() - made.begun if made.status == "running" else 0.0,
         exit_code=made.exit_code,
         out_of_memory=made.out_of_memory,
+        before_boot=made.before_boot,
     )

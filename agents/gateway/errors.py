@@ -67,6 +67,12 @@ class Superseded(Refused):
     title = "A later start of this agent has taken over"
 
 
+class TooManySpeedTests(Refused):
+    code = "too_many_speed_tests"
+    status = 429
+    title = "This host has had its share of speed tests for now"
+
+
 class TwoAgents(Refused):
     code = "two_agents"
     status = 409
@@ -76,7 +82,7 @@ class TwoAgents(Refused):
 class WrongMethod(DomainError):
     code = "method_not_allowed"
     status = 405
-    title = "Agents only POST"
+    title = "This address is asked in another way"
 
 
 class Unavailable(DomainError):

@@ -27,15 +27,16 @@ class SignedMessage:
     body: bytes
 
 
-def read_body(request: HttpRequest) -> bytes:
+def read_body(request: HttpRequest, *, at_most: int = MAX_BODY_BYTES) -> bytes:
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-        raise TooLarge(f"At most {MAX_BODY_BYTES} bytes.")
-    return request.body
+    if not length.isdigit() or int(length) > at_most:
+        raise TooLarge(f"At most {at_most} bytes.")
+    # Read as a stream: Django's own limit for bodies in memory is lower than a speed test's, and ours has just been kept.
+    return request.read()
 
 
-def read_signed(request: HttpRequest) -> SignedMessage:
-    body = read_body(request)
+def read_signed(request: HttpRequest, *, at_most: int = MAX_BODY_BYTES) -> SignedMessage:
+    body = read_body(request, at_most=at_most)
     host_id = _header(request, HOST_HEADER, _HOST)
     boot_id = _header(request, BOOT_HEADER, _BOOT)
     envelope = Envelope(host_id, boot_id, int(_header(request, SEQUENCE_HEADER, _SEQUENCE)))

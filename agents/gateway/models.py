@@ -17,6 +17,10 @@ class AgentIdentity(models.Model):
     last_sequence = models.BigIntegerField(default=0)
     facts_known = models.BooleanField(default=False, help_text="This boot has sent the host's facts.")
     join_hash = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the join token that made this host.")
+    # Speed tests run beside the syncs, so they have a count of their own: else the slower of two would be a replay.
+    speed_sequence = models.BigIntegerField(default=0)
+    speed_count = models.PositiveIntegerField(default=0, help_text="Speed tests since `speed_since`.")
+    speed_since = models.DateTimeField(default=clock.now)
     enrolled_at = models.DateTimeField(default=clock.now)
     revoked_at = models.DateTimeField(null=True, blank=True)
 

@@ -16,3 +16,7 @@ BUSY_RETRY_S = 1
 STRANGERS_WINDOW = timedelta(minutes=1)
 STRANGERS_PER_WINDOW = 60
 FOREIGN_ROWS_PER_REPORT = 20
+
+# The speed test of a self-test: at most this many requests of one host in a window (a test makes eleven at most).
+SPEED_WINDOW = timedelta(minutes=10)
+SPEED_REQUESTS_PER_WINDOW = 36

@@ -13,8 +13,11 @@ from marketplace.states import HostState
 
 _HALTED = (HostState.FROZEN, HostState.RETIRED)
 _STANDING = """
-SELECT host.state, agent.facts_known
-FROM agent_gateway_agentidentity agent JOIN marketplace_host host ON host.id = agent.host_id WHERE agent.host_id = %s
+SELECT host.state, agent.facts_known, asked.id
+FROM agent_gateway_agentidentity agent
+JOIN marketplace_host host ON host.id = agent.host_id
+LEFT JOIN marketplace_selftest asked ON asked.host_id = host.id AND asked.verdict = 'pending'
+WHERE agent.host_id = %s
 """
 _KEY = "SELECT public_key, revoked_at FROM agent_gateway_agentidentity WHERE host_id = %s"  # plain SQL: see _COUNT
 
@@ -39,14 +42,15 @@ def authentic_host(message: SignedMessage) -> UUID:
 
 @dataclass(frozen=True)
 class Standing:
-    """Whether the host may act, and whether its present boot has sent its facts."""
+    """Whether the host may act, whether its present boot has sent its facts, and which self-test it is asked for."""
 
     frozen: bool
     facts_known: bool
+    self_test: UUID | None
 
 
 def standing_of(host_id: UUID) -> Standing:
     with connection.cursor() as cursor:
         cursor.execute(_STANDING, [host_id])
-        state, facts_known = cursor.fetchone()
-    return Standing(frozen=state in _HALTED, facts_known=facts_known)
+        state, facts_known, self_test = cursor.fetchone()
+    return Standing(frozen=state in _HALTED, facts_known=facts_known, self_test=self_test)

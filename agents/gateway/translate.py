@@ -6,12 +6,21 @@ from uuid import UUID
 
 from agents.gateway.errors import Malformed, NoCommonVersion
 from agents.protocol.codec import M, MalformedMessage, decode
-from agents.protocol.messages import DesiredInstance, EnrolRequest, HostFacts, InstanceSample, ObservedInstance
+from agents.protocol.messages import (
+    DesiredInstance,
+    EnrolRequest,
+    HostFacts,
+    InstanceSample,
+    ObservedInstance,
+    SelfTestResult,
+)
 from agents.protocol.version import VersionMismatch, negotiate
 from common.errors import FieldError
 from instances.selectors import DesiredRow
 from instances.services.reconcile import ObservedRow
+from marketplace.requirements import CheckRow
 from marketplace.services.hosts import GpuShape, HostShape
+from marketplace.services.self_tests import SelfTestRow
 
 _UUID = re.compile(r"[0-9a-f]{32}")
 _LARGEST_SIZE = 2**31 - 1
@@ -60,6 +69,11 @@ def _plausible(sample: InstanceSample | None) -> InstanceSample | None:
     gauges = [sample.cpu_pct, sample.rx_bytes, sample.tx_bytes, *(gpu.util_pct for gpu in sample.gpus)]
     possible = all(0 <= size <= _LARGEST_SIZE for size in sizes) and all(gauge >= 0 for gauge in gauges)
     return sample if possible else None
+
+
+def self_test_row(result: SelfTestResult) -> SelfTestRow:
+    checks = [CheckRow(**vars(check)) for check in result.checks]
+    return SelfTestRow(_uuid(result.id, "Report.self_test.id"), checks, result.seconds)
 
 
 def absent_ids(texts: Iterable[str]) -> list[UUID]:

@@ -7,4 +7,6 @@ from agents.gateway import views
 agent_urlpatterns = [
     path("enrol", views.enrol, name="agent-enrol"),
     path("sync", views.sync, name="agent-sync"),
+    path("speed", views.speed_up, name="agent-speed-up"),
+    path("speed/<int:count>", views.speed_down, name="agent-speed-down"),
 ]

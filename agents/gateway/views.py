@@ -1,39 +1,49 @@
-"""The two addresses of agents. No session, no user: an agent is known by its join token, then by its signature."""
+"""The addresses of agents. No session, no user: an agent is known by its join token, then by its signature."""
 
 import logging
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from typing import Any
 
 from django.conf import settings
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from agents.gateway.errors import Malformed, Refused, Unavailable, WrongMethod
+from agents.gateway.errors import Malformed, Refused, TooManySpeedTests, Unavailable, WrongMethod
 from agents.gateway.incoming import claimed_host, read_body, read_signed, remote_address
-from agents.gateway.policy import BUSY_RETRY_S, UNAVAILABLE_RETRY_S, WAIT_PATH
+from agents.gateway.policy import BUSY_RETRY_S, SPEED_WINDOW, UNAVAILABLE_RETRY_S, WAIT_PATH
 from agents.gateway.services.audit import record_refusal
 from agents.gateway.services.identities import enrol_agent
+from agents.gateway.services.speed import give_download, take_upload
 from agents.gateway.services.sync import exchange_report
 from agents.gateway.translate import read_enrolment
 from agents.protocol.codec import encode
+from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER
 from common import clock
 from common.api import problem_response
 from common.errors import Busy, DomainError
+from common.json import to_json
 
 logger = logging.getLogger(__name__)
 
-View = Callable[[HttpRequest], HttpResponse]
+View = Callable[..., HttpResponse]
+# When to come back, in seconds, after what is nobody's fault or has a share.
+_PAUSES: dict[type[DomainError], int] = {
+    Busy: BUSY_RETRY_S,
+    Unavailable: UNAVAILABLE_RETRY_S,
+    TooManySpeedTests: SPEED_WINDOW.seconds,
+}
 
 
-def agent_view(view: View) -> View:
-    """POST only, no cookie and so no CSRF. An error becomes a problem document, a refusal also a row of the audit."""
+def agent_view(view: View, method: str = "POST") -> View:
+    """One method, no cookie and so no CSRF. An error becomes a problem document, a refusal also a row of the audit."""
 
     @csrf_exempt
     @wraps(view)
-    def answer(request: HttpRequest) -> HttpResponse:
+    def answer(request: HttpRequest, **parts: Any) -> HttpResponse:
         try:
-            return view(request) if request.method == "POST" else _refuse(request, WrongMethod())
+            return view(request, **parts) if request.method == method else _refuse(request, WrongMethod(allowed=method))
         except DomainError as error:
             return _refuse(request, error)
         except DataError:  # a number or text that no column holds
@@ -62,6 +72,24 @@ def sync(request: HttpRequest) -> HttpResponse:
     return HttpResponse(encode(reply), content_type="application/json")
 
 
+@agent_view
+def speed_up(request: HttpRequest) -> HttpResponse:
+    message = read_signed(request, at_most=LARGEST_BYTES)
+    count = take_upload(message=message, received_at=clock.now())
+    return _timed(HttpResponse(to_json({"bytes": count}), content_type="application/json"))
+
+
+@partial(agent_view, method="GET")
+def speed_down(request: HttpRequest, count: int) -> HttpResponse:
+    content = give_download(message=read_signed(request, at_most=0), received_at=clock.now(), count=count)
+    return _timed(HttpResponse(content, content_type="application/octet-stream", headers={"Cache-Control": "no-store"}))
+
+
+def _timed(response: HttpResponse) -> HttpResponse:
+    response[SERVER_TIME_HEADER] = f"{clock.now().timestamp():.6f}"
+    return response
+
+
 def _refuse(request: HttpRequest, error: DomainError) -> HttpResponse:
     if error.status < 500:  # noqa: PLR2004 what is our fault is no refusal
         try:
@@ -79,10 +107,10 @@ def _refuse(request: HttpRequest, error: DomainError) -> HttpResponse:
 
 def _problem(error: DomainError) -> HttpResponse:
     response = problem_response(error)
-    if isinstance(error, Busy | Unavailable):
-        response["Retry-After"] = str(BUSY_RETRY_S if isinstance(error, Busy) else UNAVAILABLE_RETRY_S)
+    if (pause := _PAUSES.get(type(error))) is not None:
+        response["Retry-After"] = str(pause)
     if error.status == 401:  # noqa: PLR2004 HTTP asks for the way to authenticate
         response["WWW-Authenticate"] = "Berth-Signature"
     if isinstance(error, WrongMethod):
-        response["Allow"] = "POST"
+        response["Allow"] = str(error.extra["allowed"])
     return response

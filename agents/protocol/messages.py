@@ -18,6 +18,18 @@ FAILURES = (
     "disk_full",
     "exited",  # the container ended by itself
     "out_of_memory",
+    "removed",  # someone on the host took the container away
+    "host_restarted",  # the machine went down under the running container
+)
+
+# why a check of a self-test was not made (Check.reason)
+REASONS = (
+    "in_use",  # an instance holds the GPU, or was given it meanwhile
+    "not_measurable",  # the machine lacks what the measurement needs; `actual` names it
+    "disk_nearly_full",
+    "refused",  # the control plane did not take the speed test
+    "failed",  # the measurement broke off; `actual` has the error
+    "out_of_time",
 )
 
 
@@ -58,6 +70,44 @@ class HostFacts:
     port_last: int = 0
     address: str = ""  # name or address at which renters reach published ports
     warnings: list[str] = field(default_factory=list)  # preflight findings, plain sentences
+    nvlink: bool | None = None  # every GPU has an active NVLink, and there are two at least; None: nobody could tell
+    # Measured by the last self-test that did; None: not yet. Whole MB/s and Mbit/s against the control plane, and when, in
+    # Unix seconds by the agent's clock: the control plane tells measurements apart by it.
+    disk_read_mbps: int | None = None
+    disk_write_mbps: int | None = None
+    disk_measured_at: int | None = None
+    net_up_mbps: int | None = None
+    net_down_mbps: int | None = None
+    net_measured_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding of a self-test. `value` is what was measured, in `unit`.
+
+    `passed` is the agent's verdict; None when the control plane has to judge the value, or when the check could not be made:
+    then `reason` says why. Texts are English and for people.
+    """
+
+    id: str
+    passed: bool | None = None
+    actual: str = ""
+    required: str = ""
+    remedy: str = ""
+    value: float | None = None
+    unit: str = ""
+    gpu: str = ""  # UUID, for a check of one GPU
+    reason: str = ""  # one of REASONS
+    simulated: bool = False
+
+
+@dataclass(frozen=True)
+class SelfTestResult:
+    """The outcome of the self-test that `DesiredState.self_test` asked for. Reported until that no longer names it."""
+
+    id: str
+    checks: list[Check]
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,6 +158,7 @@ class Report:
     absent: list[str] = field(default_factory=list)  # told to be gone, and proven gone: no container, network, mount, file
     foreign: list[str] = field(default_factory=list)  # containers with our label that no desired state names
     engine_age_s: float = 0.0  # seconds since the container engine last answered
+    self_test: SelfTestResult | None = None
 
 
 @dataclass(frozen=True)
@@ -147,6 +198,7 @@ class DesiredState:
     report_interval_s: float = 20.0
     need_facts: bool = False
     frozen: bool = False  # do nothing but report (second agent with this identity, or an operator's freeze)
+    self_test: str = ""  # id of a self-test to make and to report; "" asks for none
 
 
 @dataclass(frozen=True)

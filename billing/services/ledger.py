@@ -107,6 +107,8 @@ def post(
     actor: str,
     movements: Sequence[Movement],
     at: datetime,
+    period: tuple[datetime, datetime] | None = None,
+    rate_micros_per_hour: int | None = None,
 ) -> bool:
     """Write one posting and move the balances, inside the caller's transaction. False when `key` was posted before.
 
@@ -122,6 +124,9 @@ def post(
         source_id=source_id,
         memo=memo,
         actor=actor,
+        period_from=period[0] if period else None,
+        period_to=period[1] if period else None,
+        rate_micros_per_hour=rate_micros_per_hour,
         created_at=at,
     )
     Entry.objects.bulk_create(

@@ -17,7 +17,7 @@ from agents.daemon.runtime import EngineRefused, EngineSilent
 from config.local.fleet import FLEET, DemoHost
 from config.local.image import ImageBuild, engine_answers
 from config.local.layout import ROOT, Layout
-from config.local.market import MarketRefused, join_token
+from config.local.market import MarketRefused, join_token, sell_every_mode
 from config.local.processes import Program, Supervisor
 from config.local.terminal import say
 
@@ -45,6 +45,8 @@ class Hosts:
         for host in FLEET:
             check()
             self._enrol_simulated(folder / host.name, host)
+        if missing:
+            self._sell_every_mode()
         self._supervisor.start(self._agent("fleet", "fleet", folder))
         self._start_image()
 
@@ -59,6 +61,12 @@ class Hosts:
             self._retry_at = time.monotonic() + _RETRY_S
         else:
             self._image = None
+
+    def _sell_every_mode(self) -> None:
+        try:
+            say(f"{sell_every_mode(self._layout)} hosts sell more than hourly")
+        except httpx.HTTPError as error:
+            say(f"the hosts sell hourly alone: {error}")
 
     def _start_image(self) -> None:
         version = engine_answers()

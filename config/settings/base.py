@@ -19,6 +19,7 @@ SITE_URL = read_text("SITE_URL", "http://127.0.0.1:8000")
 # Where browsers and agents reach the relay. Empty: the reverse proxy serves it on the site's own origin.
 RELAY_URL = read_text("RELAY_URL", "")
 MARKET_CURRENCY = read_text("MARKET_CURRENCY", "USD")
+MARKET_MAX_AGE_MS = read_int("MARKET_MAX_AGE_MS", 0)  # how old a market a search may see; 0: as it is now
 # Simulated hosts and GPUs are refused at enrolment unless this is on (development and tests only).
 SIMULATION_ALLOWED = False
 # How many reverse proxies of ours stand before the web processes; only these may name a client's address.
@@ -174,6 +175,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {"BillingModeEnum": "marketplace.search.terms.BILLING_MODES"},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "common.openapi.document_problems",

@@ -33,12 +33,16 @@ class Migration(migrations.Migration):
                 ('data_disk_gb', models.PositiveIntegerField(default=0)),
                 ('ssh_key_ids', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), blank=True, help_text='Empty: all keys of the renter.', null=True, size=None)),
                 ('name', models.CharField(blank=True, max_length=80, verbose_name='name')),
-                ('detail', models.CharField(blank=True, max_length=300)),
+                ('detail', models.CharField(blank=True, help_text='Why it failed: a code of `instances.notices`.', max_length=300)),
+                ('language', models.CharField(default='en', help_text='In which its user is written to.', max_length=10)),
                 ('created_at', models.DateTimeField(default=common.clock.now)),
                 ('expires_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('mailed_at', models.DateTimeField(blank=True, help_text='When its user was written to about its end.', null=True)),
             ],
             options={
+                'verbose_name': 'place in the wait list',
+                'verbose_name_plural': 'wait list',
                 'ordering': ('place',),
             },
         ),
@@ -100,5 +104,26 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='watch',
             constraint=models.CheckConstraint(condition=models.Q(('gpu_count__gt', 0)), name='watch_has_gpus'),
+        ),
+        migrations.AddIndex(
+            model_name='watch',
+            index=models.Index(condition=models.Q(('mailed_at__isnull', True), ('state__in', ['told', 'rented', 'failed', 'expired'])), fields=['ended_at'], name='watch_to_mail'),
+        ),
+        migrations.AddConstraint(
+            model_name='watch',
+            constraint=models.CheckConstraint(condition=models.Q(('action', 'tell'), models.Q(('image__isnull', False), ('max_price_micros__gt', 0)), _connector='OR'), name='watch_can_order'),
+        ),
+        migrations.AddConstraint(
+            model_name='watch',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('state', 'waiting')), models.Q(models.Q(('state', 'waiting'), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='watch_ended_when_not_waiting'),
+        ),
+        migrations.AddConstraint(
+            model_name='watch',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('instance__isnull', False), ('state', 'rented')), models.Q(models.Q(('state', 'rented'), _negated=True), ('instance__isnull', True)), _connector='OR'), name='watch_rented_has_its_instance'),
+        ),
+        migrations.AddField(
+            model_name='quote',
+            name='committed_micros',
+            field=models.BigIntegerField(blank=True, help_text='Of a reserved quote: what its GPUs cost through the whole term, used or not.', null=True),
         ),
     ]

@@ -1,9 +1,13 @@
 """Quotes: an all-in price for one order, checked against the offer and good for ten minutes."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from accounts.models import User
+from billing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRONT, Estimate, Line, Plan, Work, estimate
 from billing.pricing import hold_for
 from common import clock
 from common.database import use_case
@@ -11,10 +15,12 @@ from common.errors import FieldError, InvalidInput
 from common.money import format_money
 from instances.errors import DiskTooLarge
 from instances.models import Quote
-from instances.policy import QUOTE_HOURS_MAX, QUOTE_LIFETIME
+from instances.plans import disk_line, offer_plan, offer_plans, plain_number
+from instances.policy import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME
 from instances.selectors import quote_of
 from marketplace.errors import GpuTaken, OfferClosed
-from marketplace.policy import FREE_DATA_DISK_GB
+from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from marketplace.prices import TERM_HOURS, disk_micros_per_hour
 from marketplace.selectors import OfferView, offer_view
 from marketplace.states import HostState
 from storage.selectors import find_image
@@ -22,7 +28,20 @@ from storage.selectors import find_image
 if TYPE_CHECKING:
     from storage.models import Image
 
-HOURLY = "hourly"
+__all__ = ["HOURLY", "create_quote", "quote_again"]
+
+_PAYMENTS: Final = (UPFRONT, NO_UPFRONT)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """How it is to be paid for, and how far the projection looks."""
+
+    billing_mode: str
+    term: str
+    payment: str
+    max_price_micros: int | None
+    hours: int
 
 
 def create_quote(
@@ -33,54 +52,99 @@ def create_quote(
     gpu_count: int = 1,
     billing_mode: str = HOURLY,
     data_disk_gb: int = 0,
-    hours: int = 1,
+    hours: int | None = None,
+    term: str = "",
+    payment: str = "",
+    max_price_micros: int | None = None,
 ) -> Quote:
     """What this would cost, held to the offer's present version. `image` is a slug or a public id.
 
-    Raises NotFound, InvalidInput, DiskTooLarge, OfferClosed or GpuTaken.
+    `hours` is how far the projection looks: by default the whole term, else one hour. `term` and `payment` belong to
+    reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound, InvalidInput, DiskTooLarge,
+    OfferClosed or GpuTaken.
     """
     offer, chosen = offer_view(offer_id), find_image(image)
-    _check_wishes(offer, gpu_count, billing_mode, hours)
+    payment = payment or (UPFRONT if billing_mode == RESERVED else "")
+    hours = hours if hours is not None else TERM_HOURS.get(term, 1)
+    wish = _Wish(billing_mode, term, payment, max_price_micros, hours)
+    plan = _plan_of(offer, wish)
+    _check_size(offer, gpu_count, hours)
     _check_disk(offer, data_disk_gb)
     _check_cuda(offer, chosen)
     _check_open(offer, gpu_count)
-    now, rate = clock.now(), offer.price_micros * gpu_count
+    quote = _draft(offer, wish, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
+    quote.renter, quote.image = renter, chosen
     with use_case():
-        return Quote.objects.create(
-            renter=renter,
-            offer_id=offer.id,
-            offer_version=offer.version,
-            image=chosen,
-            billing_mode=billing_mode,
-            gpu_count=gpu_count,
-            data_disk_gb=data_disk_gb,
-            hours=hours,
-            rate_micros_per_hour=rate,
-            due_now_micros=hold_for(rate),
-            projected_micros=hold_for(rate, hours),
-            lines=_lines(offer, gpu_count, hours, data_disk_gb),
-            created_at=now,
-            expires_at=now + QUOTE_LIFETIME,
-        )
+        quote.save(force_insert=True)
+    return quote
 
 
-def quote_again(*, renter: User, quote_id: UUID) -> Quote:
-    """The same wishes at the present price."""
+def quote_again(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
+    """The same wishes, or some of them changed, at the present price."""
     old = quote_of(renter, quote_id)
-    return create_quote(
-        renter=renter,
-        offer_id=old.offer_id,
-        image=old.image.slug,
-        gpu_count=old.gpu_count,
-        billing_mode=old.billing_mode,
-        data_disk_gb=old.data_disk_gb,
-        hours=old.hours,
-    )
+    wishes: dict[str, object] = {
+        "offer_id": old.offer_id,
+        "image": old.image.slug,
+        "gpu_count": old.gpu_count,
+        "billing_mode": old.billing_mode,
+        "data_disk_gb": old.data_disk_gb,
+        "hours": old.hours,
+        "term": old.term,
+        "payment": old.payment,
+        "max_price_micros": old.max_price_micros,
+    }
+    return create_quote(renter=renter, **{**wishes, **changes})  # type: ignore[arg-type]  # names of create_quote
 
 
-def _check_wishes(offer: OfferView, gpu_count: int, billing_mode: str, hours: int) -> None:
-    if billing_mode != HOURLY:
-        raise _wrong("billing_mode", "Only hourly is offered so far.")
+# -- what can be asked for
+
+
+def _plan_of(offer: OfferView, wish: _Wish) -> Plan:
+    """The offer's prices in the wished mode. A wish that belongs to another mode is refused, never ignored."""
+    if wish.billing_mode not in offer_plans(offer, term=_any_term(offer)):
+        sold = ", ".join(offer_plans(offer, term=_any_term(offer)))
+        raise _wrong("billing_mode", f"This offer does not sell the mode {wish.billing_mode!r}; it sells {sold}.")
+    _check_strays(wish)
+    if wish.billing_mode == RESERVED:
+        _check_term(offer, wish)
+    plan = offer_plan(offer, wish.billing_mode, term=wish.term, payment=wish.payment)
+    if plan is None:
+        raise _wrong("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+    if plan.mode == SPOT:
+        _check_bid(plan, wish.max_price_micros)
+    return plan
+
+
+def _any_term(offer: OfferView) -> str:
+    return next(iter(offer.reserved_discounts), "")
+
+
+def _check_strays(wish: _Wish) -> None:
+    if wish.billing_mode != RESERVED and (wish.term or wish.payment):
+        raise _wrong("term" if wish.term else "payment", "Term and payment belong to the reserved mode.")
+    if wish.billing_mode != SPOT and wish.max_price_micros is not None:
+        raise _wrong("max_price", "A highest price belongs to the spot mode.")
+
+
+def _check_term(offer: OfferView, wish: _Wish) -> None:
+    if wish.term not in offer.reserved_discounts:
+        raise _wrong("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+    if wish.payment not in _PAYMENTS:
+        raise _wrong("payment", f"Choose one of {', '.join(_PAYMENTS)}.")
+    if wish.payment == NO_UPFRONT and TERM_HOURS[wish.term] < NO_UPFRONT_HOURS_MIN:
+        raise _wrong("payment", "Terms under 30 days are paid upfront.")
+    ends = clock.now() + timedelta(hours=TERM_HOURS[wish.term])
+    if offer.listed_until is not None and offer.listed_until < ends:
+        raise _wrong("term", f"The host stays until {offer.listed_until:%Y-%m-%d %H:%M} UTC; choose a shorter term.")
+
+
+def _check_bid(plan: Plan, max_price_micros: int | None) -> None:
+    if max_price_micros is None or max_price_micros < plan.unit_micros:
+        floor = format_money(plan.unit_micros)
+        raise _wrong("max_price", f"Name the most that you pay per GPU and hour, {floor} or more.")
+
+
+def _check_size(offer: OfferView, gpu_count: int, hours: int) -> None:
     if not 1 <= gpu_count <= offer.gpu_total:
         raise _wrong("gpu_count", f"Choose 1 to {offer.gpu_total} GPUs of this offer.")
     if not 1 <= hours <= QUOTE_HOURS_MAX:
@@ -88,7 +152,7 @@ def _check_wishes(offer: OfferView, gpu_count: int, billing_mode: str, hours: in
 
 
 def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
-    limit = min(FREE_DATA_DISK_GB, offer.disk_free_gb)
+    limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)
     if data_disk_gb < 0:
         raise _wrong("data_disk_gb", "A disk cannot be smaller than nothing.")
     if data_disk_gb > limit:
@@ -109,26 +173,61 @@ def _check_open(offer: OfferView, gpu_count: int) -> None:
         raise GpuTaken(f"{gpu_count} GPUs were asked for, {offer.gpu_free} are free.")
 
 
-def _lines(offer: OfferView, gpu_count: int, hours: int, data_disk_gb: int) -> list[dict[str, str]]:
-    lines = [_line(offer.gpu_name, gpu_count * hours, "GPU-hour", offer.price_micros)]
-    if data_disk_gb:
-        lines.append(_line("Data disk", data_disk_gb, "GB", 0))
-    return lines
-
-
-def _line(item: str, quantity: int, unit: str, price_micros: int) -> dict[str, str]:
-    return {
-        "item": item,
-        "quantity": str(quantity),
-        "unit": unit,
-        "unit_price": format_money(price_micros),
-        "amount": format_money(price_micros * quantity),
-    }
-
-
 def _wrong(field: str, detail: str) -> InvalidInput:
     return InvalidInput(detail, errors=[FieldError(field, "invalid", detail)])
 
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+# -- what it costs
+
+
+def _draft(offer: OfferView, wish: _Wish, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
+    now: datetime = clock.now()
+    use = estimate(plan, Work(Fraction(wish.hours), gpu_count))
+    disk = disk_line(offer, data_disk_gb=data_disk_gb, hours=Fraction(wish.hours))
+    disk_rate = disk_micros_per_hour(disk_micros_gb_day=offer.disk_micros_gb_day, data_disk_gb=data_disk_gb)
+    return Quote(
+        offer_id=offer.id,
+        offer_version=offer.version,
+        billing_mode=wish.billing_mode,
+        gpu_count=gpu_count,
+        data_disk_gb=data_disk_gb,
+        hours=wish.hours,
+        term=wish.term,
+        payment=wish.payment,
+        max_price_micros=wish.max_price_micros,
+        rate_micros_per_hour=plan.unit_micros * gpu_count + disk_rate,
+        due_now_micros=_due_now(plan, use, gpu_count, wish.max_price_micros) + hold_for(disk_rate),
+        projected_micros=use.total_micros + (disk.amount_micros if disk else 0),
+        committed_micros=use.commitment_micros,
+        lines=_lines(offer, use, disk, data_disk_gb),
+        created_at=now,
+        expires_at=now + QUOTE_LIFETIME,
+    )
+
+
+def _due_now(plan: Plan, use: Estimate, gpu_count: int, max_price_micros: int | None) -> int:
+    """The whole term when it is paid upfront, else one hour: of a spot rent at the most that it can cost."""
+    if plan.mode == RESERVED and plan.payment == UPFRONT and use.commitment_micros is not None:
+        return use.commitment_micros
+    return hold_for((max_price_micros or plan.unit_micros) * gpu_count)
+
+
+def _lines(offer: OfferView, use: Estimate, disk: Line | None, data_disk_gb: int) -> list[dict[str, str]]:
+    lines = [_line(line, offer.gpu_name) for line in use.lines]
+    if data_disk_gb:
+        lines.append(_line(Line("Data disk", Fraction(min(data_disk_gb, FREE_DATA_DISK_GB)), "GB", 0, 0)))
+    return [*lines, _line(disk)] if disk else lines
+
+
+def _line(line: Line, item: str = "") -> dict[str, str]:
+    return {
+        "item": item or line.item,
+        "quantity": plain_number(line.quantity),
+        "unit": line.unit,
+        "unit_price": format_money(line.unit_micros),
+        "amount": format_money(line.amount_micros),
+    }

@@ -15,8 +15,10 @@ from common.ids import public_id
 from instances.models import Instance, InstanceSample
 from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
 from instances.selectors import ids_of_host, live_on_host
+from instances.services.host_faults import note_host_fault, note_start, tell_given_back
 from instances.services.moves import HOST, move_instance, record_event, touch_host, touch_renter
 from instances.services.ports import free_ports
+from instances.services.watches import hint_waiting
 from instances.states import Desired, FaultOf, InstanceState
 from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
@@ -181,6 +183,7 @@ def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
         rate_micros_per_hour=instance.rate_micros_per_hour,
         at=at,
     )
+    note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
     move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **_seen(row, at))
 
 
@@ -188,6 +191,9 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """Charge what is proven and free the money at once; the GPUs only when the container is proven stopped (D2)."""
     _end_money(instance)
     code = row.failure_code[:40] or row.phase
+    fault, given_back = FAULT_OF.get(code, FaultOf.HOST), 0
+    if fault == FaultOf.HOST:
+        given_back = note_host_fault(instance, owner_id=instance.payee_id, code=code, at=at)  # type: ignore[attr-defined]  # annotated by live_on_host
     move_instance(
         instance,
         InstanceState.FAILED,
@@ -198,16 +204,17 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         stopped_at=None,
         failure_code=code,
         failure_detail=row.detail[:300],
-        fault_of=FAULT_OF.get(code, FaultOf.HOST),
+        fault_of=fault,
         progress="",
         **_seen(row, at),
     )
+    tell_given_back(instance, given_back)
     touch_host(instance)
 
 
 def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
     _end_money(instance)
-    release_leases(holder=instance.pk, reason="stopped")
+    _give_back(instance, reason="stopped")
     move_instance(
         instance,
         InstanceState.STOPPED,
@@ -223,14 +230,14 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
 def _become_gone(instance: Instance, at: datetime) -> None:
     """The host has proven that nothing is left of it."""
     _end_money(instance)
-    release_leases(holder=instance.pk, reason="released")
+    _give_back(instance, reason="released")
     move_instance(instance, InstanceState.GONE, kind="gone", actor=HOST, released_at=at, release_at=None, observed_at=at)
     free_ports(instance_id=instance.pk)
 
 
 def _let_go(instance: Instance, at: datetime) -> None:
     """A failed instance's container is proven stopped: its GPUs are free, its data waits for the renter."""
-    release_leases(holder=instance.pk, reason="failed")
+    _give_back(instance, reason="failed")
     same = Instance.objects.filter(pk=instance.pk, state=instance.state, generation=instance.generation)
     if not same.update(stopped_at=at, release_at=at + RETENTION, observed_at=at):
         raise StaleRow("The instance moved meanwhile.")
@@ -244,6 +251,12 @@ _MOVES: Final[Mapping[InstanceState, Callable[[Instance, ObservedRow, datetime],
     InstanceState.FAILED: _become_failed,
     InstanceState.STOPPED: _become_stopped,
 }
+
+
+def _give_back(instance: Instance, *, reason: str) -> None:
+    """Its GPUs are free: those who wait for some hear of it at once."""
+    if release_leases(holder=instance.pk, reason=reason):
+        hint_waiting()
 
 
 def _end_money(instance: Instance) -> None:

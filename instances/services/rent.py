@@ -22,6 +22,7 @@ from instances.models import Instance, InstanceEvent, Quote
 from instances.policy import DEADLINES, JUPYTER_PORT, JUPYTER_TOKEN_BYTES, SSH_PORT, TENSORBOARD_PORT
 from instances.selectors import quote_of
 from instances.services.moves import RENTER, touch_host, touch_renter
+from instances.services.order_match import Expected, check_match, check_rentable
 from instances.services.ports import take_ports
 from instances.states import InstanceState
 from marketplace.services.lease import LeasedGpus, lease_gpus
@@ -29,19 +30,31 @@ from marketplace.services.lease import LeasedGpus, lease_gpus
 if TYPE_CHECKING:
     from storage.models import Image
 
+ANYTHING = Expected()
+
 _CLAIM = """
 UPDATE instances_quote SET used_at = %(now)s
 WHERE id = %(quote)s AND renter_id = %(renter)s AND used_at IS NULL AND expires_at > %(now)s
 """
 
 
-def rent_instance(*, renter: User, quote_id: UUID, name: str = "", ssh_key_ids: Sequence[UUID] | None = None) -> Instance:
-    """What the quote says, or an error and nothing: QuoteExpired, QuoteUsed, PriceChanged, GpuTaken, InsufficientFunds.
+def rent_instance(
+    *,
+    renter: User,
+    quote_id: UUID,
+    name: str = "",
+    ssh_key_ids: Sequence[UUID] | None = None,
+    expected: Expected = ANYTHING,
+) -> Instance:
+    """What the quote says, or an error and nothing: QuoteExpired, QuoteUsed, PriceChanged, GpuTaken, InsufficientFunds,
+    QuoteMismatch (it is not what was `expected`), ModeNotRentable.
 
     `ssh_key_ids` None means all keys of the renter. They are copied: later changes do not reach this instance.
     """
     with use_case():
         quote = _claim_quote(renter, quote_id)
+        check_match(quote, expected)
+        check_rentable(quote)
         keys = ssh_keys_of(renter, ssh_key_ids)
         instance_id = new_uuid()
         hold_funds(

@@ -3,7 +3,7 @@
 from marketplace.models.hosts import Gpu, Host, HostEvent, JoinToken
 from marketplace.models.leases import Incident, Lease
 from marketplace.models.offers import Offer, OfferPrice, SavedSearch
-from marketplace.models.trust import Maintenance, ReliabilityEvent, SelfTest
+from marketplace.models.trust import Maintenance, Measurement, ReliabilityEvent, SelfTest
 
 __all__ = [
     "Gpu",
@@ -13,6 +13,7 @@ __all__ = [
     "JoinToken",
     "Lease",
     "Maintenance",
+    "Measurement",
     "Offer",
     "OfferPrice",
     "ReliabilityEvent",

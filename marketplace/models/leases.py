@@ -24,6 +24,9 @@ class Lease(models.Model):
     price_micros = models.BigIntegerField(help_text="Per hour, of this one GPU.")
     cpu_millis = models.PositiveIntegerField(default=0)
     ram_mb = models.PositiveIntegerField(default=0)
+    promised_until = models.DateTimeField(
+        null=True, blank=True, help_text="The end that the host had named when it was leased; it may move only later."
+    )
     leased_at = models.DateTimeField(default=clock.now)
     released_at = models.DateTimeField(null=True, blank=True)
     release_reason = models.CharField(max_length=40, blank=True)

@@ -9,11 +9,11 @@ from django.utils.translation import gettext_lazy as _
 from common import clock
 from common.ids import new_uuid
 from marketplace.models.hosts import Host
-from marketplace.states import MaintenanceCategory, ReliabilityKind, Verdict
+from marketplace.states import MaintenanceCategory, MeasurementKind, ReliabilityKind, Verdict
 
 
 class SelfTest(models.Model):
-    """One run of the agent's checks on a host. `checks` are `[{"id", "passed", "actual", "required", "remedy"}, …]`."""
+    """One run of the agent's checks on a host. `checks` are `marketplace.requirements.judged_check` of each finding."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="self_tests")
@@ -22,6 +22,9 @@ class SelfTest(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     verdict = models.CharField(_("verdict"), max_length=10, choices=Verdict, default=Verdict.PENDING)
     checks = models.JSONField(default=list)
+    simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Some of it was made up, not measured."))
+    hardware = models.CharField(max_length=64, blank=True, help_text="Digest of the GPUs and the driver that it tested.")
+    seconds = models.FloatField(default=0)
     agent_version = models.CharField(max_length=20, blank=True)
 
     class Meta:
@@ -29,24 +32,53 @@ class SelfTest(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["host"], condition=Q(verdict="pending"), name="one_pending_self_test_per_host")
         ]
+        indexes: ClassVar = [models.Index(fields=["host", "-asked_at"], name="self_test_of_host")]
 
     def __str__(self) -> str:
         return f"self-test {self.id} {self.verdict}"
+
+
+class Measurement(models.Model):
+    """One measurement of a host's disk or network. `stamp` is the agent's own time, which tells measurements apart."""
+
+    id = models.BigAutoField(primary_key=True)
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="measurements")
+    kind = models.CharField(max_length=7, choices=MeasurementKind)
+    stamp = models.BigIntegerField()
+    at = models.DateTimeField()
+    in_mbps = models.PositiveIntegerField(help_text="Disk: read, MB/s. Network: down, Mbit/s.")
+    out_mbps = models.PositiveIntegerField(help_text="Disk: written, MB/s. Network: up, Mbit/s.")
+
+    class Meta:
+        ordering = ("-at", "-id")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["host", "kind", "stamp"], name="one_measurement_per_moment")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.in_mbps}/{self.out_mbps}"
 
 
 class Maintenance(models.Model):
     """A window that the host owner announced: what happens inside it does not count against the host."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="maintenances")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="maintenances", verbose_name=_("host"))
     category = models.CharField(_("category"), max_length=10, choices=MaintenanceCategory)
     detail = models.CharField(_("detail"), max_length=300, blank=True)
-    announced_at = models.DateTimeField(default=clock.now)
+    announced_at = models.DateTimeField(_("announced"), default=clock.now)
     starts_at = models.DateTimeField(_("from"))
     ends_at = models.DateTimeField(_("until"))
-    cancelled_at = models.DateTimeField(null=True, blank=True)
+    cancelled_at = models.DateTimeField(_("called off"), null=True, blank=True)
+    # What the sweeps have done about it.
+    begun_at = models.DateTimeField(null=True, blank=True)
+    over_at = models.DateTimeField(null=True, blank=True)
+    drained = models.BooleanField(default=False, help_text="New rents were stopped for it, and come back at its end.")
+    told_at = models.DateTimeField(null=True, blank=True, help_text="When the renters there were told; empty: to be told.")
 
     class Meta:
+        verbose_name = _("maintenance")
+        verbose_name_plural = _("maintenance")
         ordering = ("starts_at", "id")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="maintenance_ends_after_start")
@@ -60,27 +92,37 @@ class ReliabilityEvent(models.Model):
     """One entry of a host's public ledger. An outage has an end; the other kinds are moments."""
 
     id = models.BigAutoField(primary_key=True)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="reliability_events")
-    kind = models.CharField(max_length=14, choices=ReliabilityKind)
-    subject = models.UUIDField(null=True, blank=True, help_text="The holder that it hit, opaque here.")
-    starts_at = models.DateTimeField()
-    ends_at = models.DateTimeField(null=True, blank=True)
-    maintenance = models.ForeignKey(Maintenance, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    detail = models.CharField(max_length=300, blank=True)
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="reliability_events", verbose_name=_("host"))
+    kind = models.CharField(_("kind"), max_length=14, choices=ReliabilityKind)
+    subject = models.UUIDField(null=True, blank=True, help_text="The run that it hit, opaque here.")
+    starts_at = models.DateTimeField(_("from"))
+    ends_at = models.DateTimeField(_("until"), null=True, blank=True)
+    detail = models.CharField(
+        _("detail"), max_length=300, blank=True, help_text="Public: a failure's code, never a renter's words."
+    )
 
     class Meta:
+        verbose_name = _("reliability event")
+        verbose_name_plural = _("reliability ledger")
         ordering = ("-starts_at", "-id")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["host"], condition=Q(kind="outage", ends_at__isnull=True), name="one_open_outage_per_host"
             ),
             models.UniqueConstraint(
-                fields=["host", "kind", "subject", "starts_at"],
+                fields=["host", "kind", "subject"],
                 condition=Q(subject__isnull=False),
-                name="one_reliability_event_per_subject_and_moment",
+                name="one_reliability_event_per_subject",
+            ),
+            models.CheckConstraint(
+                condition=Q(ends_at__isnull=True) | Q(ends_at__gte=F("starts_at")), name="reliability_event_ends_after_start"
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["host", "-starts_at"], name="reliability_of_host")]
+        indexes: ClassVar = [
+            models.Index(fields=["host", "-starts_at"], name="reliability_of_host"),
+            models.Index(fields=["starts_at"], name="reliability_by_start"),
+            models.Index(fields=["ends_at"], condition=Q(kind="outage"), name="outage_by_end"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.starts_at:%Y-%m-%d %H:%M:%S}"

@@ -1,21 +1,28 @@
 """Hosts as their owners and the other apps see them."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 
 from common.errors import NotFound
-from marketplace.models import Gpu, Host, HostEvent, Lease, Offer
+from marketplace.models import Gpu, Host, HostEvent, Lease, Maintenance, Offer, SelfTest
 from marketplace.policy import HOST_EVENTS_SHOWN
 from marketplace.states import HostState
 
 
 def hosts_of(owner_id: UUID) -> QuerySet[Host]:
-    """The owner's hosts with `gpus` (each with `leased`) and `offers`, in three queries however many there are."""
+    """The owner's hosts with `gpus` (each with `leased`), `offers` and standing `maintenances`, and of its self-tests
+    the last two in `last_self_tests`: five queries in all."""
     live = Lease.objects.filter(gpu=OuterRef("pk"), released_at__isnull=True)
     gpus = Gpu.objects.annotate(leased=Exists(live)).order_by("index", "pk")
+    standing = Maintenance.objects.filter(cancelled_at__isnull=True, over_at__isnull=True).order_by("starts_at", "pk")
     return Host.objects.filter(owner_id=owner_id).prefetch_related(
-        Prefetch("gpus", queryset=gpus), Prefetch("offers", queryset=Offer.objects.order_by("gpu_model"))
+        Prefetch("gpus", queryset=gpus),
+        Prefetch("offers", queryset=Offer.objects.order_by("gpu_model")),
+        Prefetch("maintenances", queryset=standing),
+        Prefetch("self_tests", queryset=SelfTest.objects.order_by("-asked_at", "-id")[:2], to_attr="last_self_tests"),
     )
 
 
@@ -52,3 +59,22 @@ def _one_of(host_id: UUID, column: str) -> object:
     if found is None:
         raise NotFound("There is no such host.")
     return found
+
+
+@dataclass(frozen=True)
+class HostRecord:
+    """How long a host has been here, when it reported last, and how many have rented on it."""
+
+    enrolled_at: datetime
+    last_seen_at: datetime
+    rents: int
+
+
+def host_record(host_id: UUID) -> HostRecord:
+    """Open to everyone."""
+    row = Host.objects.filter(pk=host_id).values_list("enrolled_at", "last_seen_at").first()
+    if row is None:
+        raise NotFound("There is no such host.")
+    return HostRecord(
+        *row, rents=Lease.objects.filter(gpu__host_id=host_id).aggregate(n=Count("holder", distinct=True))["n"]
+    )

@@ -15,6 +15,7 @@ from marketplace.states import HostState, Verification
 _COPIED = (
     *("region", "runtime", "simulated", "draining", "reliability_ppm", "listed_until", "cpu_model", "driver", "cuda"),
     *("nvlink", "disk_kind", "disk_read_mbps", "disk_write_mbps", "net_up_mbps", "net_down_mbps"),
+    *("disk_measured_at", "disk_samples", "net_measured_at", "net_samples"),
 )
 _COUNTED = ("host_name", "host_state", "verified", "disk_free_gb", "pcie_gen", "pcie_width", "gpu_total", "gpu_free")
 _COMPARED = (*_COPIED, *_COUNTED)

@@ -25,7 +25,10 @@ from marketplace.services.inventory import (
     plain,
     record_gpus,
 )
-from marketplace.states import HOST_MACHINE, HostState
+from marketplace.services.measurements import record_measurements
+from marketplace.services.reliability import close_outage
+from marketplace.services.verification import settle_verification
+from marketplace.states import HOST_MACHINE, HostState, Verification
 
 __all__ = [
     "GpuShape",
@@ -98,12 +101,15 @@ def record_facts(*, host_id: UUID, shape: HostShape) -> None:
             setattr(host, name, value)
         if changed:
             host.save(update_fields=list(changed))
+        record_measurements(host=host, shape=shape)
         claimed = claimed_elsewhere(host, shape.gpus)
         for uuid, other in claimed.items():
             detail = f"Host {host.pk} reports this GPU; it belongs to host {other}."
             open_incident(kind="gpu_claimed", subject=uuid, detail=detail)
         own = [gpu for gpu in shape.gpus if gpu.uuid not in claimed]
         record_gpus(host=host, gpus=own, first_price_micros=0)
+        if host.verification != Verification.UNVERIFIED:  # a host that never was needs a self-test first
+            settle_verification(host=host, now=clock.now(), actor=AGENT)
 
 
 def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_version: str) -> None:
@@ -121,6 +127,7 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
         host = lock_host(host_id)
         was_slow, seen["last_seen_at"] = host.engine_age_s >= ENGINE_SLOW_AFTER_S, max(host.last_seen_at, at)
         if host.state == HostState.SILENT:
+            close_outage(host_id=host_id, at=at)
             _move_host(host, HostState.ONLINE, reason="It reports again.", actor=AGENT, **seen)
         else:
             Host.objects.filter(pk=host_id).update(**seen)
@@ -135,6 +142,7 @@ def freeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
         host = lock_host(host_id)
         if host.state == HostState.FROZEN:
             return
+        close_outage(host_id=host_id, at=clock.now())  # from now on it is silent by order
         _move_host(host, HostState.FROZEN, reason=reason, actor=actor)
 
 
@@ -149,6 +157,7 @@ def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
         host = lock_host(host_id)
         if Lease.objects.filter(gpu__host=host, released_at__isnull=True).exists():
             raise HostInUse("GPUs of this host are leased. Drain it and wait until the renters have left.")
+        close_outage(host_id=host_id, at=clock.now())
         _move_host(host, HostState.RETIRED, reason=reason, actor=actor)
 
 

@@ -13,8 +13,9 @@ from common.errors import InvalidInput
 from marketplace.catalogue import nominal_vram_gb, recognise
 from marketplace.errors import GpuClaimed, SimulationRefused
 from marketplace.models import Gpu, Host, Offer
-from marketplace.policy import MAX_GPUS_PER_HOST
+from marketplace.policy import FIRST_DISK_MICROS_GB_DAY, MAX_GPUS_PER_HOST
 from marketplace.services.availability import refresh_offers
+from marketplace.services.price_history import record_price
 from marketplace.share import share_per_gpu
 from marketplace.states import HostState
 
@@ -56,6 +57,13 @@ class HostShape:
     port_last: int = 0
     address: str = ""
     warnings: Sequence[str] = field(default_factory=list)
+    nvlink: bool | None = None
+    disk_read_mbps: int | None = None
+    disk_write_mbps: int | None = None
+    disk_measured_at: int | None = None
+    net_up_mbps: int | None = None
+    net_down_mbps: int | None = None
+    net_measured_at: int | None = None
 
     @property
     def simulated(self) -> bool:
@@ -74,8 +82,12 @@ _TEXTS = {
     "cuda": 10,
 }
 _NUMBERS = ("cpu_cores", "ram_mb", "disk_total_gb", "disk_free_gb", "port_first", "port_last")
+_MEASURED = ("disk_read_mbps", "disk_write_mbps", "net_up_mbps", "net_down_mbps")
+_STAMPS = ("disk_measured_at", "net_measured_at")
 _GPU_NUMBERS = ("vram_mb", "index", "pcie_gen", "pcie_width")
 _LARGEST = 2**31 - 1
+_LARGEST_STAMP = 2**53
+_FASTEST_MBPS = 10_000_000
 _HIGHEST_PORT = 65_535
 
 
@@ -87,11 +99,20 @@ def check_shape(shape: HostShape) -> None:
     numbers += [getattr(gpu, name) for gpu in shape.gpus for name in _GPU_NUMBERS]
     if not all(0 <= number <= _LARGEST for number in numbers) or shape.cpu_cores < 1 or shape.ram_mb < 1:
         raise InvalidInput("The host's facts hold a number that no host can have.")
+    _check_measured(shape)
     if not shape.port_first <= shape.port_last <= _HIGHEST_PORT:
         raise InvalidInput("The host's range of ports is not a range.")
     if shape.runtime not in ("docker", "simulated"):
         raise InvalidInput("The host's runtime must be docker or simulated.")
     _check_gpus(shape.gpus)
+
+
+def _check_measured(shape: HostShape) -> None:
+    speeds = [getattr(shape, name) for name in _MEASURED]
+    stamps = [getattr(shape, name) for name in _STAMPS]
+    possible = all(speed is None or 0 <= speed <= _FASTEST_MBPS for speed in speeds)
+    if not possible or not all(stamp is None or 0 <= stamp <= _LARGEST_STAMP for stamp in stamps):
+        raise InvalidInput("The host's facts hold a measurement that no host can have.")
 
 
 def _check_gpus(gpus: Sequence[GpuShape]) -> None:
@@ -109,6 +130,7 @@ def host_columns(shape: HostShape) -> dict[str, object]:
     columns: dict[str, object] = {name: plain(getattr(shape, name), size) for name, size in _TEXTS.items()}
     columns |= {name: getattr(shape, name) for name in _NUMBERS}
     columns["runtime"], columns["simulated"] = shape.runtime, shape.simulated
+    columns["nvlink"] = bool(shape.nvlink)
     columns["images"] = [plain(image, 255) for image in shape.images]
     columns["warnings"] = [plain(warning, 300) for warning in shape.warnings]
     if shape.address:
@@ -172,8 +194,10 @@ def _offers_by_model(host: Host, gpus: Sequence[GpuShape], first_price_micros: i
             runtime=host.runtime,
             simulated=host.simulated,
             price_micros=first_price_micros,
+            disk_micros_gb_day=FIRST_DISK_MICROS_GB_DAY,
             listed=first_price_micros > 0,
         )
+        record_price(offer=offers[slug])
     return offers
 
 

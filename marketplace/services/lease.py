@@ -161,6 +161,7 @@ def _write_leases(offer: Offer, gpus: Sequence[Gpu], holder: UUID) -> None:
             price_micros=offer.price_micros,
             cpu_millis=share.cpu_millis,
             ram_mb=share.ram_mb,
+            promised_until=offer.listed_until,
         )
         for gpu in gpus
     ]

@@ -7,28 +7,33 @@ from common import wake
 from common.database import use_case
 from common.transitions import move
 from marketplace.models import Host
-from marketplace.policy import HOST_SILENT_AFTER
+from marketplace.policy import BREAKER_WINDOW, HOST_SILENT_AFTER
 from marketplace.selectors import silence_at
+from marketplace.selectors.silence import MASS_SILENCE, end_of_mass_silence, silent_without_outage, unfrozen_at
 from marketplace.services.availability import refresh_offers_of_host
 from marketplace.services.hosts import record_move
 from marketplace.services.incidents import close_incident, open_incident
+from marketplace.services.reliability import forgive_outages, open_outage
 from marketplace.states import HOST_MACHINE, HostState
 
-MASS_SILENCE = "mass_silence"
 SUBJECT = "hosts"
 
 
 def mark_silent_hosts(*, now: datetime) -> int:
     """Move every host without a report for HOST_SILENT_AFTER to silent; how many. Leases stay as they are (D2).
 
-    When the breaker is open none is moved: the fault is then probably ours, and an incident says so.
+    When the breaker is open none is moved: the fault is then probably ours, and an incident says so. Outages that are
+    part of it are forgiven; who is still silent afterwards is so from its end on.
     """
     silence = silence_at(now)
     if silence.breaker_open:
         detail = f"{silence.lost} of {silence.watched} hosts fell silent together. No host is marked until they are back."
         open_incident(kind=MASS_SILENCE, subject=SUBJECT, detail=detail)
+        forgive_outages(since=now - HOST_SILENT_AFTER - BREAKER_WINDOW)
         return 0
     close_incident(kind=MASS_SILENCE, subject=SUBJECT)
+    for host_id in silent_without_outage():
+        _blame_again(host_id)
     late = Host.objects.filter(state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
     return sum(_mark_silent(host_id, now) for host_id in late.order_by("pk").values_list("pk", flat=True))
 
@@ -43,6 +48,22 @@ def _mark_silent(host_id: UUID, now: datetime) -> bool:
             return False
         reason = f"No report since {host.last_seen_at:%Y-%m-%d %H:%M:%S} UTC."
         move(host, HostState.SILENT, machine=HOST_MACHINE, record=record_move, reason=reason, actor="sweep")
+        open_outage(host_id=host_id, at=_silent_since(host))
         refresh_offers_of_host(host_id=host_id)
         wake.touch(f"user:{host.owner_id.hex}")
     return True
+
+
+def _blame_again(host_id: UUID) -> None:
+    """Silent through a mass silence and still so: its lock keeps a report from slipping in between."""
+    with use_case():
+        rows = Host.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
+        host = rows.filter(pk=host_id, state=HostState.SILENT).order_by("pk").first()
+        if host is not None:
+            open_outage(host_id=host_id, at=_silent_since(host))
+
+
+def _silent_since(host: Host) -> datetime:
+    """Its last report; but the time of a freeze or of a mass silence, which may lie between, is not its own."""
+    not_its_own = (unfrozen_at(host.pk), end_of_mass_silence())
+    return max([host.last_seen_at, *(end for end in not_its_own if end is not None)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -12,10 +13,15 @@ from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.ssh_keys import add_ssh_key
 from accounts.services.tokens import issue_token
+from common import clock
 from common.ids import new_uuid, public_id
 from instances.models import Instance
 from instances.services.quote import create_quote
+from instances.services.watch_orders import Order
+from instances.services.watches import create_watch
 from marketplace.models import Gpu
+from marketplace.services.maintenance import announce_maintenance
+from marketplace.services.saved_searches import save_search
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, base_image, order_running
 
@@ -48,16 +54,31 @@ def build_world(renter: User, host_owner: User) -> World:
     instance = order_running(renter, host)
     Instance.objects.filter(pk=instance.pk).update(name=SECRET_NAME)
     quote = create_quote(renter=renter, offer_id=host.offer.pk, image="berth-base")
+    search = save_search(user=renter, name=f"{SECRET_NAME}-search", line="t4 price<1")
+    wanted = Order(image="berth-base", max_price_micros=UNIT, name=SECRET_NAME)
+    watch = create_watch(user=renter, line="gpu=t4", action="rent", order=wanted)
     ids = {
+        "watch_id": public_id("watch", watch.pk),
+        "search_id": public_id("srch", search.pk),
         "token_id": public_id("tok", token.pk),
         "key_id": public_id("key", key.pk),
         "instance_id": public_id("inst", instance.pk),
         "quote_id": public_id("quot", quote.pk),
         "host_id": public_id("host", host.host.pk),
         "offer_id": public_id("offr", host.offer.pk),
+        "gpu_slug": host.offer.gpu_model,
     }
+    begin = clock.now() + timedelta(days=2)
+    maintenance = announce_maintenance(
+        actor_id=host_owner.pk,
+        host_id=host.host.pk,
+        category="power",
+        starts_at=begin,
+        ends_at=begin + timedelta(hours=1),
+    )
+    ids["maintenance_id"] = public_id("mtn", maintenance.pk)
     gpus = Gpu.objects.filter(host=host.host).values_list("uuid", flat=True)
-    private = [ids[name] for name in ("token_id", "key_id", "instance_id", "quote_id")]
+    private = [ids[name] for name in ("watch_id", "search_id", "token_id", "key_id", "instance_id", "quote_id")]
     marks = (*private, SECRET_NAME, renter.email, key.fingerprint, PUBLIC_KEY.split()[1], token.prefix, *gpus)
     return World(renter, host_owner, host, instance, ids, marks)
 

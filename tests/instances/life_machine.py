@@ -166,12 +166,12 @@ class LifeMachine(RuleBasedStateMachine):
         host.deliver(report)
 
     @precondition(lambda self: self.instances)
-    @rule(index=_index, code=st.sampled_from(["image_missing", "ssh_silent", "exited", "out_of_memory"]))
+    @rule(index=_index, code=st.sampled_from(["image_missing", "ssh_silent", "exited", "out_of_memory", "gpu_lost"]))
     def break_it(self, index: int, code: str) -> None:
         """The next step fails, or the running container ends by itself."""
         key = self._pick(index)
         for host in self.hosts:
-            if code in ("exited", "out_of_memory") and key in host.running():
+            if code in ("exited", "out_of_memory", "gpu_lost") and key in host.running():
                 host.end(Instance(id=key), code)
             elif key in host.boxes:
                 host.break_next(Instance(id=key), code)

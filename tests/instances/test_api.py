@@ -95,7 +95,7 @@ def test_a_quote_is_made_and_read_again(api: Client, host: FakeHost) -> None:
         ({"gpu_count": 9}, (400, "invalid_input")),
         ({"gpu_count": "many"}, (400, "invalid_input")),
         ({"billing_mode": "spot"}, (400, "invalid_input")),
-        ({"data_disk_gb": 51}, (400, "disk_too_large")),
+        ({"data_disk_gb": 999_999}, (400, "disk_too_large")),
     ],
 )
 def test_wrong_quotes(api: Client, host: FakeHost, wrong: dict[str, Any], answer: tuple[int, str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from config.celery import SWEEPS, app
 from instances import tasks
-from instances.services import sweeps
+from instances.services import sweeps, watch_mails, watches
 
 
 @pytest.fixture(autouse=True)
@@ -34,5 +34,20 @@ def test_a_run_that_comes_too_late_is_dropped() -> None:
 )
 def test_a_task_is_the_shell_of_its_sweep(name: str) -> None:
     with patch.object(sweeps, name) as sweep:
+        getattr(tasks, name)()
+    sweep.assert_called_once()
+
+
+@pytest.mark.parametrize(
+    ("room", "name"),
+    [
+        (sweeps, "compare_watch_holds"),
+        (watches, "serve_watches"),
+        (watches, "drop_old_watches"),
+        (watch_mails, "send_watch_mails"),
+    ],
+)
+def test_a_task_of_the_wait_list_is_the_shell_of_its_sweep(room: object, name: str) -> None:
+    with patch.object(room, name) as sweep:
         getattr(tasks, name)()
     sweep.assert_called_once()

@@ -29,3 +29,18 @@ def test_untrue_offers_are_repaired_and_told(hana: User) -> None:
     _run("marketplace.check_offers")
     assert Offer.objects.get().gpu_free == 1
     assert Incident.objects.get().kind == "offer_drift"
+
+
+def test_reliability_is_refreshed(hana: User) -> None:
+    host = enrolled(hana, 1)
+    Host.objects.filter(pk=host.pk).update(enrolled_at=clock.now() - timedelta(days=20))
+    _run("marketplace.refresh_reliability")
+    assert Offer.objects.get().reliability_ppm == 1_000_000
+
+
+def test_maintenance_begins(hana: User) -> None:
+    host = enrolled(hana, 1)
+    now = clock.now()
+    host.maintenances.create(category="power", starts_at=now - timedelta(minutes=1), ends_at=now + timedelta(hours=1))
+    _run("marketplace.turn_maintenance")
+    assert Offer.objects.get().gpu_free == 0

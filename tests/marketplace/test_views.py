@@ -1,13 +1,18 @@
 """Home, market, offer and host pages, walked by strangers, renters and host owners."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
+from common import clock
 from common.ids import public_id
-from marketplace.models import Host, JoinToken, Offer
+from marketplace.models import Host, JoinToken, Offer, SavedSearch
 from marketplace.services.offers import set_listed
+from storage.models import Image
 from tests.marketplace.shapes import enrolled, gpu, offer_of
+from tests.web.world_crowd import crowd
 
 
 def _offr(offer: Offer) -> str:
@@ -45,7 +50,7 @@ def test_market_lists_and_multiplies(client: Client, several: dict[str, Host]) -
     assert "4 × RTX 4090" in text
     assert "$1.60" in text
     assert "32 cores" in text
-    assert ">cheap<" not in text
+    assert "· cheap<" not in text
 
 
 @pytest.mark.parametrize(
@@ -55,17 +60,19 @@ def test_market_lists_and_multiplies(client: Client, several: dict[str, Host]) -
         ({"gpu_model": "t4"}, "sim", "big"),
         ({"gpu_model": ["t4", "rtx-4090"], "region": ["us"]}, "cheap", "sim"),
         ({"price_max": "0.2"}, "cheap", "big"),
-        ({"simulated": "yes"}, "sim", "cheap"),
-        ({"simulated": "no"}, "big", "sim"),
+        ({"simulated": "true"}, "sim", "cheap"),
+        ({"simulated": "false"}, "big", "sim"),
         ({"vram_gb_min": "24"}, "big", "sim"),
+        ({"q": "4090 region=us"}, "cheap", "big"),
+        ({"total__lte": "0.2"}, "cheap", "big"),
     ],
 )
 def test_filters(
     client: Client, several: dict[str, Host], query: dict[str, str | list[str]], there: str, not_there: str
 ) -> None:
     text = client.get("/market", query, headers={"HX-Request": "true"}).content.decode()
-    assert f">{there}<" in text
-    assert f">{not_there}<" not in text
+    assert f"· {there}<" in text
+    assert f"· {not_there}<" not in text
 
 
 def test_part_pushes_an_address_that_can_be_shared(client: Client, several: dict[str, Host]) -> None:
@@ -77,49 +84,256 @@ def test_part_pushes_an_address_that_can_be_shared(client: Client, several: dict
     assert client.get("/market", {"gpu_count": "1"}, headers={"HX-Request": "true"})["HX-Push-Url"] == "/market"
 
 
+def test_line_becomes_parameters_and_stays_a_line(client: Client, several: dict[str, Host]) -> None:
+    line = {"q": "4090 count>=2 fp16>100 region in [eu,us]"}
+    response = client.get("/market", line, headers={"HX-Request": "true"})
+    assert response["HX-Push-Url"] == "/market?gpu_count=2&gpu_model=rtx-4090&fp16__gt=100&region=eu&region=us"
+    text = response.content.decode()
+    assert 'value="count=2 gpu=rtx-4090 fp16&gt;100 region in [eu,us]"' in text
+    assert '<input type="hidden" name="fp16__gt" value="100">' in text
+
+
 def test_sorting_by_vram(client: Client, several: dict[str, Host]) -> None:
     text = _market(client, sort="-vram")
-    assert text.index(">big<") < text.index(">sim<")
+    assert text.index("· big<") < text.index("· sim<")
 
 
-def test_nothing_left_names_each_filter_to_drop(client: Client, several: dict[str, Host]) -> None:
-    text = _market(client, gpu_model="t4", gpu_count=8, price_max="0.01")
+def test_disk_is_in_every_price(client: Client, several: dict[str, Host]) -> None:
+    Offer.objects.filter(host=several["cheap"]).update(disk_micros_gb_day=24_000)
+    text = _market(client, data_disk_gb=150, region="us")
+    assert "$0.20" in text
+    assert "with 150 GB disk" in text
+    assert "gpu_count=1&amp;billing_mode=hourly&amp;data_disk_gb=150" in text
+
+
+def test_modes_that_are_not_sold_hide_the_offer(client: Client, several: dict[str, Host]) -> None:
+    Offer.objects.filter(host=several["big"]).update(reserved_discounts={"week": 2_500})
+    text = _market(client, billing_mode="reserved", term="week")
+    assert "$0.30" in text
+    assert "· cheap<" not in text
+    assert "billing_mode=reserved&amp;term=week" in text
+
+
+def test_image_hides_what_cannot_run_it_and_says_how_many(client: Client, several: dict[str, Host]) -> None:
+    Image.objects.create(slug="newest", title="Newest CUDA", reference="berth/newest:1", cuda="12.4")
+    Offer.objects.filter(host=several["big"]).update(cuda="12.6")
+    Offer.objects.filter(host=several["cheap"]).update(cuda="12.2")
+    Offer.objects.filter(host=several["sim"]).update(cuda="")
+    text = _market(client, image="newest")
+    assert "· big<" in text
+    assert "2 offers hidden: their drivers cannot run this image" in text
+    assert "Newest CUDA · CUDA 12.4" in text
+    assert "· cheap<" not in text
+
+
+def test_every_choice_has_its_count(client: Client, several: dict[str, Host]) -> None:
+    context = client.get("/market", {"region": "eu"}).context
+    fields = {each.name: each for section in context["panel"].sections for each in section.fields}
+    assert [(each.value, each.count, each.chosen) for each in fields["region"].choices] == [
+        ("eu", 2, True),
+        ("us", 1, False),
+    ]
+    assert [(each.value, each.count) for each in fields["vram_gb_min"].choices] == [("16", 2), ("24", 1)]
+    assert all(each.count is not None for each in fields["disk_read_min"].choices)
+    assert context["panel"].in_use == 1
+
+
+def test_chips_say_what_each_filter_hides(client: Client, several: dict[str, Host]) -> None:
+    chips = client.get("/market", {"region": "eu", "gpu_count": "2"}).context["chips"]
+    assert [(chip.label, chip.query, chip.hides) for chip in chips] == [
+        ("2 or more GPUs", "region=eu", 1),
+        ("Region: eu", "gpu_count=2", 0),
+    ]
+
+
+def test_nothing_left_names_each_filter_that_leaves_something_without_it(client: Client, several: dict[str, Host]) -> None:
+    text = _market(client, gpu_model="rtx-4090", gpu_count=4, price_max="0.01")
     assert "No free offer matches all of this" in text
-    assert "/market?gpu_count=8&amp;price_max=0.01" in text
-    assert "/market?gpu_model=t4&amp;price_max=0.01" in text
+    assert "1 offer without it" in text
+    assert "/market?gpu_count=4&amp;gpu_model=rtx-4090" in text
+    assert "at least two of your filters" in _market(client, gpu_model="t4", gpu_count=8, price_max="0.01")
 
 
 @pytest.mark.parametrize(
-    "query", [{"price_max": "cheap"}, {"gpu_count": "many"}, {"sort": "luck"}, {"vram_gb_min": "x"}, {"simulated": "?"}]
+    "query",
+    [
+        {"price_max": "cheap"},
+        {"gpu_count": "many"},
+        {"sort": "luck"},
+        {"vram_gb_min": "x"},
+        {"simulated": "?"},
+        {"foo": "1"},
+    ],
 )
-def test_senseless_filters_are_left_out(client: Client, several: dict[str, Host], query: dict[str, str]) -> None:
+def test_senseless_filters_are_refused_in_words(client: Client, several: dict[str, Host], query: dict[str, str]) -> None:
     response = client.get("/market", query)
-    assert response.status_code == 200
-    assert ">big<" in response.content.decode()
+    assert response.status_code == 400
+    text = response.content.decode()
+    assert f"<code>{next(iter(query))}</code>" in text
+    assert "· big<" not in text
 
 
-def test_wrong_price_says_so_at_its_field(client: Client, several: dict[str, Host]) -> None:
-    assert "Write a price such as 1.50." in _market(client, price_max="cheap")
-    assert "A price is not negative." in _market(client, price_max="-1")
+def test_wrong_line_is_marked_at_its_place(client: Client, several: dict[str, Host]) -> None:
+    response = client.get("/market", {"q": "gpu=4090 vrm>24 price<1"})
+    text = response.content.decode()
+    assert response.status_code == 400
+    assert "gpu=4090 <mark>vrm&gt;24</mark> price&lt;1" in text
+    assert "At character 10:" in text
+    assert "Did you mean vram?" in text
+
+
+def test_wrong_line_leaves_the_rows_alone(client: Client, several: dict[str, Host]) -> None:
+    response = client.get("/market", {"q": "gpu="}, headers={"HX-Request": "true"})
+    assert (response.status_code, response["HX-Retarget"]) == (200, "#line-fault")
+    assert "HX-Push-Url" not in response
+    assert "<mark>␣</mark>" in response.content.decode()
 
 
 def test_broken_cursor_is_an_error_in_words(client: Client, several: dict[str, Host]) -> None:
-    response = client.get("/market", {"cursor": "broken"})
-    assert response.status_code == 400
+    assert client.get("/market", {"cursor": "broken"}).status_code == 400
+
+
+def test_pages_follow_each_other(client: Client, hana: User) -> None:
+    crowd(hana, 120)
+    first = client.get("/market", {"sort": "-vram"})
+    second = client.get(f"/market?{first.context['next_query']}")
+    seen = [row.id for page in (first, second) for row in page.context["rows"]]
+    assert len(set(seen)) == 100
+    back = client.get(f"/market?{second.context['previous_query']}")
+    assert [row.id for row in back.context["rows"]] == seen[:50]
+
+
+def test_a_page_costs_the_same_few_questions_however_many_offers(client: Client, hana: User) -> None:
+    asked = []
+    for more in (60, 200):
+        crowd(hana, more)
+        client.get("/market")
+        with CaptureQueriesContext(connection) as questions:
+            assert len(client.get("/market").context["rows"]) == 50
+        asked.append(len(questions))
+    assert asked[0] == asked[1] <= 4
+
+
+# -- comparison
+
+
+def _compare(client: Client, *hosts: Host) -> str:
+    ids = ",".join(_offr(offer_of(host)) for host in hosts)
+    return client.get("/compare", {"ids": ids}).content.decode()
+
+
+def test_compare_shows_what_differs_and_what_is_best(client: Client, several: dict[str, Host]) -> None:
+    context = client.get(
+        "/compare", {"ids": f"{_offr(offer_of(several['big']))},{_offr(offer_of(several['cheap']))}"}
+    ).context
+    hourly = context["prices"][0]
+    assert [cell.value for cell in hourly.cells] == [400_000, 100_000]
+    assert [cell.is_best for cell in hourly.cells] == [False, True]
+    lines = {str(line.label): line for line in context["lines"]}
+    assert lines["Region"].differs
+    assert not lines["VRAM per GPU"].differs
+
+
+def test_compare_prices_follow_the_wishes(client: Client, several: dict[str, Host]) -> None:
+    ids = _offr(offer_of(several["big"]))
+    prices = client.get("/compare", {"ids": ids, "gpu_count": "4"}).context["prices"]
+    assert [line.cells[0].value for line in prices] == [1_600_000, None, 1_600_000, None]
+
+
+def test_nothing_to_compare_says_how(client: Client, several: dict[str, Host]) -> None:
+    assert "Nothing to compare yet" in client.get("/compare").content.decode()
+    assert client.get("/compare", {"ids": "nonsense"}).status_code == 400
+
+
+def test_picks_are_kept_and_four_at_most(client: Client, hana: User) -> None:
+    keys = [_offr(offer) for offer in crowd(hana, 5)]
+    for key in keys[:4]:
+        client.post("/compare/pick", {"offer": key})
+    assert [offer["key"] for offer in client.get("/compare").context["offers"]] == keys[:4]
+    full = client.post("/compare/pick", {"offer": keys[4]}, headers={"HX-Request": "true"}).content.decode()
+    assert "Four at most" in full
+    client.post("/compare/pick", {"offer": keys[0]})
+    assert [offer["key"] for offer in client.get("/compare").context["offers"]] == keys[1:4]
+    dropped = client.post("/compare/drop", {"offer": keys[1], "ids": ",".join(keys[1:4])})
+    assert dropped["Location"] == f"/compare?ids={keys[2]},{keys[3]}"
+    assert [row.picked for row in client.get("/market").context["rows"]].count(True) == 2
+
+
+def test_offers_that_are_gone_are_left_out(client: Client, several: dict[str, Host]) -> None:
+    unknown = "offr_" + "0" * 32
+    context = client.get("/compare", {"ids": f"{unknown},{_offr(offer_of(several['big']))}"}).context
+    assert len(context["offers"]) == 1
+
+
+# -- saved searches
+
+
+def test_searches_are_saved_run_and_deleted(client: Client, several: dict[str, Host], alice: User) -> None:
+    client.force_login(alice)
+    saved = client.post("/saved-searches", {"name": "Small", "line": "4090 price<0.5"}, headers={"HX-Request": "true"})
+    text = saved.content.decode()
+    assert "/market?q=gpu%3Drtx-4090%20price%3C0.5" in text
+    search = SavedSearch.objects.get(user=alice)
+    assert "Small" in client.get("/saved-searches").content.decode()
+    client.post(f"/saved-searches/{public_id('srch', search.pk)}/delete")
+    assert not SavedSearch.objects.exists()
+
+
+def test_saving_says_what_is_wrong(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    again = {"name": "Small", "line": "4090"}
+    client.post("/saved-searches", again)
+    assert 'role="alert"' in client.post("/saved-searches", again).content.decode()
+    assert 'role="alert"' in client.post("/saved-searches", {"name": "", "line": "4090"}).content.decode()
+
+
+def test_saved_searches_of_others_are_out_of_reach(client: Client, alice: User, bob: User) -> None:
+    search = SavedSearch.objects.create(user=alice, name="Mine", line="4090")
+    client.force_login(bob)
+    assert "Mine" not in client.get("/saved-searches").content.decode()
+    assert client.post(f"/saved-searches/{public_id('srch', search.pk)}/delete").status_code == 404
+    client.logout()
+    assert client.get("/saved-searches")["Location"].startswith("/accounts/login/")
+
+
+# -- one offer
 
 
 def test_offer_page(client: Client, host: Host) -> None:
     text = client.get(f"/offers/{_offr(offer_of(host))}").content.decode()
     assert "RTX 4090" in text
     assert "2 of 2 GPUs free" in text
-    assert f"/offers/{_offr(offer_of(host))}/rent?gpu_count=2" in text
+    assert f"/offers/{_offr(offer_of(host))}/rent?gpu_count=1&amp;billing_mode=hourly" in text
+
+
+def test_offer_page_prices_every_mode(client: Client, host: Host) -> None:
+    offers = Offer.objects.filter(host=host)
+    offers.update(price_micros=1_000_000, spot_floor_micros=300_000, disk_micros_gb_day=24_000, tiers=[[720, 1_500]])
+    offers.update(reserved_discounts={"month": 2_000, "day": 500})
+    lines = client.get(f"/offers/{_offr(offer_of(host))}", {"gpu_count": 2, "data_disk_gb": 150}).context["lines"]
+    assert [(line.mode, line.unit_micros, line.total_micros, line.whole_micros) for line in lines] == [
+        ("hourly", 1_050_000, 2_100_000, None),
+        ("tiered", 900_000, 1_800_000, None),
+        ("reserved", 1_000_000, 2_000_000, 48_000_000),
+        ("reserved", 850_000, 1_700_000, 1_224_000_000),
+        ("spot", 350_000, 700_000, None),
+    ]
+
+
+def test_offer_page_tells_age_and_number_of_measurements(client: Client, host: Host) -> None:
+    Host.objects.filter(pk=host.pk).update(disk_read_mbps=3_400, disk_samples=12, disk_measured_at=clock.now())
+    text = client.get(f"/offers/{_offr(offer_of(host))}").content.decode()
+    assert "3400 MB/s" in text
+    assert "median of 12," in text
+    assert "not measured" in text
 
 
 def test_closed_offer_page_leads_elsewhere(client: Client, host: Host, hana: User) -> None:
     set_listed(actor_id=hana.pk, offer_id=offer_of(host).pk, listed=False)
     text = client.get(f"/offers/{_offr(offer_of(host))}").content.decode()
     assert "No GPU free right now" in text
-    assert "/rent" not in text
+    assert "/rent?" not in text
+    assert "/watches/new?q=gpu%3Drtx-4090" in text
 
 
 @pytest.mark.django_db

@@ -50,6 +50,12 @@ def test_verdict(limit: Limit, word: str) -> None:
     assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, {})) == word
 
 
+def test_a_limit_of_a_note() -> None:
+    limit = Limit(of_floor=3, notes={"p99": 7})
+    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, {"p99": 6})) == "ok (≤ 3 × floor, p99 ≤ 7)"
+    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, {"p99": 8})) == "MISSED (≤ 3 × floor, p99 ≤ 7)"
+
+
 def test_unstable_is_said() -> None:
     assert verdict(Result(row(limit=Limit(absolute=20)), 10, 5, 0.31, 30, {})) == "ok (≤ 20), UNSTABLE"
 

@@ -1,5 +1,7 @@
 """The two admin panels, walked by staff, a host owner, another host owner, a renter and nobody."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -9,7 +11,8 @@ from accounts.panels import host_panel, staff_panel
 from billing.models import Posting, Wallet
 from billing.selectors import ledger_findings
 from billing.services.wallets import open_wallet
-from marketplace.models import Host, JoinToken, Offer
+from common import clock
+from marketplace.models import Host, JoinToken, Maintenance, Offer
 from tests.api.world import World, build_world
 
 pytestmark = pytest.mark.django_db
@@ -143,3 +146,34 @@ def test_credit_needs_a_reason(stella: User, alice: User) -> None:
     )
     assert page.status_code == 200
     assert Wallet.objects.get(pk=wallet.pk).balance_micros == 0
+
+
+def test_maintenance_is_announced_and_called_off_in_the_panel(hana: User, world: World) -> None:
+    Maintenance.objects.all().delete()
+    client, host = _as(hana), world.host.host
+    begin = clock.now() + timedelta(days=3)
+    body = {
+        "host": str(host.pk),
+        "category": "power",
+        "detail": "UPS",
+        "starts_at_0": f"{begin:%Y-%m-%d}",
+        "starts_at_1": f"{begin:%H:%M:%S}",
+        "ends_at_0": f"{begin + timedelta(hours=1):%Y-%m-%d}",
+        "ends_at_1": f"{begin + timedelta(hours=1):%H:%M:%S}",
+    }
+    add = reverse("host_panel:marketplace_maintenance_add")
+    assert client.get(add).status_code == 200
+    assert client.post(add, {**body, "starts_at_0": f"{clock.now():%Y-%m-%d}"}).status_code == 302
+    assert not Maintenance.objects.exists()
+    assert client.post(add, body).status_code == 302
+    made = Maintenance.objects.get()
+    assert (made.host, made.category, made.starts_at) == (host, "power", begin.replace(microsecond=0))
+    listed = reverse("host_panel:marketplace_maintenance_changelist")
+    client.post(listed, {"action": "cancel", "_selected_action": [str(made.pk)]})
+    assert Maintenance.objects.get().cancelled_at is not None
+
+
+def test_nobody_announces_maintenance_of_another_owners_host(bob: User, world: World) -> None:
+    User.objects.filter(pk=bob.pk).update(is_host_owner=True)
+    page = _as(bob).get(reverse("host_panel:marketplace_maintenance_add"))
+    assert str(world.host.host.pk) not in page.content.decode()

@@ -16,6 +16,7 @@ from common.ids import public_id
 from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
 from tests.web.standalone import RELAY_PORT
 from tests.web.world import PASSWORD, World, build_world, keep_alive, report
+from tests.web.world_crowd import crowd
 
 SIZES = {"390": (390, 844), "1440": (1440, 900)}
 LANGUAGES = ("en", "zh-hans")
@@ -30,21 +31,44 @@ def plain(_handler: object) -> WSGIHandler:
 def pages(world: World) -> dict[str, tuple[str, str]]:
     """Name → (who, path)."""
     offer = public_id("offr", world.offer_of("lab-03").pk)
+    compared = ",".join(public_id("offr", world.offer_of(name).pk) for name in ("lab-03", "sh-gpu-12", "hpc-a1", "attic"))
     ids = {name: public_id("inst", instance.pk) for name, instance in world.instances.items()}
     return {
         "home": ("", "/"),
         "market": ("", "/market"),
         "market-filtered": ("", "/market?gpu_count=2&region=eu-west&simulated=no"),
         "market-empty": ("", "/market?gpu_count=8&gpu_model=t4"),
+        "market-reasons": ("", "/market?gpu_model=t4&vram_gb_min=80&price_max=0.50&region=eu-west"),
+        "market-wishes": ("", "/market?gpu_count=2&billing_mode=reserved&term=month&data_disk_gb=500&image=berth-base"),
+        "market-wrong": ("", "/market?q=gpu%3Drtx-4090+vrm%3E24+price%3C1"),
+        "compare": ("", f"/compare?ids={compared}"),
+        "compare-none": ("", "/compare"),
         "offer": ("", f"/offers/{offer}"),
+        "reliability": ("", f"/hosts/{public_id('host', world.hosts['lab-03'].pk)}/reliability"),
+        "reliability-new": ("", f"/hosts/{public_id('host', world.hosts['sim-us-2'].pk)}/reliability"),
+        "calculator": ("", "/calculator"),
+        "calculator-offer": ("", f"/calculator?offer={offer}&hours=1000&gpu_count=4&data_disk_gb=500"),
+        "calculator-wrong": ("", "/calculator?unit_price=dear&hours=x"),
+        "offer-prices": ("hana", f"/offers/{offer}/prices"),
+        "rent-large-disk": ("alice", f"/offers/{offer}/rent?gpu_count=2&data_disk_gb=200"),
         "login": ("", "/accounts/login/"),
         "signup": ("", "/accounts/signup/"),
         "docs": ("", "/docs"),
         "guide": ("", "/docs/billing"),
         "reference": ("", "/docs/reference"),
+        "gpu-guide": ("", "/guide"),
+        "gpu-ranking": ("", "/guide/gpus?sort=value"),
+        "gpu-topic": ("", "/guide/links"),
+        "gpu-topic-cuda": ("", "/guide/cuda"),
+        "advisor": ("", "/advisor?preset=lora-13b"),
+        "advisor-rates": ("", "/advisor"),
+        "advisor-refused": ("", "/advisor?task=train&family=language&parameters=1T&precision=fp16"),
         "missing": ("", "/nowhere"),
         "rent": ("alice", f"/offers/{offer}/rent?gpu_count=2"),
         "instances": ("alice", "/instances"),
+        "watches": ("alice", "/watches"),
+        "watches-empty": ("hana", "/watches"),
+        "watch-new": ("alice", "/watches/new?q=rtx-4090+count%3D2+price%3C0.50"),
         "instance-running": ("alice", f"/instances/{ids['running']}"),
         "instance-moving": ("alice", f"/instances/{ids['moving']}"),
         "instance-failed": ("alice", f"/instances/{ids['failed']}"),
@@ -60,6 +84,7 @@ def pages(world: World) -> dict[str, tuple[str, str]]:
         "email": ("alice", "/accounts/email/"),
         "become-host": ("alice", "/hosts"),
         "hosts": ("hana", "/hosts"),
+        "maintenance": ("hana", f"/hosts/{public_id('host', world.hosts['lab-03'].pk)}/maintenance"),
         "earnings": ("hana", "/hosts/earnings"),
         "panel": ("hana", "/host-panel/"),
         "panel-hosts": ("hana", "/host-panel/marketplace/host/"),
@@ -69,6 +94,15 @@ def pages(world: World) -> dict[str, tuple[str, str]]:
         "staff": ("stella", "/admin/"),
         "staff-wallets": ("stella", "/admin/billing/wallet/"),
     }
+
+
+# The same market with two thousand offers more; pictures of it are taken last.
+CROWDED = {
+    "crowd-home": ("", "/"),
+    "crowd-market": ("", "/market"),
+    "crowd-filtered": ("", "/market?gpu_model=a100&gpu_model=h100-sxm&gpu_count=2&reliability_min=0.95&sort=-value"),
+    "crowd-empty": ("", "/market?gpu_model=h200&price_max=0.10&verified=true&disk_read_min=6000&cuda_min=12.8"),
+}
 
 
 def beat(world: World) -> None:
@@ -122,6 +156,7 @@ def main(arguments: list[str]) -> int:
     setup_databases(verbosity=0, interactive=False)  # goes with the temporary PostgreSQL when this program ends
     world = build_world()
     wanted = {name: page for name, page in pages(world).items() if not names or name in names}
+    crowded = {name: page for name, page in CROWDED.items() if not names or name in names}
     threading.Thread(target=beat, args=(world,), daemon=True).start()
     port = free_port()
     server = LiveServerThread("127.0.0.1", plain, port=port)  # type: ignore[arg-type]  # the stubs want a class
@@ -132,6 +167,9 @@ def main(arguments: list[str]) -> int:
     with relay(port=RELAY_PORT, secret=settings.RELAY_SECRET, origin=base), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_FLAGS)
         shoot(browser, base, out, wanted)
+        if crowded:
+            crowd(world.hana, 2_000)
+            shoot(browser, base, out, crowded)
         browser.close()
     server.terminate()
     return 0

@@ -11,4 +11,5 @@ assert services
 RELAY_PORT = free_port()
 os.environ["RELAY_URL"] = f"http://127.0.0.1:{RELAY_PORT}"
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # the driver of the browser runs an event loop in the main thread
 django.setup()

@@ -116,34 +116,6 @@ def test_slow_poll_while_the_stream_is_down(lonely_site: Site, world: World) -> 
     expect(page.locator("article .state")).to_have_text("Running")
 
 
-def test_filters_change_the_address_without_a_reload(site: Site, world: World) -> None:
-    page = site.open()
-    page.goto("/market")
-    page.evaluate("window.sameDocument = true")
-    expect(page.locator("tbody tr")).to_have_count(10)
-    page.check("input[name=region][value=Shanghai]")
-    expect(page.locator("tbody tr")).to_have_count(2)
-    page.locator("label.pick", has_text="4").first.click()
-    page.fill("#id_price_max", "0.50")
-    expect(page.locator("tbody tr")).to_have_count(1)
-    expect(page.locator("#id_price_max")).to_be_focused()
-    assert page.evaluate("window.sameDocument") is True
-    assert page.url.endswith("/market?region=Shanghai&gpu_count=4&price_max=0.50")
-    page.reload()
-    expect(page.locator("tbody tr")).to_have_count(1)
-    expect(page.locator("input[value=Shanghai]")).to_be_checked()
-
-
-def test_back_button_takes_the_filter_back(site: Site, world: World) -> None:
-    page = site.open()
-    page.goto("/market")
-    page.check("input[name=region][value=Shanghai]")
-    expect(page.locator("tbody tr")).to_have_count(2)
-    page.go_back()
-    expect(page.locator("tbody tr")).to_have_count(10)
-    expect(page.locator("input[value=Shanghai]")).not_to_be_checked()
-
-
 def _tab_to(page: Page, wanted: str, *, at_most: int = 80) -> None:
     for _ in range(at_most):
         page.keyboard.press("Tab")

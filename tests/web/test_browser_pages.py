@@ -14,6 +14,8 @@ PUBLIC = (
         "/",
         "/market",
         "/market?gpu_count=8&gpu_model=t4",
+        "/market?q=mode%3Dreserved+data_disk%3D500+fp16%3E100+nvlink",
+        "/compare",
         "/accounts/login/",
         "/accounts/signup/",
         "/accounts/password/reset/",
@@ -21,6 +23,7 @@ PUBLIC = (
     *("/docs", "/docs/first-rent", "/docs/api", "/docs/reference"),
 )
 PERSONAL = (
+    *("/watches", "/watches/new?q=rtx-4090+price%3C1"),
     *("/instances", "/instances?gone=1", "/wallet", "/wallet/statement", "/hosts", "/hosts/earnings"),
     *("/settings/profile", "/settings/security", "/settings/ssh-keys", "/settings/tokens"),
     *("/accounts/email/", "/accounts/password/change/"),
@@ -52,7 +55,8 @@ def _check(page: Page, path: str) -> None:
 def test_public_pages(site: Site, world: World, locale: str, width: int) -> None:
     page = site.open(viewport={"width": width, "height": 844}, locale=locale)
     offer = public_id("offr", world.offer_of("lab-03").pk)
-    for path in (*PUBLIC, f"/offers/{offer}"):
+    others = ",".join(public_id("offr", world.offer_of(name).pk) for name in ("hpc-a1", "attic", "sim-eu-1"))
+    for path in (*PUBLIC, f"/offers/{offer}", f"/compare?ids={offer},{others}&gpu_count=2"):
         _check(page, path)
 
 

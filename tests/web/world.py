@@ -14,14 +14,19 @@ from accounts.services.tokens import issue_token
 from billing.services.settle import extend_holds, settle_meters
 from billing.services.wallets import grant_credit
 from common import clock
-from instances.models import Instance
+from instances.models import Instance, Watch
 from instances.services.quote import create_quote
 from instances.services.reconcile import ObservedRow, observe_report
 from instances.services.rent import rent_instance
 from instances.services.stop import stop_instance
+from instances.services.watch_orders import Order
+from instances.services.watches import cancel_watch, create_watch, serve_watches
 from marketplace.models import Host, Offer
+from marketplace.services.availability import refresh_offers_of_host
 from marketplace.services.hosts import GpuShape, HostShape, enrol_host, record_report
 from marketplace.services.join_tokens import issue_join_token
+from tests.web.self_tests import add_self_tests
+from tests.web.trust import add_history
 
 PASSWORD = "correct-horse-battery"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGCqXPQTDcPHQN8I54mzs9YTTn0qPmGQxnqy4Ip3bO5o alice@laptop"
@@ -41,6 +46,29 @@ HOSTS = (
     ("sim-us-2", "us-west", "NVIDIA A100-SXM4-80GB", 8, 81_920, 990_000, 128, 1024, True),
     ("sim-asia-1", "Singapore", "Tesla T4", 4, 15_360, 140_000, 32, 128, True),
 )
+
+
+# What has been measured, and what is known of the past; the other hosts are new.
+MEASURED: dict[str, dict[str, Any]] = {
+    name: {
+        "disk_read_mbps": read,
+        "disk_write_mbps": read * 7 // 10,
+        "disk_samples": 12,
+        "disk_measured_at": clock.now() - timedelta(hours=5),
+        "net_up_mbps": net // 2,
+        "net_down_mbps": net,
+        "net_samples": 31,
+        "net_measured_at": clock.now() - timedelta(hours=2),
+        "reliability_ppm": ppm,
+        "nvlink": "hpc" in name,
+    }
+    for name, read, net, ppm in (
+        ("lab-03", 3_400, 940, 998_700),
+        ("hpc-a1", 6_200, 9_400, 999_600),
+        ("hpc-h2", 6_800, 9_600, 1_000_000),
+        ("sh-gpu-12", 1_900, 480, 971_200),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -108,8 +136,16 @@ def add_hosts(owner: User) -> dict[str, Host]:
             address=f"{name}.example.net",
         )
         hosts[name] = enrol_host(token=secret, shape=shape, agent_version="0.1.0")
-    Host.objects.filter(name__in=["lab-03", "hpc-a1", "hpc-h2"]).update(verification="verified")
-    return {host.name: host for host in Host.objects.all()}
+    add_self_tests(hosts)
+    for name, facts in MEASURED.items():
+        Host.objects.filter(name=name).update(**facts)
+    terms = {"week": 800, "month": 2_000}
+    Offer.objects.filter(host__name__in=MEASURED).update(disk_micros_gb_day=240, reserved_discounts=terms)
+    Offer.objects.filter(host__name="lab-03").update(spot_floor_micros=180_000)
+    found = {host.name: host for host in Host.objects.all()}
+    for host in found.values():
+        refresh_offers_of_host(host_id=host.pk)
+    return found
 
 
 def order(renter: User, host: Host, *, gpus: int, name: str) -> Instance:
@@ -180,6 +216,19 @@ def add_instances(renter: User, hosts: dict[str, Host], now: datetime) -> dict[s
     return made
 
 
+def add_watches(renter: User) -> None:
+    """Places of every kind: waiting to rent and to hear, told, failed, cancelled, expired."""
+    order = Order(image="berth-base", max_price_micros=900_000, data_disk_gb=50, name="night-run")
+    create_watch(user=renter, line="gpu=a100 count=8 price<0.90", action="rent", order=order)
+    long = "gpu in [h200,b200] region in [eu-west,us-east] vram>=140 verified"
+    create_watch(user=renter, line=long, lifetime=timedelta(days=30))
+    told = create_watch(user=renter, line="rtx-3090 price<0.30 not simulated")
+    serve_watches(now=clock.now())
+    cancelled = create_watch(user=renter, line="gtx-1080-ti")
+    cancel_watch(user=renter, watch_id=cancelled.pk)
+    assert Watch.objects.get(pk=told.pk).state == "told"
+
+
 def keep_alive(hosts: dict[str, Host]) -> None:
     """What each host's agent says every few seconds."""
     for host in hosts.values():
@@ -203,5 +252,8 @@ def build_world(*, with_instances: bool = True) -> World:
         hosts = add_hosts(hana)
     keep_alive(hosts)
     made = add_instances(alice, hosts, now) if with_instances else {}
+    add_history(hosts["lab-03"], now)
+    if with_instances:
+        add_watches(alice)
     keep_alive(hosts)
     return World(alice=alice, hana=hana, hosts=hosts, instances=made)

@@ -100,4 +100,5 @@ def _adopt(identity: AgentIdentity, envelope: Envelope) -> None:
             superseded_at=clock.now(),
         )
     identity.boot_id, identity.last_sequence, identity.facts_known = envelope.boot_id, envelope.sequence, False
-    identity.save(update_fields=["boot_id", "last_sequence", "facts_known"])
+    identity.speed_sequence = 0
+    identity.save(update_fields=["boot_id", "last_sequence", "facts_known", "speed_sequence"])

@@ -13,7 +13,15 @@ from agents.gateway.selectors import authentic_host, standing_of
 from agents.gateway.services.audit import record_foreign, record_refusal
 from agents.gateway.services.identities import admit_message, note_facts
 from agents.gateway.services.turns import take_turn
-from agents.gateway.translate import absent_ids, common_version, desired_instances, host_shape, observed_rows, read_message
+from agents.gateway.translate import (
+    absent_ids,
+    common_version,
+    desired_instances,
+    host_shape,
+    observed_rows,
+    read_message,
+    self_test_row,
+)
 from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
 from common import clock
@@ -22,6 +30,7 @@ from common.wake import version_of
 from instances import selectors as instance_rows
 from instances.services.reconcile import observe_report
 from marketplace.services.hosts import freeze_host, record_facts, record_report
+from marketplace.services.self_tests import record_self_test
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +43,15 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
     report = read_message(Report, message.body)
     protocol = common_version(report.versions)
     rows, absent = observed_rows(report.instances), absent_ids(report.absent)
+    tested = None if report.self_test is None else self_test_row(report.self_test)
     with take_turn(host_id):
         if not admit_message(host_id=host_id, envelope=message.envelope, received_at=received_at):
             freeze_host(host_id=host_id, reason="Two agents use the identity of this host.", actor=AGENT)
             raise TwoAgents()
         _take_facts(host_id, report, remote_address)
         record_report(host_id=host_id, at=received_at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
+        if tested is not None:
+            record_self_test(host_id=host_id, row=tested, agent_version=report.agent_version, at=received_at)
         foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
         if foreign:
             names = [instance_id.hex for instance_id in foreign]
@@ -82,4 +94,5 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str) -> DesiredState:
         report_interval_s=REPORT_INTERVAL_S,
         need_facts=not standing.facts_known,
         frozen=standing.frozen,
+        self_test=standing.self_test.hex if standing.self_test else "",
     )

@@ -1,5 +1,6 @@
 /* A stand-in for libnvidia-ml.so.1 with two GPUs, so that the real probe runs without one.
-   FAKE_NVML_LOST=1: the second has fallen off the bus. FAKE_NVML_REMAP=1: its memory rows cannot be remapped. */
+   FAKE_NVML_LOST=1: the second has fallen off the bus. FAKE_NVML_REMAP=1: its memory rows cannot be remapped.
+   FAKE_NVML_NVLINK=n: so many of the GPUs have an active NVLink. FAKE_NVML_PROCESSES=n: programs that compute on the first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,4 +67,29 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwat
     if (device->index == 1) return NOT_SUPPORTED;
     *milliwatts = 410500;
     return OK;
+}
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, unsigned int *active) {
+    const char *linked = getenv("FAKE_NVML_NVLINK");
+    if (!linked) return NOT_SUPPORTED;
+    if (link > 3) return INVALID;
+    *active = link == 3 && device->index < atoi(linked);
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, void *processes) {
+    unsigned int running = device->index == 0 && getenv("FAKE_NVML_PROCESSES") ? atoi(getenv("FAKE_NVML_PROCESSES")) : 0;
+    if (running == 0) { *count = 0; return OK; }
+    if (*count < running || !processes) { *count = running; return 7; }
+    memset(processes, 0, running * 24);
+    *count = running;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t device, unsigned int *cores) {
+    if (device->index == 1) return NOT_SUPPORTED;
+    *cores = 16384;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int kind, unsigned int *megahertz) {
+    (void)device;
+    *megahertz = 2520;
+    return kind == 1 ? OK : INVALID;
 }

@@ -25,6 +25,7 @@ from agents.protocol.messages import (
     Report,
 )
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
+from agents.protocol.speed import SERVER_TIME_HEADER, SPEED_PATH
 
 HOST_ID = "0190f0f0f0f07000800000000000abcd"
 TICKET = "good-ticket"
@@ -47,6 +48,9 @@ class Market:
         self.retry_after = ""
         self.need_facts = False
         self.frozen = False
+        self.self_test = ""
+        self.speeds: list[tuple[str, int]] = []
+        self.clock_ahead_s = 0.0
         self.report_interval_s = 20.0
         self.public_key = ""
         self.host_id = HOST_ID
@@ -122,8 +126,17 @@ class Market:
                 report_interval_s=self.report_interval_s,
                 need_facts=self.need_facts and report.facts is None,
                 frozen=self.frozen,
+                self_test=self.self_test,
             )
         return encode(state)
+
+    def speed(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
+        envelope = Envelope(headers[HOST_HEADER], headers[BOOT_HEADER], int(headers[SEQUENCE_HEADER]))
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.public_key))
+        key.verify(bytes.fromhex(headers[SIGNATURE_HEADER]), envelope.signing_input(method, path, body))
+        size = len(body) if method == "POST" else int(path.rpartition("/")[2])
+        self.speeds.append((method, size))
+        return b"{}" if method == "POST" else bytes(size)
 
     def enrol(self, body: bytes) -> bytes:
         request = decode(EnrolRequest, body)
@@ -165,6 +178,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == SPEED_PATH:
+            self._speed(body)
+            return
         trouble = self.market.trouble.pop(0) if self.market.trouble else ""
         if trouble.isdecimal():
             self._answer(int(trouble), b'{"detail": "in trouble"}')
@@ -180,6 +196,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, answer)
 
     def do_GET(self) -> None:
+        if self.path.startswith(SPEED_PATH):
+            self._speed(b"")
+            return
         query = parse_qs(urlsplit(self.path).query)
         try:
             self._answer(200, self.market.wait(int(query["since"][0]), query["ticket"][0]))
@@ -191,12 +210,23 @@ class _Handler(BaseHTTPRequestHandler):
             return self.market.enrol(body)
         return self.market.sync(body, dict(self.headers.items()), self.path)
 
+    def _speed(self, body: bytes) -> None:
+        trouble = self.market.trouble.pop(0) if self.market.trouble else ""
+        if trouble:
+            self._answer(int(trouble), b'{"detail": "in trouble"}')
+            return
+        try:
+            self._answer(200, self.market.speed(self.command, self.path, body, dict(self.headers.items())))
+        except InvalidSignature as error:
+            self._refuse(error)
+
     def _refuse(self, error: Exception) -> None:
         self._answer(403, json.dumps({"detail": str(error)}).encode())
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header(SERVER_TIME_HEADER, str(time.time() + self.market.clock_ahead_s))
         if self.market.retry_after:
             self.send_header("Retry-After", self.market.retry_after)
         self.end_headers()

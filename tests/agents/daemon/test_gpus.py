@@ -24,7 +24,9 @@ import ctypes
 for name, value in json.loads(sys.argv[1]).items():
     ctypes.CDLL(None).setenv(name.encode(), value.encode(), 1)
 facts = [asdict(item) for item in probe.facts()]
-print(json.dumps([probe.driver(), facts, [asdict(item) for item in probe.samples([item.uuid for item in first])]]))
+asked = [[probe.compute_processes(item.uuid), probe.rated_tflops(item.uuid)] for item in first]
+samples = [asdict(item) for item in probe.samples([item.uuid for item in first])]
+print(json.dumps([probe.driver(), facts, samples, probe.nvlink(), asked]))
 """
 
 
@@ -50,7 +52,7 @@ def probe(library: Path, env: dict[str, str] | None = None, later: dict[str, str
 
 
 def test_what_nvml_says_is_told(library: Path) -> None:
-    driver, facts, samples = probe(library)
+    driver, facts, samples, nvlink, asked = probe(library)
     assert driver == ["560.35.03", "12.6"]
     assert [item["uuid"] for item in facts] == UUIDS
     assert [(item["name"], item["vram_mb"]) for item in facts] == [("NVIDIA GeForce RTX 4090", 24564), ("Tesla T4", 15360)]
@@ -58,29 +60,48 @@ def test_what_nvml_says_is_told(library: Path) -> None:
     assert all(item["healthy"] and not item["simulated"] for item in facts)
     assert samples[0] == {"uuid": UUIDS[0], "util_pct": 90, "vram_used_mb": 1000, "temperature_c": 71, "power_w": 410}
     assert samples[1]["power_w"] == 0, "not every GPU answers every question"
+    assert nvlink is False, "neither GPU knows NVLink"
+    assert asked[0] == [0, pytest.approx(82.575, abs=0.01)], "cores × 2 × clock"
+    assert asked[1] == [0, None]
+
+
+@pytest.mark.parametrize(("linked", "expected"), [("2", True), ("1", False), ("0", False)])
+def test_nvlink_joins_every_gpu_or_none(library: Path, linked: str, expected: bool) -> None:
+    assert probe(library, {"FAKE_NVML_NVLINK": linked})[3] is expected
+
+
+def test_a_gpu_off_the_bus_says_nothing_of_nvlink(library: Path) -> None:
+    _, _, _, nvlink, asked = probe(library, {"FAKE_NVML_NVLINK": "2"}, later={"FAKE_NVML_LOST": "1"})
+    assert (nvlink, asked[1]) == (None, [None, None])
+
+
+def test_programs_of_others_are_counted(library: Path) -> None:
+    asked = probe(library, {"FAKE_NVML_PROCESSES": "3"})[4]
+    assert [processes for processes, _ in asked] == [3, 0]
 
 
 def test_fault_049_a_gpu_off_the_bus_is_the_same_gpu_and_unhealthy(library: Path) -> None:
-    _, facts, samples = probe(library, later={"FAKE_NVML_LOST": "1"})
+    _, facts, samples, *_ = probe(library, later={"FAKE_NVML_LOST": "1"})
     assert [(item["uuid"], item["healthy"]) for item in facts] == [(UUIDS[0], True), (UUIDS[1], False)]
     assert facts[1]["detail"]
     assert [item["uuid"] for item in samples] == UUIDS[:1]
 
 
 def test_fault_051_memory_that_cannot_be_remapped(library: Path) -> None:
-    _, facts, _ = probe(library, {"FAKE_NVML_REMAP": "1"})
+    _, facts, *_ = probe(library, {"FAKE_NVML_REMAP": "1"})
     assert [item["healthy"] for item in facts] == [True, False]
     assert "remapped" in facts[1]["detail"]
 
 
 @pytest.mark.parametrize("env", [{"FAKE_NVML_NO_DRIVER": "1"}, {"LD_LIBRARY_PATH": "/nowhere"}])
 def test_a_machine_without_a_driver_has_no_gpus(library: Path, env: dict[str, str]) -> None:
-    assert probe(library, env) == [["", ""], [], []]
+    assert probe(library, env) == [["", ""], [], [], None, []]
 
 
 def test_without_the_library_in_this_process() -> None:
     here = NvmlProbe()
     assert (here.facts(), here.driver(), here.samples(["GPU-1"])) == ([], ("", ""), [])
+    assert (here.nvlink(), here.compute_processes("GPU-1"), here.rated_tflops("GPU-1")) == (None, None, None)
 
 
 def test_simulated_gpus_are_the_same_at_every_start() -> None:
@@ -91,6 +112,16 @@ def test_simulated_gpus_are_the_same_at_every_start() -> None:
     assert len({item.uuid for item in first}) == 3
     other = SimulatedProbe("RTX 4090:2,A100", "other").facts()
     assert not {item.uuid for item in first} & {item.uuid for item in other}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "linked"), [("A100:2", True), ("A100:1", False), ("A100:1,T4:1", False), ("RTX 4090:8", False)]
+)
+def test_simulated_nvlink_and_rates(wanted: str, linked: bool) -> None:
+    made = SimulatedProbe(wanted, "seed")
+    assert made.nvlink() is linked
+    assert all((made.rated_tflops(gpu.uuid) or 0) > 0 and made.compute_processes(gpu.uuid) == 0 for gpu in made.facts())
+    assert (made.rated_tflops("GPU-else"), made.compute_processes("GPU-else")) == (None, None)
 
 
 def test_simulated_load_is_plausible() -> None:

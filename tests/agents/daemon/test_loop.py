@@ -12,8 +12,9 @@ import pytest
 from agents.daemon import loop as loop_module
 from agents.daemon import telemetry as telemetry_module
 from agents.daemon.runtime import Container, EngineSilent
+from agents.daemon.self_test import SelfTester
 from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.protocol.messages import DesiredInstance, Report
+from agents.protocol.messages import Check, DesiredInstance, Report
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import Market, renamed
 
@@ -292,3 +293,90 @@ def test_it_reports_at_least_once_in_the_interval(market: Market, start_agent: S
     market.report_interval_s = 1.0
     start_agent()
     market.until(lambda _: len(market.reports) >= 3, patience=8)
+
+
+# -- self-tests
+
+ASKED = "5e1f" * 8
+
+
+def ask_for(market: Market, test_id: str) -> None:
+    with market.changed:
+        market.self_test = test_id
+    market.want()
+
+
+def test_a_self_test_is_made_when_asked_and_told_until_it_is_taken(market: Market, start_agent: Start) -> None:
+    start_agent()
+    settle(market)
+    assert market.reports[-1].self_test is None
+    ask_for(market, ASKED)
+    report = market.until(lambda report: report.self_test is not None)
+    assert report.self_test is not None
+    assert report.self_test.id == ASKED
+    assert all(check.simulated for check in report.self_test.checks)
+    assert sum(check.id == "gpu_compute" for check in report.self_test.checks) == 4
+    market.until(lambda report: bool(report.facts and report.facts.disk_measured_at))
+    assert next_report(market).self_test == report.self_test, "the answer may have been lost"
+    ask_for(market, "")
+    market.until(lambda report: report.self_test is None)
+
+
+def test_measurements_outlive_the_agent(market: Market, start_agent: Start) -> None:
+    first = start_agent()
+    ask_for(market, ASKED)
+    market.until(lambda report: bool(report.facts and report.facts.net_measured_at))
+    known = market.facts
+    assert known is not None
+    first.stop()
+    ask_for(market, "")
+    with market.changed:
+        market.reports.clear()
+        market.facts = None
+    start_agent()
+    market.until(lambda report: report.facts is not None)
+    assert market.facts is not None
+    assert market.facts.net_measured_at == known.net_measured_at
+    assert market.facts.disk_read_mbps == known.disk_read_mbps
+
+
+def test_a_restarted_agent_makes_the_self_test_that_is_still_asked_for(market: Market, start_agent: Start) -> None:
+    ask_for(market, ASKED)
+    market.trouble = ["drop"]
+    first = start_agent()
+    market.until(lambda report: report.self_test is not None)
+    first.stop()
+    with market.changed:
+        market.reports.clear()
+    start_agent()
+    assert market.until(lambda report: report.self_test is not None).self_test
+
+
+def test_a_frozen_host_makes_no_self_test(market: Market, start_agent: Start) -> None:
+    market.frozen = True
+    ask_for(market, ASKED)
+    start_agent()
+    settle(market)
+    assert next_report(market).self_test is None
+
+
+def test_syncs_go_on_during_a_self_test(
+    market: Market, start_agent: Start, wanted: DesiredInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, held = threading.Event(), []
+
+    def slow(which: Callable[[], frozenset[str]]) -> Any:
+        gate.wait(20)
+        held.append(which())
+        yield Check("kernel", True)
+
+    running = start_agent()
+    tester = SelfTester(slow, inline=False, changed=running.agent.parts.self_tester.changed)
+    object.__setattr__(running.agent.parts, "self_tester", tester)
+    ask_for(market, ASKED)
+    market.want(wanted)
+    market.until_phase(wanted.id, "running", 1)
+    assert market.reports[-1].self_test is None
+    gate.set()
+    market.until(lambda report: report.self_test is not None)
+    assert held == [frozenset(wanted.gpu_uuids)], "the checks see what was rented meanwhile"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agents.daemon.journal import Entry
-from agents.daemon.phases import VANISHED, row_of
+from agents.daemon.phases import RESTARTED, VANISHED, row_of
 from agents.daemon.runtime import Container
 
 ID = "a" * 32
@@ -27,7 +27,10 @@ PASSED = Entry(generation=2, accepted=2)
         ([replace(ENDED, out_of_memory=True)], PASSED, "exited", 2, "out_of_memory"),
         ([ENDED], Entry(generation=2, starting=2, started_from="t1"), "creating", 2, ""),
         ([ENDED], Entry(generation=2, starting=2, started_from="t0"), "exited", 2, "exited"),
-        ([], PASSED, "exited", 2, "exited"),
+        ([], PASSED, "exited", 2, "removed"),
+        ([replace(ENDED, before_boot=True)], PASSED, "exited", 2, "host_restarted"),
+        ([replace(ENDED, before_boot=True, out_of_memory=True)], PASSED, "exited", 2, "host_restarted"),
+        ([replace(ENDED, before_boot=True)], Entry(generation=2, starting=2, started_from="t1"), "creating", 2, ""),
         ([replace(RUNNING, status="paused")], PASSED, "unknown", 2, ""),
         ([ENDED], replace(PASSED, run="stopped"), "stopped", 2, ""),
         ([], replace(PASSED, run="stopped"), "stopped", 2, ""),
@@ -58,3 +61,4 @@ def test_a_running_row_has_all_there_is_to_say() -> None:
 def test_reasons_are_sentences() -> None:
     assert "code 3" in row_of(ID, PASSED, [ENDED]).detail
     assert row_of(ID, PASSED, []).detail == VANISHED
+    assert row_of(ID, PASSED, [replace(ENDED, before_boot=True)]).detail == RESTARTED

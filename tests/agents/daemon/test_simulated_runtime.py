@@ -24,7 +24,10 @@ def test_containers_outlive_the_agent_and_end_with_the_machine(path: Path) -> No
     (container,) = again.containers()
     assert (container.status, container.gpu_uuids, again.running_gpus()) == ("running", ("GPU-1",), {"GPU-1": ID})
     (ended,) = SimulatedRuntime(path, boot="two").containers()
-    assert (ended.status, ended.exit_code) == ("exited", 137)
+    assert (ended.status, ended.exit_code, ended.before_boot) == ("exited", 137, True)
+    again_up = SimulatedRuntime(path, boot="two")
+    again_up.start(ended.id)
+    assert not again_up.containers()[0].before_boot
 
 
 def test_names_are_taken_once(path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from agents.protocol.codec import decode, encode
 from agents.protocol.messages import (
+    Check,
     DesiredInstance,
     DesiredState,
     EnrolReply,
@@ -21,6 +22,7 @@ from agents.protocol.messages import (
     InstanceSample,
     ObservedInstance,
     Report,
+    SelfTestResult,
 )
 
 FOLDER = Path(__file__).with_name("golden")
@@ -46,6 +48,10 @@ FACTS = HostFacts(
     port_last=40999,
     address="gpu-01.example.org",
     warnings=["No GPU was found."],
+    nvlink=False,
+    disk_read_mbps=3200,
+    disk_write_mbps=1800,
+    disk_measured_at=1_790_000_000,
 )
 MESSAGES: dict[str, Any] = {
     "report": Report(
@@ -67,6 +73,15 @@ MESSAGES: dict[str, Any] = {
         absent=["a" * 32],
         foreign=["berth-x-1"],
         engine_age_s=0.5,
+        self_test=SelfTestResult(
+            ID,
+            [
+                Check("engine_version", True, "20.10.24", "at least 20.10", "Install a newer Docker Engine."),
+                Check("gpu_compute", value=78.5, unit="TFLOPS", actual="78.5 TFLOPS FP32", gpu=GPU),
+                Check("gpu_compute", gpu="GPU-2", reason="in_use", simulated=True),
+            ],
+            12.5,
+        ),
     ),
     "report_without_facts": Report(agent_version="0.1.0", versions=[1], facts=None),
     "desired_state": DesiredState(
@@ -91,6 +106,7 @@ MESSAGES: dict[str, Any] = {
             )
         ],
         need_facts=True,
+        self_test="b" * 32,
     ),
     "enrol_request": EnrolRequest("join-token", "ab" * 32, "0.1.0", [1], FACTS),
     "enrol_reply": EnrolReply(ID, "gpu-01", 1),
@@ -108,6 +124,15 @@ def test_a_report_of_an_older_agent_is_still_read() -> None:
     """Only what the first version had: every field added since has a default."""
     least = {"agent_version": "0.0.1", "versions": [1], "facts": None}
     assert decode(Report, json.dumps(least).encode()) == Report("0.0.1", [1], None)
+
+
+def test_facts_of_an_older_agent_are_still_read() -> None:
+    golden = json.loads((FOLDER / "enrol_request.json").read_bytes())
+    measured = ("nvlink", "disk_read_mbps", "disk_write_mbps", "disk_measured_at")
+    for name in (*measured, "net_up_mbps", "net_down_mbps", "net_measured_at"):
+        del golden["facts"][name]
+    read = decode(EnrolRequest, json.dumps(golden).encode()).facts
+    assert (read.hostname, read.nvlink, read.disk_read_mbps, read.net_measured_at) == ("gpu-01", None, None, None)
 
 
 def write_golden_files() -> None:

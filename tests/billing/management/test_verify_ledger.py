@@ -77,6 +77,12 @@ CORRUPTIONS = {
     "a period in the future": (
         [DROP_KEY, "UPDATE billing_posting SET period_to = period_to + interval '2 days' WHERE kind = 'usage'"],
         {"I05", "I07", "I20", "I24", "I25"}),
+    "a credit for what was never charged": (
+        ["INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, period_from, period_to,"
+         " rate_micros_per_hour, created_at) SELECT 'credit:x', 'credit', source_kind, source_id, memo, actor,"
+         " period_from + interval '30 days', period_to + interval '30 days', rate_micros_per_hour, created_at"
+         f" FROM billing_posting WHERE id = {A_USAGE}"],
+        {"I12"}),
     "meters that overlap": (
         ["ALTER TABLE billing_meter DROP CONSTRAINT meters_of_a_source_never_overlap",
          "INSERT INTO billing_meter SELECT gen_random_uuid(), source_kind, source_id, label, rate_micros_per_hour, fee_bps,"

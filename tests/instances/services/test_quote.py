@@ -16,7 +16,14 @@ from instances.services.quote import create_quote, quote_again
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.models import Host, Offer
 from marketplace.services.availability import refresh_offers_of_host
-from marketplace.services.offers import set_draining, set_listed, set_price
+from marketplace.services.offers import (
+    ListingChange,
+    set_draining,
+    set_listed,
+    set_listed_until,
+    set_price,
+    set_prices,
+)
 from storage.models import Image
 from storage.services.images import register_image
 from tests.instances.fake_host import FakeHost, order, refused
@@ -59,11 +66,148 @@ def test_impossible_wishes(rin: User, host: FakeHost, field: str, value: object)
     assert [error.field for error in refusal.value.errors] == [field]
 
 
-def test_disks_above_the_free_quota_are_refused(rin: User, host: FakeHost) -> None:
+def test_a_disk_has_bounds(rin: User, host: FakeHost) -> None:
     with pytest.raises(DiskTooLarge):
-        quote_for(rin, host, data_disk_gb=51)
+        quote_for(rin, host, data_disk_gb=1501)
     with pytest.raises(InvalidInput):
         quote_for(rin, host, data_disk_gb=-1)
+
+
+def test_a_disk_above_the_free_quota_is_a_line_of_its_own(rin: User, host: FakeHost) -> None:
+    sell(host, disk_micros_gb_day=3_000)
+    quote = quote_for(rin, host, hours=48, data_disk_gb=150)
+    assert quote.lines[1:] == [
+        {"item": "Data disk", "quantity": "50", "unit": "GB", "unit_price": "0.00", "amount": "0.00"},
+        {
+            "item": "Data disk above the free quota",
+            "quantity": "200",
+            "unit": "GB-day",
+            "unit_price": "0.003",
+            "amount": "0.60",
+        },
+    ]
+    assert quote.projected_micros == parse_money("173.40")  # 48 × 3.60 + 100 GB × 2 days × 0.003
+    assert quote.rate_micros_per_hour == quote.due_now_micros == parse_money("3.6125")
+    assert quote.is_orderable is False
+    sell(host, disk_micros_gb_day=0)
+    free = quote_for(rin, host, hours=48, data_disk_gb=150)
+    assert (free.projected_micros, free.is_orderable) == (parse_money("172.80"), True)
+
+
+# -- every mode
+
+
+def sell(host: FakeHost, **prices: object) -> None:
+    set_prices(actor_id=host.owner.pk, change=ListingChange(host.offer.pk, **prices))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def seller(rin: User, hana: User, image: Image) -> FakeHost:
+    """3.06 an hour; a year at 55 % off, three at 58 %; steps of 15 % from 720 h and 25 % from 2,000 h; spot from 1.00."""
+    seller = FakeHost(hana, price="3.06")
+    sell(
+        seller,
+        reserved_discounts={"day": 500, "month": 2_000, "year": 5_500, "year3": 5_800},
+        tiers=[(720, 1_500), (2_000, 2_500)],
+        spot_floor_micros=1_000_000,
+    )
+    return seller
+
+
+@pytest.mark.parametrize(
+    ("prices", "wishes", "total"),
+    [
+        (("3.06", {}), {"hours": 8760}, "26805.60"),
+        (("1.38", {"year": 0}), {"billing_mode": "reserved", "term": "year"}, "12088.80"),
+        (
+            ("3.06", {"year3": 5_800}),
+            {"billing_mode": "reserved", "term": "year3", "payment": "none", "hours": 8760},
+            "11258.352",
+        ),
+        (("2.80", {}), {"billing_mode": "tiered", "hours": 720}, "2016.00"),
+        (("2.80", {}), {"billing_mode": "tiered", "hours": 1000}, "2682.40"),
+        (("0.46", {}), {"gpu_count": 8, "hours": 100}, "368.00"),
+    ],
+)
+@pytest.mark.usefixtures("image")
+def test_the_worked_examples(
+    rin: User, hana: User, prices: tuple[str, dict[str, int]], wishes: dict[str, object], total: str
+) -> None:
+    price, terms = prices
+    seller = FakeHost(hana, price=price, gpus=8)
+    sell(seller, reserved_discounts=terms)
+    quote = quote_for(rin, seller, **wishes)
+    assert quote.projected_micros == parse_money(total)
+    assert sum(parse_money(line["amount"]) for line in quote.lines) == quote.projected_micros
+
+
+def test_reserved_upfront_is_due_whole(rin: User, seller: FakeHost) -> None:
+    quote = quote_for(rin, seller, gpu_count=2, billing_mode="reserved", term="month")
+    assert (quote.hours, quote.payment) == (720, "upfront")
+    assert quote.rate_micros_per_hour == parse_money("4.896")
+    assert quote.due_now_micros == quote.projected_micros == quote.committed_micros == parse_money("3525.12")
+    short = quote_for(rin, seller, gpu_count=2, billing_mode="reserved", term="month", hours=1)
+    assert (short.projected_micros, short.due_now_micros) == (quote.projected_micros, quote.due_now_micros)
+    longer = quote_for(rin, seller, billing_mode="reserved", term="month", hours=721)
+    assert longer.projected_micros == parse_money("1762.56") + parse_money("3.06")  # then by the hour
+
+
+def test_reserved_without_upfront_holds_an_hour_and_commits_to_the_term(rin: User, seller: FakeHost) -> None:
+    quote = quote_for(rin, seller, billing_mode="reserved", term="year", payment="none", hours=24)
+    assert quote.due_now_micros == quote.rate_micros_per_hour == parse_money("1.377")
+    assert quote.projected_micros == parse_money("33.048")
+    assert quote.committed_micros == parse_money("12062.52")
+
+
+def test_tiers_show_each_stretch(rin: User, seller: FakeHost) -> None:
+    quote = quote_for(rin, seller, billing_mode="tiered", hours=2_100)
+    assert [(line["quantity"], line["unit_price"]) for line in quote.lines] == [
+        ("720", "3.06"),
+        ("1280", "2.601"),
+        ("100", "2.295"),
+    ]
+    assert quote.rate_micros_per_hour == parse_money("3.06")
+
+
+def test_spot_is_projected_at_the_market_and_held_at_the_maximum(rin: User, seller: FakeHost) -> None:
+    quote = quote_for(rin, seller, gpu_count=2, billing_mode="spot", max_price_micros=1_500_000, hours=10)
+    assert quote.rate_micros_per_hour == 2_000_000
+    assert (quote.projected_micros, quote.due_now_micros) == (20_000_000, 3_000_000)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "field"),
+    [
+        ({"billing_mode": "reserved"}, "term"),
+        ({"billing_mode": "reserved", "term": "week"}, "term"),
+        ({"billing_mode": "reserved", "term": "day", "payment": "none"}, "payment"),
+        ({"billing_mode": "reserved", "term": "year", "payment": "later"}, "payment"),
+        ({"billing_mode": "reserved", "term": "year", "max_price_micros": 9_000_000}, "max_price"),
+        ({"billing_mode": "spot"}, "max_price"),
+        ({"billing_mode": "spot", "max_price_micros": 999_999}, "max_price"),
+        ({"max_price_micros": 9_000_000}, "max_price"),
+        ({"term": "year"}, "term"),
+        ({"payment": "none"}, "payment"),
+    ],
+)
+def test_wishes_of_a_mode(rin: User, seller: FakeHost, wishes: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        quote_for(rin, seller, **wishes)
+    assert [error.field for error in refusal.value.errors] == [field]
+
+
+@pytest.mark.parametrize("mode", ["reserved", "spot", "tiered"])
+def test_a_mode_that_is_not_sold(rin: User, host: FakeHost, mode: str) -> None:
+    sell(host, tiers=[])
+    with pytest.raises(InvalidInput, match="it sells hourly"):
+        quote_for(rin, host, billing_mode=mode)
+
+
+def test_no_term_beyond_the_hosts_end(rin: User, seller: FakeHost) -> None:
+    set_listed_until(actor_id=seller.owner.pk, host_id=seller.host.pk, until=clock.now() + timedelta(days=31))
+    assert quote_for(rin, seller, billing_mode="reserved", term="month")
+    with pytest.raises(InvalidInput, match="choose a shorter term"):
+        quote_for(rin, seller, billing_mode="reserved", term="year")
 
 
 def test_fault_044_a_disk_must_fit_on_the_host(rin: User, host: FakeHost) -> None:

@@ -1,0 +1,39 @@
+"""What the last self-tests measured of disk and network, kept in the state folder for the host's facts."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+FILE = "measured.json"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Whole MB/s and Mbit/s, and when, in Unix seconds by this machine's clock."""
+
+    disk_read_mbps: int | None = None
+    disk_write_mbps: int | None = None
+    disk_measured_at: int | None = None
+    net_up_mbps: int | None = None
+    net_down_mbps: int | None = None
+    net_measured_at: int | None = None
+
+
+def load(state: Path) -> Measured:
+    """Nothing, where there is no whole file: a lost measurement is made again."""
+    try:
+        return Measured(**json.loads((state / FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return Measured()
+
+
+def save(state: Path, measured: Measured) -> None:
+    state.mkdir(parents=True, exist_ok=True)
+    spare = state / f"{FILE}.new"
+    spare.write_text(json.dumps(asdict(measured)))
+    spare.replace(state / FILE)
+
+
+def as_facts(measured: Measured) -> dict[str, Any]:
+    return asdict(measured)

@@ -1,0 +1,58 @@
+"""The speed test: an agent sends bytes or fetches some, and clocks it. Nothing is kept but the count of requests."""
+
+import os
+from datetime import datetime
+from functools import cache
+from typing import Final
+
+from django.db.models import Case, F, Q, When
+from django.db.models.functions import Now
+
+from agents.gateway.errors import Replayed, Superseded, TooLarge, TooManySpeedTests
+from agents.gateway.incoming import SignedMessage
+from agents.gateway.models import AgentIdentity
+from agents.gateway.policy import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
+from agents.gateway.selectors import authentic_host
+from agents.protocol.speed import LARGEST_BYTES
+
+_BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
+
+
+def take_upload(*, message: SignedMessage, received_at: datetime) -> int:
+    """How many bytes arrived whole and unchanged."""
+    _admit(message, received_at)
+    return len(message.body)
+
+
+def give_download(*, message: SignedMessage, received_at: datetime, count: int) -> bytes:
+    """That many bytes that nothing on the way can compress."""
+    if count > LARGEST_BYTES:
+        raise TooLarge(f"At most {LARGEST_BYTES} bytes.")
+    _admit(message, received_at)
+    return _noise()[:count]
+
+
+@cache
+def _noise() -> bytes:
+    """The same for everyone: whoever measures gains nothing by knowing it."""
+    return os.urandom(LARGEST_BYTES)
+
+
+def _admit(message: SignedMessage, received_at: datetime) -> None:
+    """Count this request, once, in one statement that also keeps the limit. Raises what refuses it."""
+    host_id, envelope = authentic_host(message), message.envelope
+    over = Q(speed_since__lte=received_at - SPEED_WINDOW)
+    own = AgentIdentity.objects.filter(pk=host_id, boot_id=envelope.boot_id)
+    fresh = own.filter(speed_sequence__lt=envelope.sequence)
+    counted = fresh.filter(over | Q(speed_count__lt=SPEED_REQUESTS_PER_WINDOW)).update(
+        speed_sequence=envelope.sequence,
+        speed_count=Case(When(over, then=1), default=F("speed_count") + 1),
+        speed_since=Case(When(over, then=Now()), default=F("speed_since")),
+    )
+    if counted:
+        return
+    if not own.exists():
+        raise Superseded(_BOOT_IS_NOT_PRESENT)
+    if not fresh.exists():
+        raise Replayed(f"Sequence {envelope.sequence} of this boot has been taken.")
+    raise TooManySpeedTests(f"At most {SPEED_REQUESTS_PER_WINDOW} in {SPEED_WINDOW.seconds // 60} minutes.")

@@ -1,0 +1,225 @@
+"""The market's rows: pages, facets, churn, deep pages and the HTML page over real HTTP, each beside its floor."""
+
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import psutil
+import psycopg2
+
+from bench.frame import Sample
+from bench.market_mixes import MIXES, PASSES, Mix, mixes
+from bench.market_seed import FLOOR_INDEXES, seed_statements
+from tests.stack.harness import ROOT, Stack
+
+DEEP: Final = 40  # pages
+_API: Final = "/api/v1/offers?"
+CHURN_ROWS: Final = 50
+CHURN_PAUSE_S: Final = 0.05  # 50 rows in each: 1,000 a second, 5 % of 100,000 in 5 s
+CHURN: Final = """
+UPDATE marketplace_offer
+   SET gpu_free = CASE WHEN gpu_free = 0 THEN gpu_total ELSE 0 END
+ WHERE id = ANY (%s::uuid[])
+"""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Milliseconds of many requests."""
+
+    p50: float
+    p99: float
+
+    @classmethod
+    def of(cls, times: list[float]) -> "Figures":
+        times.sort()
+        return cls(times[len(times) // 2], times[len(times) * 99 // 100])
+
+
+class Market:
+    """A stack with so many offers, and one connection to it that is kept open."""
+
+    def __init__(self, stack: Stack, offers: int) -> None:
+        self.stack, self.offers, self.asked = stack, offers, mixes()
+        self.database = psycopg2.connect(stack.postgres.get_uri())
+        self.database.autocommit = True
+        with self.database.cursor() as cursor:
+            for query, arguments in seed_statements(offers):
+                cursor.execute(query, arguments or None)
+            for index in FLOOR_INDEXES:
+                cursor.execute(index)
+            cursor.execute("VACUUM ANALYZE marketplace_offer")
+        address = urlsplit(stack.url)
+        self.connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+        self.get("/api/v1/offers")
+
+    def get(self, path: str) -> bytes:
+        self.connection.request("GET", path, headers={"Accept": "*/*"})
+        response = self.connection.getresponse()
+        body = response.read()
+        if response.status != http.client.OK:
+            raise AssertionError(f"{path}: {response.status} {body[:300]!r}")
+        return body
+
+    def pages(self, prefix: str = _API, asked: Sequence[Mix] | None = None) -> Figures:
+        return self._pages(prefix, asked or self.asked, PASSES)
+
+    def moments(self) -> Figures:
+        """Every request for itself, hiccups and all."""
+        rounds = [self._pages(_API, self.asked, 1) for _ in range(PASSES)]
+        return Figures(*(statistics.median(column) for column in zip(*map(astuple, rounds), strict=True)))
+
+    def _pages(self, prefix: str, asked: Sequence[Mix], passes: int) -> Figures:
+        times = [timed(partial(self.get, prefix + mix.address) for mix in asked) for _ in range(passes)]
+        return Figures.of([statistics.median(own) for own in zip(*times, strict=True)])
+
+    def floors(self, *which: str) -> dict[str, Figures]:
+        command = [sys.executable, "-m", "bench.market_floor", *which]
+        env = self.stack.env
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)  # noqa: S603 own command
+        return {name: Figures(**each) for name, each in json.loads(done.stdout).items()}
+
+    def web_mb(self) -> float:
+        """Resident memory of the largest web process."""
+        parent = psutil.Process(self.stack.processes["web"].pid)
+        return max(float(each.memory_info().rss) for each in parent.children(recursive=True)) / 2**20
+
+    @contextmanager
+    def churn(self) -> Iterator[None]:
+        """Offers are rented and come back, a thousand a second, each write a small transaction."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._churn, args=(over,))
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _churn(self, over: threading.Event) -> None:
+        with psycopg2.connect(self.stack.postgres.get_uri()) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT array_agg(id::text ORDER BY md5(id::text)) FROM marketplace_offer")
+            [(found,)] = cursor.fetchall()
+            ids = cycle(found)
+            connection.commit()
+            while not over.wait(CHURN_PAUSE_S):
+                cursor.execute(CHURN, [list(islice(ids, CHURN_ROWS))])
+                connection.commit()
+        connection.close()
+
+
+def timed(works: Iterable[Callable[[], Any]]) -> list[float]:
+    """Milliseconds of each."""
+    times = []
+    for work in works:
+        began = perf_counter()
+        work()
+        times.append((perf_counter() - began) * 1_000)
+    return times
+
+
+@contextmanager
+def _market(offers: int) -> Iterator[Market]:
+    folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
+    folder.chmod(0o755)  # PostgreSQL runs as a user of its own
+    stack = Stack(folder)
+    try:
+        market = Market(stack.start(jobs=False), offers)
+        market.pages()  # connections, caches, the first sight of each page
+        yield market
+        market.connection.close()
+        market.database.close()
+    finally:
+        stack.stop()
+
+
+@contextmanager
+def pages(offers: int) -> Iterator[Callable[[], Sample]]:
+    """GET /offers under 400 mixes of filters; floor: two-step SQL over covering partial indexes, without HTTP."""
+    with _market(offers) as market:
+
+        def once() -> Sample:
+            floor, ours = market.floors("sql")["sql"], market.pages()
+            notes = {"p99": ours.p99, "floor p99": floor.p99, "p99 × floor": ours.p99 / floor.p99, "web MB": market.web_mb()}
+            return Sample(ours.p50, floor.p50, notes)
+
+        yield once
+
+
+@contextmanager
+def facets(offers: int) -> Iterator[Callable[[], Sample]]:
+    """A page, the total and facets inside a process that asks the database for changes each time; floor: bare numpy."""
+    with _market(offers) as market:
+
+        def once() -> Sample:
+            found = market.floors("columns")
+            floor, ours = found["bare"], found["ours"]
+            over_http = market.pages("/api/v1/offers/facets?")
+            notes = {
+                "p99": ours.p99,
+                "p99 × floor": ours.p99 / floor.p99,
+                "HTTP p50": over_http.p50,
+                "HTTP p99": over_http.p99,
+            }
+            return Sample(ours.p50, floor.p50, notes)
+
+        yield once
+
+
+@contextmanager
+def churn(offers: int) -> Iterator[Callable[[], Sample]]:
+    """The p99 of pages while offers change; floor: the same while nothing does."""
+    with _market(offers) as market:
+
+        def once() -> Sample:
+            calm = market.moments()
+            with market.churn():
+                sleep(CHURN_PAUSE_S)
+                busy = market.moments()
+            return Sample(busy.p99, calm.p99, {"p50": busy.p50, "calm p50": calm.p50})
+
+        yield once
+
+
+@contextmanager
+def deep_pages(offers: int) -> Iterator[Callable[[], Sample]]:
+    """The 40th page of a search; floor: its first."""
+    with _market(offers) as market:
+        path = _API
+        for _ in range(DEEP):
+            link = urlsplit(json.loads(market.get(path))["next"])
+            path = f"{link.path}?{link.query}"
+
+        def once() -> Sample:
+            times = [timed(partial(market.get, each) for each in (_API, path)) for _ in range(MIXES)]
+            shallow, deep = (statistics.median(column) for column in zip(*times, strict=True))
+            return Sample(deep, shallow)
+
+        yield once
+
+
+@contextmanager
+def html(offers: int) -> Iterator[Callable[[], Sample]]:
+    """The market page as a browser gets it; floor: the API's page of the same search."""
+    with _market(offers) as market:
+        asked = market.asked[: MIXES // 4]
+        market.pages("/market?", asked)
+
+        def once() -> Sample:
+            floor, ours = market.pages(asked=asked), market.pages("/market?", asked)
+            return Sample(ours.p50, floor.p50, {"p99": ours.p99})
+
+        yield once

@@ -1,0 +1,136 @@
+"""Floors of the market's rows, measured inside one process: two-step SQL pages, and bare numpy columns; prints JSON."""
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import django
+import numpy as np
+import psycopg2
+from numpy.typing import NDArray
+
+django.setup()
+
+from django.http import QueryDict  # noqa: E402  (Django must be set up first)
+
+from bench.market_mixes import PAGE, PASSES, Mix, mixes  # noqa: E402
+from common import clock  # noqa: E402
+from marketplace.search.columns import searching  # noqa: E402
+from marketplace.search.engine import Search  # noqa: E402
+from marketplace.search.facets import facets_of  # noqa: E402
+from marketplace.search.paging import page_of  # noqa: E402
+from marketplace.search.params import read_params  # noqa: E402
+
+_TWO_STEPS: Final = """
+SELECT o.id, o.host_id, o.host_name, o.gpu_model, o.region, o.price_micros, o.gpu_free, o.gpu_total, o.vram_mb, o.cuda,
+       o.driver, o.disk_kind, o.disk_free_gb, o.reliability_ppm, o.verified, o.cpu_model, o.version
+  FROM (SELECT id, price_micros FROM marketplace_offer WHERE {where} ORDER BY price_micros, id LIMIT {page}) AS found
+  JOIN marketplace_offer o ON o.id = found.id
+ ORDER BY found.price_micros, found.id
+"""
+_COLUMNS: Final = (
+    *("price_micros", "gpu_free", "vram_mb", "reliability_ppm", "disk_read_mbps", "net_down_mbps", "cpu_millis_per_gpu"),
+    "ram_mb_per_gpu",
+)
+_CODES: Final = ("gpu_model", "region", "disk_kind", "cuda", "verified")
+Figures = dict[str, float]
+
+
+def connect() -> Any:
+    connection = psycopg2.connect(os.environ["DATABASE_URL"], options="-c jit=off -c max_parallel_workers_per_gather=0")
+    connection.autocommit = True
+    return connection
+
+
+def sql_pages(cursor: Any, asked: Sequence[Mix]) -> Figures:
+    def page(mix: Mix) -> None:
+        cursor.execute(_TWO_STEPS.format(where=mix.condition, page=PAGE), mix.arguments)
+        cursor.fetchall()
+
+    timed(asked, page, passes=1)
+    return timed(asked, page)
+
+
+class Bare:
+    """Live offers in price order, one array a column: page, total and five facets with nothing around them."""
+
+    def __init__(self, cursor: Any) -> None:
+        names = (*_COLUMNS, *_CODES)
+        cursor.execute(
+            f"SELECT {', '.join(names)} FROM marketplace_offer WHERE gpu_free > 0 ORDER BY price_micros, id"  # noqa: S608
+        )
+        columns = dict(zip(names, zip(*cursor.fetchall(), strict=True), strict=True))
+        self.numbers = {name: np.array([-1 if v is None else v for v in columns[name]], np.int32) for name in _COLUMNS}
+        self.words = {name: sorted(set(columns[name])) for name in _CODES}
+        self.codes = {
+            name: np.array([self.words[name].index(value) for value in columns[name]], np.uint8) for name in _CODES
+        }
+        self.size = len(self.codes["verified"])
+
+    def search(self, mix: Mix) -> int:
+        """Each facet ignores its own filter, as ours do."""
+        asked = {
+            sql.split()[0]: self.mask(sql.split()[0], sql.split()[1], argument)
+            for sql, argument in zip(mix.where[1:], mix.arguments, strict=True)
+        }
+        found = self.fits(list(asked.values()))
+        counts = []
+        for name, codes in self.codes.items():
+            rows = self.fits([mask for column, mask in asked.items() if column != name]) if name in asked else found
+            counts.append(np.bincount(codes[rows], minlength=len(self.words[name])))
+        return len(found) + len(found[:PAGE]) + len(counts)
+
+    def fits(self, masks: list[NDArray[np.bool_]]) -> NDArray[np.intp]:
+        return np.flatnonzero(np.logical_and.reduce(masks)) if masks else np.arange(self.size)
+
+    def mask(self, column: str, sign: str, argument: Any) -> NDArray[np.bool_]:
+        if column in self.codes:
+            wanted = [self.words[column].index(word) for word in np.atleast_1d(argument).tolist()]
+            fits: NDArray[np.bool_] = np.logical_or.reduce([self.codes[column] == code for code in wanted])
+            return fits
+        values = self.numbers[column]
+        within: NDArray[np.bool_] = values >= argument if sign == ">=" else values <= argument
+        return within
+
+
+def timed(asked: Sequence[Mix], work: Callable[[Mix], object], passes: int = PASSES) -> Figures:
+    """Milliseconds at the 50th and 99th percentile of the mixes; of each mix the median of its passes counts."""
+    times: list[list[float]] = [[] for _ in asked]
+    for _ in range(passes):
+        for own, mix in zip(times, asked, strict=True):
+            began = time.perf_counter()
+            work(mix)
+            own.append((time.perf_counter() - began) * 1_000)
+    medians = sorted(statistics.median(own) for own in times)
+    return {"p50": medians[len(medians) // 2], "p99": medians[len(medians) * 99 // 100]}
+
+
+def searches(asked: Sequence[Mix]) -> Figures:
+    """Ours, kept up to date at each search: a page of rows, the total, twelve facets with their lowest prices."""
+    queries = {mix.address: read_params(QueryDict(mix.address), image_needs=str) for mix in asked}
+
+    def search(mix: Mix) -> None:
+        with searching() as store:
+            found = Search(store, queries[mix.address], clock.now())
+            page_of(found)
+            facets_of(found)
+
+    timed(asked, search, passes=1)  # sort orders are made at their first use
+    return timed(asked, search)
+
+
+if __name__ == "__main__":
+    with connect().cursor() as cursor:
+        found: dict[str, Figures] = {}
+        if "sql" in sys.argv:
+            found["sql"] = sql_pages(cursor, mixes())
+        if "columns" in sys.argv:
+            bare = Bare(cursor)
+            timed(mixes(), bare.search, passes=1)
+            found["bare"] = timed(mixes(), bare.search, passes=1)
+            found["ours"] = searches(mixes())
+    print(json.dumps(found))

@@ -1,0 +1,92 @@
+"""Gives back what the end of a run cost when the fault of its host ended it: the charge of those seconds, reversed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from billing.errors import StillMetered
+from billing.models import Entry, Meter, Posting, Wallet
+from billing.policy import CREDITED_SPAN
+from billing.pricing import charge, elapsed_microseconds, split_charge
+from billing.services.ledger import Movement, lock_wallets, post, post_usage
+from billing.services.wallets import open_wallet
+from common import clock
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A stretch of one meter that is settled and is given back."""
+
+    meter: Meter
+    begin: datetime
+    end: datetime
+
+    @property
+    def cut(self) -> tuple[int, int]:
+        """In microseconds since the meter opened."""
+        opened_at = self.meter.opened_at
+        return elapsed_microseconds(opened_at, self.begin), elapsed_microseconds(opened_at, self.end)
+
+    @property
+    def charge_micros(self) -> int:
+        return charge(self.meter.rate_micros_per_hour, *self.cut)
+
+    def movements(self, platform_id: UUID) -> list[Movement]:
+        """The usage's own entries the other way round: each wallet returns exactly what it got for these seconds."""
+        fee, share = split_charge(self.meter.rate_micros_per_hour, self.meter.fee_bps, *self.cut)
+        return [
+            Movement(self.meter.payer_id, Entry.Kind.REFUND, fee + share),
+            Movement(self.meter.payee_id, Entry.Kind.HOST_SHARE, -share),
+            Movement(platform_id, Entry.Kind.PLATFORM_FEE, -fee),
+        ]
+
+
+def credit_source(
+    *, source_kind: str, source_id: UUID, key: str, since: datetime, until: datetime, reason: str, actor: str
+) -> int:
+    """Give back what the last CREDITED_SPAN of the run from `since` to `until` was charged; the micro-units given back.
+
+    Inside the caller's transaction, after the meter is closed (else StillMetered). What the run still owes is charged
+    first, so no more is ever given back than was charged, whatever the order. The same key again changes nothing.
+    """
+    platform_id = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
+    meters = Meter.objects.filter(source_kind=source_kind, source_id=source_id, opened_at__lt=until, proven_until__gt=since)
+    wallets = {wallet for pair in meters.values_list("payer_id", "payee_id") for wallet in pair}
+    lock_wallets([*wallets, platform_id])
+    if Posting.objects.filter(idempotency_key=_key(key, 0)).exists():
+        return 0
+    run = list(meters.order_by("-opened_at"))
+    if any(meter.closed_at is None for meter in run):
+        raise StillMetered("What this run costs is known when its meter is closed.")
+    post_usage(meter_ids=[meter.pk for meter in run], until=None, at=clock.now())
+    settled = list(meters.order_by("-opened_at"))
+    pieces = [piece for piece in _last(settled, since) if piece.charge_micros > 0]
+    for number, piece in enumerate(pieces):
+        post(
+            key=_key(key, number),
+            kind=Posting.Kind.CREDIT,
+            source_kind=source_kind,
+            source_id=source_id,
+            memo=f"{piece.meter.label}: {reason}"[:200],
+            actor=actor,
+            movements=piece.movements(platform_id),
+            at=clock.now(),
+            period=(piece.begin, piece.end),
+            rate_micros_per_hour=piece.meter.rate_micros_per_hour,
+        )
+    return sum(piece.charge_micros for piece in pieces)
+
+
+def _last(newest_first: Sequence[Meter], since: datetime) -> Iterator[_Piece]:
+    """The last CREDITED_SPAN of settled time, gaps in the proof left out, and nothing before `since`."""
+    left = CREDITED_SPAN
+    for meter in newest_first:
+        begin = max(meter.opened_at, since, meter.settled_until - left)
+        if begin < meter.settled_until and left > timedelta(0):
+            left -= meter.settled_until - begin
+            yield _Piece(meter, begin, meter.settled_until)
+
+
+def _key(key: str, number: int) -> str:
+    return f"credit:{key}" if number == 0 else f"credit:{key}:{number}"

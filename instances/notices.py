@@ -1,0 +1,82 @@
+"""What the market writes to people about their places in the wait list: why one ended, and mail in their language."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, override
+
+from common.ids import public_id
+from common.money import format_money
+from instances.models import Watch
+from instances.states import WatchState
+from marketplace.catalogue import by_slug
+
+# Why a place failed, by the code in `Watch.detail`.
+REASONS: Final[dict[str, str | Promise]] = {
+    "image_gone": gettext_lazy("The image is not offered any more."),
+    "keys_gone": gettext_lazy("An SSH key that was chosen for it is not in the account any more."),
+    "account_closed": gettext_lazy("The account is closed."),
+    "search_unreadable": gettext_lazy("The search cannot be read any more."),
+}
+
+
+@dataclass(frozen=True)
+class Mail:
+    """One message."""
+
+    subject: str
+    body: str
+
+
+def reason_of(watch: Watch) -> str:
+    """Why it failed, in the reader's language; empty when it did not."""
+    return str(REASONS.get(watch.detail, watch.detail))
+
+
+def mail_of(watch: Watch) -> Mail:
+    """What to write about its end, in the language of the page on which it was asked for."""
+    with override(watch.language):
+        subject, sentences = _words(watch)
+        return Mail(subject, "\n\n".join([*sentences, _("Search: %(line)s") % {"line": watch.line}, _address("watches")]))
+
+
+def _words(watch: Watch) -> tuple[str, list[str]]:
+    match watch.state:
+        case WatchState.TOLD:
+            return _told(watch)
+        case WatchState.RENTED:
+            return _rented(watch)
+        case WatchState.EXPIRED:
+            return _("Your place in the wait list has expired"), [
+                _("Nothing that you were waiting for became free in time."),
+                _("What was set aside for it is yours to spend again."),
+            ]
+        case _:
+            return _("Your place in the wait list has ended"), [
+                reason_of(watch),
+                _("What was set aside for it is yours to spend again."),
+            ]
+
+
+def _told(watch: Watch) -> tuple[str, list[str]]:
+    subject = _("GPUs that you were waiting for are free")
+    if watch.offer is None:
+        return subject, [_("Look at the market now: nothing is kept for you.")]
+    gpu = {"gpu": by_slug(watch.offer.gpu_model).name, "host": watch.offer.host.name, "region": watch.offer.region}
+    free = _("%(gpu)s is free on %(host)s in %(region)s. Nothing is kept for you: rent it before someone else does.") % gpu
+    return subject, [free, _address("offer", public_id("offr", watch.offer.pk))]
+
+
+def _rented(watch: Watch) -> tuple[str, list[str]]:
+    assert watch.instance is not None
+    order = {"name": watch.instance.name, "rate": format_money(watch.instance.rate_micros_per_hour)}
+    rented = _("%(name)s was rented for you at %(rate)s an hour. It is charged from the moment it runs.") % order
+    return _("Rented for you from the wait list"), [rented, _address("instance", public_id("inst", watch.instance.pk))]
+
+
+def _address(name: str, *words: str) -> str:
+    return settings.SITE_URL + reverse(name, args=words)

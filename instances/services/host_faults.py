@@ -1,0 +1,60 @@
+"""What a host owes for its faults: an entry in its public ledger, and to the renter what the broken run had cost last."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID, uuid5
+
+from django.conf import settings
+
+from billing.policy import INSTANCE_SOURCE
+from billing.services.credits import credit_source
+from common.money import format_money
+from instances.models import Instance
+from instances.services.moves import SYSTEM, record_event
+from instances.states import InstanceState
+from marketplace.services.reliability import record_failed_start, record_host_fault, record_start
+
+_RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
+
+
+def note_start(instance: Instance, *, owner_id: UUID, at: datetime) -> None:
+    """An instance comes to run: a good start of its host, but for one that goes on after a restart or is the owner's own."""
+    if instance.state not in _RUNNING and instance.renter_id != owner_id:
+        record_start(host_id=instance.host_id, subject=_run_of(instance), at=at)
+
+
+def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: datetime) -> int:
+    """An instance fails through its host's fault. Called before its move and after its meter is closed.
+
+    One that ran gets back what the end of the run cost (the micro-units are returned); one that did not has cost nothing.
+    An owner's own instance says nothing about the host to others.
+    """
+    ran = instance.state in _RUNNING and instance.started_at is not None
+    given_back = _give_back(instance, code, at) if ran else 0
+    if instance.renter_id != owner_id:
+        record = record_host_fault if ran else record_failed_start
+        record(host_id=instance.host_id, subject=_run_of(instance), at=at, detail=code)
+    return given_back
+
+
+def tell_given_back(instance: Instance, micros: int) -> None:
+    """In the instance's events, after the failure that it answers."""
+    if micros:
+        record_event(instance, kind="given_back", actor=SYSTEM, detail=f"{format_money(micros)} {settings.MARKET_CURRENCY}")
+
+
+def _give_back(instance: Instance, code: str, at: datetime) -> int:
+    return credit_source(
+        source_kind=INSTANCE_SOURCE,
+        source_id=instance.pk,
+        key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{instance.run_generation}",
+        since=instance.started_at or at,
+        until=at,
+        reason=f"given back, the host failed ({code})",
+        actor=SYSTEM,
+    )
+
+
+def _run_of(instance: Instance) -> UUID:
+    """One uninterrupted wish to run, named so that nobody can tell the instance or its renter by it."""
+    return uuid5(instance.pk, str(instance.run_generation))

@@ -1,0 +1,33 @@
+"""Renters hear of maintenance that their hosts' owners announce, and of its being called off."""
+
+from typing import TYPE_CHECKING, Final
+
+from common.database import use_case
+from instances.selectors import live_on_host
+from instances.services.moves import HOST, record_event, touch_renter
+from instances.states import InstanceState
+from marketplace.selectors.reliability import untold_maintenance
+from marketplace.services.maintenance import mark_told
+
+if TYPE_CHECKING:
+    from marketplace.models import Maintenance
+
+_LEAVING: Final = (InstanceState.RELEASING, InstanceState.GONE)
+
+
+def tell_of_maintenance() -> int:
+    """An event for each instance on the host, once for each announcement; how many instances were told."""
+    return sum(_tell(window) for window in untold_maintenance())
+
+
+def _tell(window: "Maintenance") -> int:
+    kind = "maintenance_announced" if window.cancelled_at is None else "maintenance_cancelled"
+    detail = f"{window.get_category_display()}: {window.starts_at:%Y-%m-%d %H:%M} to {window.ends_at:%Y-%m-%d %H:%M} UTC."
+    with use_case():
+        if not mark_told(maintenance_id=window.pk):
+            return 0
+        staying = [each for each in live_on_host(window.host_id).values() if each.state not in _LEAVING]
+        for instance in staying:
+            record_event(instance, kind=kind, actor=HOST, detail=f"{detail} {window.detail}".strip())
+            touch_renter(instance)
+    return len(staying)

@@ -1,0 +1,94 @@
+"""The order must be what its quote says: mode, number of GPUs, disk, all of it; and what can be ordered at all so far."""
+
+from dataclasses import dataclass, fields
+from hmac import compare_digest
+from uuid import UUID
+
+from accounts.models import User
+from common.errors import DomainError, FieldError
+from common.ids import public_id
+from common.money import format_money
+from instances.errors import ModeNotRentable, QuoteMismatch
+from instances.models import Quote
+from instances.selectors import quote_of
+from instances.services.quote import HOURLY, quote_again
+from instances.signatures import quote_signature
+from marketplace.policy import FREE_DATA_DISK_GB
+
+_NOT_OF_A_QUOTE = ("max_total_micros", "signature")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What whoever orders believes the quote to say; None: did not say. `image` is a slug or a public id."""
+
+    offer_id: UUID | None = None
+    image: str | None = None
+    gpu_count: int | None = None
+    billing_mode: str | None = None
+    data_disk_gb: int | None = None
+    term: str | None = None
+    payment: str | None = None
+    max_total_micros: int | None = None
+    signature: str | None = None
+
+    @property
+    def wishes(self) -> dict[str, object]:
+        """What a quote can be asked again with."""
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_OF_A_QUOTE}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def check_match(quote: Quote, expected: Expected) -> None:
+    """Raises QuoteMismatch that says each difference."""
+    said = [_difference(quote, name, wanted) for name, wanted in expected.wishes.items()]
+    found = [each for each in said if each is not None]
+    if expected.signature is not None and not compare_digest(expected.signature.encode(), quote_signature(quote).encode()):
+        found.append(FieldError("signature", "mismatch", "This is not the signature of the quote as it was made."))
+    most = expected.max_total_micros
+    if most is not None and max(quote.due_now_micros, quote.projected_micros) > most:
+        dear = f"due now {format_money(quote.due_now_micros)}, projected {format_money(quote.projected_micros)}"
+        found.append(FieldError("max_total", "exceeded", f"The quote says {dear}; the order allows {format_money(most)}."))
+    if found:
+        detail = " ".join(each.detail for each in found)
+        raise QuoteMismatch(f"The order is not what was quoted. {detail}", errors=found)
+
+
+def check_rentable(quote: Quote) -> None:
+    """Prices of every mode can be compared; only what is metered exactly can be ordered. Raises ModeNotRentable."""
+    if quote.billing_mode != HOURLY:
+        detail = f"Quotes in the {quote.billing_mode} mode are for comparing; so far only hourly can be ordered."
+        raise ModeNotRentable(detail, errors=[FieldError("billing_mode", ModeNotRentable.code, detail)])
+    if quote.has_paid_disk:
+        detail = (
+            f"Data disks that cost money can be compared but not ordered yet; up to {FREE_DATA_DISK_GB} GB are included."
+        )
+        raise ModeNotRentable(detail, errors=[FieldError("data_disk_gb", ModeNotRentable.code, detail)])
+
+
+def quote_for_order(*, renter: User, quote_id: UUID, expected: Expected) -> Quote | None:
+    """A new quote for what was ordered instead; None where that cannot be had."""
+    try:
+        changes = _completed(quote_of(renter, quote_id), expected)
+        return quote_again(renter=renter, quote_id=quote_id, **changes)
+    except DomainError:
+        return None
+
+
+def _completed(quote: Quote, expected: Expected) -> dict[str, object]:
+    """Wishes that belong to the quote's mode alone do not follow the order into another one."""
+    changes = expected.wishes
+    if changes.get("billing_mode", quote.billing_mode) != quote.billing_mode:
+        changes = {"term": "", "payment": "", "max_price_micros": None, **changes}
+    return changes
+
+
+def _difference(quote: Quote, name: str, wanted: object) -> FieldError | None:
+    quoted: object = quote.image.slug if name == "image" else getattr(quote, name)
+    same = {quoted, public_id("img", quote.image_id)} if name == "image" else {quoted}
+    if wanted in same:
+        return None
+    if isinstance(wanted, UUID) and isinstance(quoted, UUID):
+        quoted, wanted = public_id("offr", quoted), public_id("offr", wanted)
+    field = name.removesuffix("_id")
+    return FieldError(field, "mismatch", f"{field}: the quote says {quoted}, the order {wanted}.")

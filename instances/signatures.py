@@ -1,0 +1,20 @@
+"""The market's signature on a quote: whoever holds one can send it back as proof that the terms are those that were made."""
+
+import json
+
+from django.utils.crypto import salted_hmac
+
+from instances.models import Quote
+
+_SALT = "berth.quote.1"
+_SIGNED = (
+    *("offer_version", "image_id", "billing_mode", "gpu_count", "data_disk_gb", "hours", "term", "payment"),
+    *("max_price_micros", "rate_micros_per_hour", "due_now_micros", "projected_micros", "committed_micros", "lines"),
+)
+
+
+def quote_signature(quote: Quote) -> str:
+    """HMAC-SHA256 by the market's secret over every term of the quote, whose it is and until when it holds."""
+    terms = [quote.pk.hex, quote.renter_id.hex, quote.offer_id.hex, int(quote.expires_at.timestamp() * 1_000_000)]
+    text = json.dumps([*terms, *(getattr(quote, name) for name in _SIGNED)], sort_keys=True, default=str)
+    return salted_hmac(_SALT, text, algorithm="sha256").hexdigest()

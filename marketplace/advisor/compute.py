@@ -1,0 +1,102 @@
+"""How much arithmetic a piece of work is, and how long GPUs of a model need for it."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from marketplace.advisor.memory import (
+    DIFFUSION_PIXELS,
+    VISION_PIXELS,
+    memory_of,
+)
+from marketplace.advisor.work import Family, Precision, Task, Work
+from marketplace.catalogue import GpuModel
+
+# Model FLOPs utilisation: the share of the data sheet's rate that runs get.
+UTILISATION: Final[Mapping[Family, float]] = {
+    Family.LANGUAGE: 0.35,
+    Family.ENCODER: 0.35,
+    Family.VISION: 0.20,
+    Family.DIFFUSION: 0.30,
+}
+BANDWIDTH_UTILISATION: Final = 0.7
+SCALING: Final = 0.95  # of the speed is kept with each doubling of the GPUs
+FORWARD: Final = 2.0  # FLOPs a parameter and token
+VISION_FORWARD: Final = 320.0  # FLOPs a parameter and image of 224²: ResNet-50's 8.2 GFLOP ÷ 25.6 M
+DIFFUSION_FORWARD: Final = 750.0  # FLOPs a parameter and denoising step at 512²: 0.8 TFLOP ÷ 1.07 G
+DENOISING_STEPS: Final = 60  # 30 steps, each with and without the prompt
+TERA: Final = 1e12
+_SECONDS: Final = 3600.0
+
+
+def passes(work: Work) -> float:
+    """How often the network is gone through, a forward pass counted 1: backward is 2, without weight gradients 1."""
+    match work.task:
+        case Task.INFER:
+            return float(DENOISING_STEPS) if work.family == Family.DIFFUSION else 1.0
+        case Task.LORA:
+            return 2.0 + _again(work)
+        case _:
+            return 3.0 + _again(work)
+
+
+def _again(work: Work) -> float:
+    return 1.0 if work.recompute and work.family != Family.VISION else 0.0
+
+
+def forward_flops(work: Work) -> float:
+    """Of one token, or one image."""
+    match work.family:
+        case Family.VISION:
+            return VISION_FORWARD * work.parameters * (work.pixels / VISION_PIXELS) ** 2
+        case Family.DIFFUSION:
+            return DIFFUSION_FORWARD * work.parameters * (work.pixels / DIFFUSION_PIXELS) ** 2
+        case _:
+            return FORWARD * work.parameters
+
+
+def total_flops(work: Work) -> float:
+    rounds = work.epochs if work.trains else 1
+    return forward_flops(work) * passes(work) * work.items * rounds
+
+
+def rate_of(work: Work, model: GpuModel) -> float | None:
+    """TFLOPS of the data sheet that count for this precision."""
+    return model.fp32_tflops if work.precision == Precision.FP32 else model.tflops
+
+
+def efficiency(count: int) -> float:
+    return float(SCALING ** math.log2(count))
+
+
+def is_written(work: Work) -> bool:
+    """Text is written token by token: each step reads all weights, so that memory may be slower than arithmetic."""
+    return work.task == Task.INFER and work.family == Family.LANGUAGE
+
+
+def tokens_per_second(work: Work, model: GpuModel, count: int, size_gb: int) -> float | None:
+    """What `count` GPUs write for the whole batch; None where the catalogue lacks the model's rate or bandwidth."""
+    rate, bandwidth = rate_of(work, model), bandwidth_of(model, size_gb)
+    if rate is None or bandwidth is None:
+        return None
+    memory = memory_of(work)
+    by_memory = work.batch * bandwidth * 1e9 * BANDWIDTH_UTILISATION / (memory.weights + memory.cache)
+    by_arithmetic = rate * TERA * UTILISATION[work.family] / forward_flops(work)
+    return min(by_memory, by_arithmetic) * count * efficiency(count)
+
+
+def hours_on(work: Work, model: GpuModel, count: int, size_gb: int) -> float | None:
+    """Hours of the whole work; None where its amount or the model's rate is unknown."""
+    rate = rate_of(work, model)
+    if not work.items or rate is None:
+        return None
+    if is_written(work):
+        speed = tokens_per_second(work, model, count, size_gb)
+        return None if speed is None else work.items / speed / _SECONDS
+    return total_flops(work) / (count * efficiency(count) * rate * TERA * UTILISATION[work.family]) / _SECONDS
+
+
+def bandwidth_of(model: GpuModel, size_gb: int) -> int | None:
+    """GB/s of the model's memory; of the size that comes next to `size_gb`."""
+    pairs = zip(model.vram_gb, model.bandwidth_gbps, strict=False)
+    return min(pairs, key=lambda pair: abs(pair[0] - size_gb), default=(0, None))[1]

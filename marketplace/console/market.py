@@ -1,0 +1,182 @@
+"""The market page: wishes, panel, chips, rows, and why nothing is left; or what is wrong with the search."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from common.errors import DomainError, InvalidInput
+from marketplace.console.home import EXAMPLES
+from marketplace.console.panel import THRESHOLDS, USUAL_COUNTS, Choice, fill_panel
+from marketplace.console.rows import offer_rows, rent_query
+from marketplace.console.words import LENGTH_WORDS, MODE_WORDS, TERM_WORDS, Words, condition_words, plain_number
+from marketplace.errors import SearchSyntaxError
+from marketplace.policy import FREE_DATA_DISK_GB
+from marketplace.search.grammar import write_line
+from marketplace.search.params import read_params, write_params
+from marketplace.search.terms import BILLING_MODES, TERMS, Condition, OfferQuery
+from marketplace.selectors import OfferPage, Removed, search_market
+
+SORT_WORDS: Final[Mapping[str, Words]] = {
+    "price": _("Cheapest first"),
+    "-value": _("Best value first"),
+    "-reliability": _("Most reliable first"),
+    "-vram": _("Most VRAM first"),
+    "-gpu_free": _("Most free GPUs first"),
+    "-newest": _("Newest first"),
+}
+
+
+@dataclass(frozen=True)
+class ImageChoice:
+    """An image that can be chosen before looking for a host. `cuda` is what it needs, "" for none."""
+
+    slug: str
+    title: str
+    cuda: str
+
+
+@dataclass(frozen=True)
+class Images:
+    """What the market asks the storage floor above it, handed in by the composition root."""
+
+    needs: Callable[[str], str]
+    choices: Callable[[], Sequence[ImageChoice]]
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A condition or wish in force, the search without it, and how many offers it alone keeps away."""
+
+    what: Condition | str
+    label: str
+    query: str
+    left_without: int
+    hides: int
+
+    @property
+    def key(self) -> str:
+        """Names the condition in an element's id."""
+        return self.what if isinstance(self.what, str) else f"{self.what.term}-{self.what.op.name.lower()}"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A search that cannot be read: the line cut at the place of the error, what is wrong, what to write instead."""
+
+    detail: str
+    hint: str = ""
+    place: int = 0
+    before: str = ""
+    wrong: str = ""
+    after: str = ""
+    errors: tuple[tuple[str, str], ...] = ()
+
+
+def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> dict[str, Any]:
+    """Everything for `market.html`, or `refused` for a search that cannot be read."""
+    try:
+        query = read_params(params, image_needs=images.needs)
+        found = search_market(query, THRESHOLDS)
+    except (InvalidInput, SearchSyntaxError) as error:
+        return {"refused": _refusal(error, params.get("q", "")), "line": params.get("q", "")}
+    page, choices = found.page, found.facets.choices
+    panel = fill_panel(query.conditions, choices, found.enough)
+    return {
+        "query": query,
+        "page": page,
+        "rows": offer_rows(page.offers, query, picks),
+        "total": page.total,
+        "total_shown": f"{page.total:,}",
+        "panel": panel,
+        "rest": parse_qsl(write_params(OfferQuery(conditions=panel.rest))),
+        **_addresses(query, page),
+        **_reasons(query, found.removed, page.total),
+        **_wishes(query, choices, images),
+    }
+
+
+def help_context() -> dict[str, Any]:
+    """What the page about the search line says."""
+    terms = [(term.name, TERM_WORDS[term.name], term.unit) for term in TERMS.values()]
+    return {"grammar_examples": EXAMPLES, "grammar_terms": terms}
+
+
+def address_of(context: Mapping[str, Any]) -> str:
+    """The page's address as it can be shared."""
+    return f"{reverse('market')}?{context['share']}".removesuffix("?")
+
+
+def _refusal(error: DomainError, line: str) -> Refusal:
+    if not isinstance(error, SearchSyntaxError):
+        return Refusal(error.detail, errors=tuple((each.field, each.detail) for each in error.errors))
+    before, rest = line[: error.position], line[error.position :]
+    wrong = rest.split(maxsplit=1)[0] if rest.strip() else ""
+    return Refusal(error.detail, error.hint, error.position + 1, before, wrong, rest.removeprefix(wrong))
+
+
+def _wishes(query: OfferQuery, counted: Mapping[str, Sequence[Any]], images: Images) -> dict[str, Any]:
+    counts = {int(row.value): row.count for row in counted.get("count", ())}
+    numbers = sorted({*USUAL_COUNTS, query.gpu_count})
+    return {
+        "counts": [Choice(str(n), str(n), counts.get(n), n == query.gpu_count) for n in numbers],
+        "modes": [Choice(mode, str(MODE_WORDS[mode]), None, mode == query.billing_mode) for mode in BILLING_MODES],
+        "lengths": [Choice(name, str(words), None, name == query.term) for name, words in LENGTH_WORDS.items()],
+        "images": images.choices(),
+        "free_disk_gb": FREE_DATA_DISK_GB,
+        "sorts": [Choice(name, str(words), None, name == query.sort) for name, words in SORT_WORDS.items()],
+    }
+
+
+def _addresses(query: OfferQuery, page: OfferPage) -> dict[str, Any]:
+    """The search as a line and as addresses: its own, and those of the pages around this one."""
+    first = replace(query, cursor=None)
+    return {
+        "line": write_line(first),
+        "share": write_params(query),
+        "search_query": write_params(first),
+        "next_query": write_params(replace(query, cursor=page.next)),
+        "previous_query": write_params(replace(query, cursor=page.previous)),
+        "rent_query": rent_query(query),
+    }
+
+
+def _reasons(query: OfferQuery, removed: Sequence[Removed], total: int) -> dict[str, Any]:
+    """Chips in the order of the search, and the ways out of an empty list, the widest first."""
+    chips = [_chip(query, each, total) for each in removed]
+    ways_out = sorted((chip for chip in chips if chip.hides), key=lambda chip: -chip.left_without)
+    image = next((chip.hides for chip in chips if chip.what == "image"), 0)
+    return {"chips": chips, "ways_out": ways_out, "image_hides": image}
+
+
+def _chip(query: OfferQuery, removed: Removed, total: int) -> Chip:
+    label = condition_words(removed.what) if isinstance(removed.what, Condition) else wish_words(removed.what, query)
+    hides = removed.left_without - total
+    return Chip(removed.what, label, write_params(_without(query, removed.what)), removed.left_without, hides)
+
+
+def _without(query: OfferQuery, what: Condition | str) -> OfferQuery:
+    query = replace(query, cursor=None)
+    if isinstance(what, Condition):
+        return replace(query, conditions=tuple(each for each in query.conditions if each != what))
+    if what == "image":
+        return replace(query, image="", cuda_needed="")
+    return replace(query, **{what: getattr(OfferQuery(), what)})
+
+
+def wish_words(name: str, query: OfferQuery) -> str:
+    match name:
+        case "image":
+            return gettext("Image: %(name)s") % {"name": query.image}
+        case "gpu_count":
+            return gettext("%(count)s or more GPUs") % {"count": query.gpu_count}
+        case "billing_mode":
+            return str(MODE_WORDS[query.billing_mode])
+        case _:
+            return gettext("%(size)s GB data disk") % {"size": plain_number(query.data_disk_gb)}

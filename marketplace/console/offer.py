@@ -1,0 +1,135 @@
+"""The offer page: the price in every mode for a chosen number of GPUs and disk, and what the catalogue and the host say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from common.errors import NotFound
+from marketplace.catalogue import by_slug
+from marketplace.console.panel import Choice
+from marketplace.console.rows import OfferRow, rent_query
+from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
+from marketplace.policy import FREE_DATA_DISK_GB
+from marketplace.price_chart import price_chart
+from marketplace.prices import TERM_HOURS, all_in_micros, discounted, unit_price_micros
+from marketplace.search.grammar import write_line
+from marketplace.search.params import read_params
+from marketplace.search.terms import Condition, OfferQuery, Op
+from marketplace.selectors import facts_of_offer, host_record, offers_like
+from marketplace.share import usual_counts
+
+_BPS_PER_PERCENT: Final = 100
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PriceLine:
+    """One way to pay. `whole_micros` is the sum over a reserved term; `query` are the wishes for the rent page."""
+
+    mode: str
+    label: str
+    unit_micros: int
+    total_micros: int
+    off_percent: str = ""
+    whole_micros: int | None = None
+    query: str = ""
+
+
+def offer_context(offer_id: UUID, params: QueryDict, picks: Sequence[UUID]) -> dict[str, Any]:
+    """`params` may carry `gpu_count` and `data_disk_gb`, as the market's address does. Raises NotFound, InvalidInput."""
+    query = replace(read_params(params, image_needs=lambda _image: ""), conditions=())
+    row = next(iter(offers_like([offer_id])), None)
+    if row is None:
+        raise NotFound("There is no such offer.")
+    lines, facts = price_lines(row, query), facts_of_offer(offer_id)
+    return {
+        "offer": OfferRow(row, query, offer_id in picks),
+        "gpu": by_slug(row["gpu_model"]),
+        "facts": facts,
+        "measured": {fact.name: fact for fact in facts.measured},
+        "chart": price_chart(offer_id),
+        "record": host_record(row["host_id"]),
+        "wait_line": write_line(replace(query, conditions=(Condition("gpu", Op.EQ, row["gpu_model"]),))),
+        "query": query,
+        "price": lines[0],
+        "lines": lines,
+        "counts": _counts(row, query),
+        "is_open": row["gpu_free"] >= query.gpu_count,
+        "rent_query": rent_query(query),
+        "free_disk_gb": FREE_DATA_DISK_GB,
+    }
+
+
+def _counts(row: Row, query: OfferQuery) -> list[Choice]:
+    numbers = sorted({*usual_counts(row["gpu_total"]), query.gpu_count})
+    return [Choice(str(n), str(n), None, n == query.gpu_count) for n in numbers]
+
+
+def price_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
+    """Every mode that the offer sells: hourly, each step of the tiers, each term, the floor of the spot market."""
+    return [_mode_line(row, query, "hourly"), *_tier_lines(row, query), *_term_lines(row, query), *_spot_lines(row, query)]
+
+
+def _line(row: Row, query: OfferQuery, unit_micros: int) -> tuple[int, int]:
+    disk = {"disk_micros_gb_day": row["disk_micros_gb_day"], "data_disk_gb": query.data_disk_gb}
+    return all_in_micros(unit_micros=unit_micros, gpu_count=query.gpu_count, **disk)
+
+
+def _mode_line(row: Row, query: OfferQuery, mode: str) -> PriceLine:
+    wishes = replace(query, billing_mode=mode)
+    return PriceLine(mode, str(MODE_WORDS[mode]), *_line(row, query, row["price_micros"]), query=rent_query(wishes))
+
+
+def _tier_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
+    wishes = rent_query(replace(query, billing_mode="tiered"))
+    return [
+        PriceLine(
+            "tiered",
+            gettext("%(mode)s, after %(hours)s h of use") % {"mode": MODE_WORDS["tiered"], "hours": hours},
+            *_line(row, query, discounted(row["price_micros"], off_bps)),
+            off_percent=_percent(off_bps),
+            query=wishes,
+        )
+        for hours, off_bps in row["tiers"]
+    ]
+
+
+def _term_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
+    """In the order of their lengths, whatever the order in which the host owner named them."""
+    return [
+        _term_line(row, replace(query, billing_mode="reserved", term=term))
+        for term in TERM_HOURS
+        if term in row["reserved_discounts"]
+    ]
+
+
+def _term_line(row: Row, query: OfferQuery) -> PriceLine:
+    prices = {"price_micros": row["price_micros"], "tiers": row["tiers"], "spot_floor_micros": row["spot_floor_micros"]}
+    unit = unit_price_micros(mode="reserved", term=query.term, reserved_discounts=row["reserved_discounts"], **prices)
+    unit_micros, total_micros = _line(row, query, unit or 0)
+    return PriceLine(
+        "reserved",
+        f"{MODE_WORDS['reserved']}, {LENGTH_WORDS[query.term]}",
+        unit_micros,
+        total_micros,
+        off_percent=_percent(row["reserved_discounts"][query.term]),
+        whole_micros=total_micros * TERM_HOURS[query.term],
+        query=rent_query(query),
+    )
+
+
+def _spot_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
+    if row["spot_floor_micros"] is None:
+        return []
+    label = gettext("%(mode)s, from") % {"mode": MODE_WORDS["spot"]}
+    wishes = rent_query(replace(query, billing_mode="spot"))
+    return [PriceLine("spot", label, *_line(row, query, row["spot_floor_micros"]), query=wishes)]
+
+
+def _percent(off_bps: int) -> str:
+    return f"{off_bps / _BPS_PER_PERCENT:g}" if off_bps else ""

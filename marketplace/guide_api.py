@@ -1,0 +1,59 @@
+"""The API of the GPU catalogue and of the advisor; both are public."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.errors import NotFound
+from marketplace import guide_shapes as shapes
+from marketplace.advice_shape import advice_shape
+from marketplace.advisor import Family, Precision, Task, Work, advise
+from marketplace.selectors.ranking import model_on_market, ranked
+
+
+class PublicView(APIView):
+    """Open to everyone."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+
+class GpuModelsView(PublicView):
+    """Every GPU model that the market knows, with its sources and today's prices."""
+
+    @extend_schema(operation_id="gpu_models_list", parameters=[shapes.ModelQuery], responses=shapes.ModelList)
+    def get(self, request: Request) -> Response:
+        asked = shapes.ModelQuery(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        return Response(shapes.models_shape(ranked(asked.validated_data["sort"])))
+
+
+class GpuModelView(PublicView):
+    """One GPU model."""
+
+    @extend_schema(operation_id="gpu_models_retrieve", responses=shapes.Model)
+    def get(self, request: Request, gpu_slug: str) -> Response:
+        found = model_on_market(gpu_slug)
+        if found is None:
+            raise NotFound("There is no such GPU model.")
+        return Response(shapes.model_shape(found))
+
+
+class AdviceView(PublicView):
+    """From the work to GPUs, host, time and offers, with the reason for each step. Changes nothing."""
+
+    @extend_schema(operation_id="advice_create", request=shapes.WorkIn, responses={200: shapes.AdviceOut})
+    def post(self, request: Request) -> Response:
+        asked = shapes.WorkIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return Response(advice_shape(advise(work_from(asked.validated_data))))
+
+
+def work_from(given: dict[str, Any]) -> Work:
+    named = {"task": Task, "family": Family, "precision": Precision}
+    fields: dict[str, Any] = {name: named[name](value) if name in named else value for name, value in given.items()}
+    return Work(**fields)

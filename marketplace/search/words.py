@@ -1,0 +1,72 @@
+"""Small numbers for words, and for combinations of small numbers, so that rows can be compared and counted as integers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Words:
+    """The texts of one column, each with a code: its place in `texts`. The database's hash of a text stands for it."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._codes: dict[int, int] = {}
+        self._of_text: dict[str, int] = {}
+
+    def missing(self, hashes: NDArray[np.int64]) -> list[int]:
+        return [each for each in np.unique(hashes).tolist() if each not in self._codes]
+
+    def learn(self, hashed: int, text: str) -> None:
+        self._codes[hashed] = self.code(text)
+
+    def code(self, text: str) -> int:
+        """The code of a text, which gets one if it has none."""
+        if text not in self._of_text:
+            self._of_text[text] = len(self.texts)
+            self.texts.append(text)
+        return self._of_text[text]
+
+    def known(self, text: object) -> int | None:
+        """The code of a text; None for one that no row has had."""
+        return self._of_text.get(text) if isinstance(text, str) else None
+
+    def codes(self, hashes: NDArray[np.int64]) -> NDArray[np.int64]:
+        found, places = np.unique(hashes, return_inverse=True)
+        return np.array([self._codes[each] for each in found.tolist()], np.int64)[places]
+
+    def table(self, value_of: Callable[[str], int]) -> NDArray[np.int64]:
+        """`value_of` each text, by code."""
+        return np.array([value_of(text) for text in self.texts], np.int64)
+
+
+class Combinations:
+    """The combinations of several columns that occur, each with a code; a count by code gives the counts of every column."""
+
+    def __init__(self, columns: Sequence[str], bits: Sequence[int]) -> None:
+        self.columns = tuple(columns)
+        self._bits = tuple(bits)
+        self._codes: dict[int, int] = {}
+        self._rows: list[tuple[int, ...]] = []
+        self.members: dict[str, NDArray[np.int64]] = {name: np.empty(0, np.int64) for name in columns}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def codes(self, values: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+        packed = np.zeros(len(values[0]), np.int64)
+        for column, bits in zip(values, self._bits, strict=True):
+            packed = packed << bits | column
+        found, first, places = np.unique(packed, return_index=True, return_inverse=True)
+        for each, row in zip(found.tolist(), first.tolist(), strict=True):
+            if each not in self._codes:
+                self._codes[each] = len(self._rows)
+                self._rows.append(tuple(int(column[row]) for column in values))
+        self._unpack()
+        return np.array([self._codes[each] for each in found.tolist()], np.intp)[places]
+
+    def _unpack(self) -> None:
+        if len(self.members[self.columns[0]]) < len(self._rows):
+            table = np.array(self._rows, np.int64)
+            self.members = {name: table[:, place] for place, name in enumerate(self.columns)}

@@ -1,0 +1,32 @@
+"""What is read off the engine's own description of a container."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agents.daemon import cgroups
+from agents.daemon.docker_runtime import _container
+from agents.daemon.docker_spec import INSTANCE_LABEL
+
+
+def described(started_at: str) -> dict[str, Any]:
+    state = {"Status": "exited", "StartedAt": started_at, "ExitCode": 137, "OOMKilled": False, "Pid": 0}
+    return {"Id": "c", "Name": "/berth-x-2", "Config": {"Labels": {INSTANCE_LABEL: "x"}}, "State": state}
+
+
+def test_the_machine_was_booted_before_now() -> None:
+    ago = datetime.now(UTC) - cgroups.booted_at()
+    assert abs(ago.total_seconds() - time.clock_gettime(time.CLOCK_BOOTTIME)) < 1
+
+
+@pytest.mark.parametrize(("hours", "before"), [(-1, True), (1, False)])
+def test_a_container_of_an_earlier_boot_is_told_from_one_of_this(hours: int, before: bool) -> None:
+    started = cgroups.booted_at() + timedelta(hours=hours)
+    container = _container(described(f"{started:%Y-%m-%dT%H:%M:%S}.123456789Z"))
+    assert (container.before_boot, container.status, container.generation) == (before, "exited", 2)
+
+
+def test_one_that_never_started_is_of_no_boot() -> None:
+    assert not _container(described("0001-01-01T00:00:00Z")).before_boot

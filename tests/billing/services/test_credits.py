@@ -1,0 +1,236 @@
+"""What a host's fault gives back: at most the run's last hour, from whom it went to, once, never more than was charged."""
+
+import random
+import uuid
+from datetime import datetime, timedelta
+
+import pytest
+import time_machine
+from django.db import IntegrityError, connection
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from accounts.models import User
+from billing.errors import StillMetered
+from billing.models import Entry, Posting
+from billing.policy import INSTANCE_SOURCE
+from billing.selectors import costs_of, earnings_of, ledger_findings, statement_lines
+from billing.services.credits import credit_source
+from billing.services.settle import extend_holds, settle_meters
+from common.database import use_case
+from tests.billing.money import (
+    RATE,
+    START,
+    UNIT,
+    Source,
+    assert_sound,
+    at,
+    charged,
+    execute,
+    grant,
+    make_user,
+    platform,
+    settle,
+    triggers_off,
+    wallet,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def give_back(source: Source, moment: datetime, *, since: datetime = START, key: str = "run-1") -> int:
+    with time_machine.travel(moment, tick=False), use_case():
+        return credit_source(
+            source_kind=INSTANCE_SOURCE,
+            source_id=source.key,
+            key=f"{source.key}:{key}",
+            since=since,
+            until=moment,
+            reason="host fault",
+            actor="system",
+        )
+
+
+def run(alice: User, hana: User, end: datetime) -> Source:
+    """Ran from START to `end`, and is closed."""
+    grant(alice, 1000 * UNIT)
+    source = Source(alice, hana).start()
+    source.run(START, end)
+    with time_machine.travel(end, tick=False):
+        source.close()
+    return source
+
+
+def given_back(source: Source) -> int:
+    entries = Entry.objects.filter(kind="refund", posting__source_id=source.key)
+    return sum(entries.values_list("amount_micros", flat=True))
+
+
+@pytest.mark.parametrize(("minutes", "back"), [(150, RATE), (60, RATE), (61, RATE), (20, RATE // 3)])
+def test_the_last_hour_comes_back_or_the_whole_run_where_it_was_shorter(
+    alice: User, hana: User, minutes: int, back: int
+) -> None:
+    source = run(alice, hana, at(minutes=minutes))
+    before = wallet(alice).balance_micros
+    assert give_back(source, at(minutes=minutes)) == back == given_back(source)
+    assert wallet(alice).balance_micros == before + back
+    cost = charged(source.key) - back
+    assert platform().balance_micros + wallet(hana, "host").balance_micros == cost
+    assert abs(platform().balance_micros - cost // 10) <= 1
+    assert costs_of(source_kind=INSTANCE_SOURCE, source_ids=[source.key], now=at(hours=3))[source.key].total_micros == cost
+    assert_sound(at(hours=3))
+
+
+def test_both_sides_see_what_and_why(alice: User, hana: User) -> None:
+    source = run(alice, hana, at(minutes=90))
+    give_back(source, at(minutes=90))
+    line = statement_lines(owner_id=alice.pk)[0]
+    assert (line.kind, line.amount_micros, line.seconds, line.rate_micros_per_hour) == ("refund", RATE, 3600, RATE)
+    assert (line.what, line.source_id) == ("2 × RTX 4090: host fault", source.key)
+    earned = statement_lines(owner_id=hana.pk, kind="host")[0]
+    assert (earned.amount_micros, earned.charge_micros, earned.fee_micros) == (-RATE * 9 // 10, -RATE, -RATE // 10)
+    back, use = sorted(earnings_of(owner_id=hana.pk).lines, key=lambda each: each.charge_micros)
+    assert (back.is_given_back, back.charge_micros, back.why) == (True, -RATE, "2 × RTX 4090: host fault")
+    assert (use.is_given_back, use.charge_micros, use.why) == (False, charged(source.key), "")
+    assert earnings_of(owner_id=hana.pk).share_micros == wallet(hana, "host").balance_micros
+
+
+def test_the_same_run_again_changes_nothing_even_when_the_source_runs_anew(alice: User, hana: User) -> None:
+    source = run(alice, hana, at(minutes=90))
+    assert give_back(source, at(minutes=90)) == RATE
+    source.start(at(minutes=100))
+    source.run(at(minutes=100), at(minutes=130))
+    assert give_back(source, at(minutes=90)) == 0
+    assert source.meter.closed_at is None
+    assert given_back(source) == RATE
+    assert_sound(at(minutes=130))
+
+
+def test_what_ran_before_the_run_stays_charged(alice: User, hana: User) -> None:
+    source = run(alice, hana, at(minutes=50))
+    with time_machine.travel(at(minutes=60), tick=False):
+        source.start(at(minutes=60))
+    source.run(at(minutes=60), at(minutes=70))
+    with time_machine.travel(at(minutes=70), tick=False):
+        source.close()
+    assert give_back(source, at(minutes=70), since=at(minutes=60)) == RATE // 6
+
+
+def test_a_gap_in_the_proof_is_not_given_back_and_the_time_before_it_is(alice: User, hana: User) -> None:
+    grant(alice, 1000 * UNIT)
+    source = Source(alice, hana).start()
+    source.run(START, at(minutes=30))
+    source.run(at(minutes=40), at(minutes=70))
+    source.run(at(minutes=80), at(minutes=90))
+    with time_machine.travel(at(minutes=90), tick=False):
+        source.close()
+    assert len(source.meters) == 3
+    covered = sum((meter.settled_until - meter.opened_at for meter in source.meters), timedelta(0))
+    assert give_back(source, at(minutes=90)) == given_back(source) > 0
+    lines = Posting.objects.filter(kind="credit", source_id=source.key)
+    assert sum(
+        (line.period_to - line.period_from for line in lines if line.period_to and line.period_from), timedelta(0)
+    ) == min(covered, timedelta(hours=1))
+    assert_sound(at(minutes=90))
+
+
+def test_while_it_is_metered_nothing_can_be_given_back(alice: User, hana: User) -> None:
+    grant(alice, 1000 * UNIT)
+    source = Source(alice, hana).start()
+    source.run(START, at(minutes=30))
+    with pytest.raises(StillMetered):
+        give_back(source, at(minutes=30))
+
+
+def test_a_run_that_cost_nothing_gives_nothing_back(alice: User, hana: User) -> None:
+    grant(alice, UNIT)
+    source = Source(alice, hana, rate=0).start()
+    source.run(START, at(minutes=30))
+    source.close()
+    assert give_back(source, at(minutes=30)) == 0
+    nobody = Source(alice, hana)
+    assert give_back(nobody, at(minutes=30)) == 0
+    assert not Posting.objects.filter(kind="credit").exists()
+
+
+def test_the_table_refuses_to_give_a_second_back_twice(alice: User, hana: User) -> None:
+    """The wall behind the key: another key for the same time."""
+    source = run(alice, hana, at(minutes=90))
+    give_back(source, at(minutes=90))
+    with pytest.raises(IntegrityError, match="no_second_given_back_twice"):
+        give_back(source, at(minutes=90), key="run-2")
+
+
+@pytest.mark.parametrize(
+    "sabotage",
+    [
+        "UPDATE billing_entry SET amount_micros = amount_micros + 1 WHERE kind = 'refund'",
+        "UPDATE billing_posting SET period_from = period_from - interval '1 second' WHERE kind = 'credit'",
+        "UPDATE billing_posting SET period_to = period_to + interval '1 second' WHERE kind = 'credit'",
+        "UPDATE billing_posting SET source_id = gen_random_uuid() WHERE kind = 'credit'",
+        "UPDATE billing_entry SET amount_micros = 0 WHERE kind = 'platform_fee'",
+    ],
+)
+def test_the_audit_sees_a_credit_that_is_not_what_was_charged(alice: User, hana: User, sabotage: str) -> None:
+    source = run(alice, hana, at(minutes=90))
+    give_back(source, at(minutes=90))
+    assert_sound(at(minutes=90))
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    with triggers_off():
+        execute(sabotage)
+    with time_machine.travel(at(minutes=90), tick=False):
+        assert "I12" in {finding.code for finding in ledger_findings()}
+
+
+class TimelineTest(TestCase):
+    """Random lives, ended by the host's fault, settled before, between and after: the same to the micro-unit."""
+
+    @settings(max_examples=40, deadline=None)
+    @given(seed=st.integers(0, 2**32), rate=st.sampled_from([1, 59, 3_060_000, 98_765_431]))
+    def test_never_more_than_was_charged_in_any_order(self, seed: int, rate: int) -> None:
+        payer, payee = make_user("payer"), make_user("payee")
+        grant(payer, rate * 300)
+        outcomes = {self._live(seed, rate, payer, payee, eager=eager) for eager in (False, True)}
+        assert len(outcomes) == 1, outcomes
+
+    def _live(self, seed: int, rate: int, payer: User, payee: User, *, eager: bool) -> tuple[int, int]:
+        """One life; `eager` settles at every step, else only what the end needs. Costs and credits in all."""
+        rng, source, now = random.Random(seed), Source(payer, payee, rate=rate, key=uuid.uuid4()), START
+        total = 0
+        for number in range(rng.randrange(1, 4)):
+            begin = now
+            with time_machine.travel(now, tick=False):
+                source.start(now)
+            for _ in range(rng.randrange(0, 60)):
+                now += timedelta(microseconds=rng.choice([rng.randrange(1, 120_000_000), rng.randrange(1, 3_000_000_000)]))
+                with time_machine.travel(now, tick=False):
+                    source.prove(now)
+                    extend_holds(now=now)
+                    if eager:
+                        settle_meters(now=now)
+            total += self._fail(source, begin, now, number)
+            now += timedelta(seconds=rng.randrange(1, 4000))
+        settle(now)
+        assert charged(source.key) - given_back(source) >= 0
+        assert given_back(source) == total
+        assert_sound(now)
+        return charged(source.key), total
+
+    def _fail(self, source: Source, begin: datetime, now: datetime, number: int) -> int:
+        before = charged_since(source, begin)
+        with time_machine.travel(now, tick=False):
+            source.close()
+        back = give_back(source, now, since=begin, key=str(number))
+        assert give_back(source, now, since=begin, key=str(number)) == 0
+        of_the_run = charged_since(source, begin)
+        assert 0 <= back <= of_the_run
+        assert before <= of_the_run
+        assert back <= source.rate + 2  # an hour's price; each cut may round
+        return back
+
+
+def charged_since(source: Source, begin: datetime) -> int:
+    entries = Entry.objects.filter(kind="charge", posting__source_id=source.key, posting__period_from__gte=begin)
+    return -sum(entries.values_list("amount_micros", flat=True))

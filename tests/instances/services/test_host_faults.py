@@ -1,0 +1,178 @@
+"""What a host's fault leaves behind: one public entry for each run, and the renter's last hour given back."""
+
+import pytest
+
+from accounts.models import User
+from agents.protocol.messages import FAILURES
+from billing.models import Posting
+from billing.selectors import costs_of, earnings_of, statement_lines
+from billing.services.settle import extend_holds, settle_meters
+from common import clock
+from instances.models import Instance, InstanceEvent
+from instances.policy import FAULT_OF
+from instances.services.restart import restart_instance
+from instances.services.start import start_instance
+from instances.services.stop import stop_instance
+from marketplace.models import ReliabilityEvent
+from tests.billing.money import assert_sound, charged, grant, wallet
+from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fixtures import Clock
+
+RATE = 3_600_000
+HOST_FAILURES = [code for code in (*FAILURES, "gpu_lost") if FAULT_OF.get(code, "host") == "host"]
+OTHER_FAILURES = [code for code in FAILURES if FAULT_OF.get(code, "host") != "host"]
+
+
+def entries(host: FakeHost) -> list[tuple[str, str]]:
+    rows = ReliabilityEvent.objects.filter(host=host.host).order_by("pk")
+    return [(row.kind, row.detail) for row in rows]
+
+
+def run_for(host: FakeHost, hours: Clock, minutes: int) -> None:
+    for _ in range(minutes):
+        hours.advance(minutes=1)
+        host.sync()
+        extend_holds(now=clock.now())
+
+
+def fail(host: FakeHost, instance: Instance, code: str) -> None:
+    host.end(instance, code)
+    host.sync()
+
+
+def test_an_instance_that_comes_to_run_is_a_good_start_and_a_restart_is_none(rin: User, host: FakeHost) -> None:
+    instance = order_running(rin, host)
+    host.sync()
+    assert entries(host) == [("started", "")]
+    restart_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    assert entries(host) == [("started", "")]
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    start_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    assert entries(host) == [("started", "")] * 2
+
+
+@pytest.mark.parametrize("code", HOST_FAILURES)
+def test_a_start_that_fails_through_the_host_is_entered_and_costs_nothing(rin: User, host: FakeHost, code: str) -> None:
+    instance = order(rin, host)
+    host.sync()
+    host.break_next(instance, code)
+    host.settle()
+    host.sync()
+    assert again(instance).fault_of == "host"
+    assert entries(host) == [("failed_start", code)]
+    assert charged(instance.pk) == 0
+    assert not Posting.objects.exclude(kind="grant").exists()
+    assert wallet(rin).held_micros == 0
+
+
+@pytest.mark.parametrize("code", OTHER_FAILURES)
+def test_a_fault_of_the_renter_or_of_the_market_is_no_entry_and_gives_nothing_back(
+    rin: User, host: FakeHost, hours: Clock, code: str
+) -> None:
+    broken = order(rin, host)
+    host.sync()
+    host.break_next(broken, code)
+    host.settle()
+    ended = order_running(rin, host)
+    run_for(host, hours, 10)
+    fail(host, ended, code)
+    assert again(ended).fault_of != "host"
+    assert entries(host) == [("started", "")]
+    assert not Posting.objects.filter(kind="credit").exists()
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize(("minutes", "back"), [(90, RATE), (20, RATE // 3), (0, 0)])
+def test_a_run_that_the_host_breaks_gives_the_last_hour_back(
+    rin: User, host: FakeHost, hours: Clock, *, minutes: int, back: int, settled: bool
+) -> None:
+    instance = order_running(rin, host)
+    run_for(host, hours, minutes)
+    if settled:
+        settle_meters(now=clock.now())
+    before = host.report()
+    fail(host, instance, "gpu_lost")
+    cost = minutes * RATE // 60
+    for report in (host.report(), before, host.report()):
+        host.deliver(report)
+    settle_meters(now=clock.now())
+    assert entries(host) == [("started", ""), ("host_fault", "gpu_lost")]
+    assert wallet(rin).balance_micros == 1000 * 1_000_000 - cost + back
+    assert (
+        costs_of(source_kind="instance", source_ids=[instance.pk], now=clock.now())[instance.pk].total_micros == cost - back
+    )
+    assert wallet(host.owner, "host").balance_micros == (cost - back) * 9 // 10
+    assert Posting.objects.filter(kind="credit").count() == (1 if back else 0)
+    kinds = InstanceEvent.objects.filter(instance=instance).order_by("id").values_list("kind", flat=True)
+    assert list(kinds) == ["rented", "running", "failed", *(["given_back"] if back else []), "gpus_released"]
+    assert_sound()
+
+
+def test_the_renter_and_the_owner_read_what_and_why(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    run_for(host, hours, 60)
+    fail(host, instance, "gpu_lost")
+    line = statement_lines(owner_id=rin.pk)[0]
+    assert (line.kind, line.amount_micros, line.source_id) == ("refund", RATE, instance.pk)
+    assert line.what == "box: 1 × rtx-4090: given back, the host failed (gpu_lost)"
+    [back] = [each for each in earnings_of(owner_id=host.owner.pk).lines if each.is_given_back]
+    assert (back.charge_micros, back.fee_micros, back.why) == (-RATE, -RATE // 10, line.what)
+
+
+def test_each_broken_run_of_an_instance_counts_and_is_given_back(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    run_for(host, hours, 10)
+    fail(host, instance, "gpu_lost")
+    host.settle()
+    start_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    run_for(host, hours, 15)
+    fail(host, instance, "gpu_lost")
+    assert [kind for kind, _ in entries(host)] == ["started", "host_fault"] * 2
+    assert wallet(rin).balance_micros == 1000 * 1_000_000
+    assert charged(instance.pk) == 25 * RATE // 60
+    assert_sound()
+
+
+def test_a_restart_that_the_host_breaks_ends_a_run(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    run_for(host, hours, 10)
+    restart_instance(renter=rin, instance_id=instance.pk)
+    host.sync()
+    host.break_next(instance, "start_failed")
+    host.settle()
+    assert again(instance).state == "failed"
+    assert entries(host) == [("started", ""), ("host_fault", "start_failed")]
+    assert wallet(rin).balance_micros == 1000 * 1_000_000
+
+
+def test_only_what_ran_since_the_restart_is_given_back(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    run_for(host, hours, 30)
+    restart_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    run_for(host, hours, 6)
+    fail(host, instance, "gpu_lost")
+    assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE // 2
+    assert_sound()
+
+
+def test_an_owners_own_instance_says_nothing_about_the_host(host: FakeHost, hours: Clock) -> None:
+    grant(host.owner, 1_000_000_000)
+    instance = order_running(host.owner, host)
+    run_for(host, hours, 5)
+    fail(host, instance, "gpu_lost")
+    assert entries(host) == []
+    assert wallet(host.owner).balance_micros == 1_000_000_000
+
+
+def test_the_ledger_names_no_instance(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    run_for(host, hours, 5)
+    fail(host, instance, "gpu_lost")
+    rows = list(ReliabilityEvent.objects.filter(host=host.host))
+    assert {row.subject for row in rows} != {instance.pk}
+    assert len({row.subject for row in rows}) == 1

@@ -1,0 +1,127 @@
+"""Quotes and orders of every mode over the API: shapes, signatures, and refusals that say what differs."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from accounts.policy import SCOPES
+from accounts.services.tokens import issue_token
+from instances.models import Instance, Quote
+from marketplace.services.offers import ListingChange, set_prices
+from tests.instances.fake_host import FakeHost
+
+
+@pytest.fixture
+def api(rin: User) -> Client:
+    _, text = issue_token(user=rin, name="test", scopes=list(SCOPES))
+    return Client(headers={"authorization": f"Bearer {text}"})
+
+
+@pytest.fixture
+def seller(host: FakeHost) -> FakeHost:
+    change = ListingChange(
+        host.offer.pk, reserved_discounts={"year": 5_000}, spot_floor_micros=1_000_000, disk_micros_gb_day=3_000
+    )
+    set_prices(actor_id=host.owner.pk, change=change)
+    return host
+
+
+def post(client: Client, path: str, body: dict[str, Any]) -> Any:
+    return client.post(f"/api/v1/{path}", body, content_type="application/json")
+
+
+def quoted(api: Client, host: FakeHost, **wishes: Any) -> Any:
+    return post(api, "quotes", {"offer": f"offr_{host.offer.pk.hex}", "image": "berth-base", **wishes})
+
+
+def test_shapes_of_every_mode(api: Client, seller: FakeHost) -> None:
+    hourly = quoted(api, seller, term=None, payment=None, max_price=None, hours=None).json()
+    assert (hourly["term"], hourly["payment"], hourly["max_price"], hourly["commitment_total"]) == (None, None, None, None)
+    assert (hourly["hours"], hourly["orderable"], len(hourly["signature"])) == (1, True, 64)
+    reserved = quoted(api, seller, billing_mode="reserved", term="year", payment="none", hours=24).json()
+    assert (reserved["hourly_rate"], reserved["due_now"], reserved["projected_total"]) == ("1.80", "1.80", "43.20")
+    assert (reserved["commitment_total"], reserved["payment"], reserved["orderable"]) == ("15768.00", "none", False)
+    spot = quoted(api, seller, billing_mode="spot", max_price="1.5", gpu_count=2).json()
+    assert (spot["hourly_rate"], spot["due_now"], spot["max_price"]) == ("2.00", "3.00", "1.50")
+    tiered = quoted(api, seller, billing_mode="tiered", hours=1000).json()
+    assert tiered["projected_total"] == "3448.80"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"billing_mode": "spot", "max_price": "0.5"}, "max_price"),
+        ({"billing_mode": "spot", "max_price": "much"}, "max_price"),
+        ({"billing_mode": "reserved", "term": "day"}, "term"),
+        ({"billing_mode": "reserved", "term": "decade"}, "term"),
+        ({"billing_mode": "barter"}, "billing_mode"),
+    ],
+)
+def test_wrong_wishes(api: Client, seller: FakeHost, wrong: dict[str, Any], field: str) -> None:
+    reply = quoted(api, seller, **wrong)
+    assert reply.status_code == 400
+    assert [error["field"] for error in reply.json()["errors"]] == [field]
+
+
+def test_an_order_that_agrees(api: Client, seller: FakeHost) -> None:
+    quote = quoted(api, seller, gpu_count=2).json()
+    same = {name: quote[name] for name in ("offer", "image", "gpu_count", "billing_mode", "data_disk_gb", "signature")}
+    reply = post(api, "instances", {"quote_id": quote["id"], **same, "max_total": "7.20", "term": None})
+    assert reply.status_code == 201, reply.content
+
+
+@pytest.mark.parametrize(
+    ("order", "field"),
+    [
+        ({"gpu_count": 3}, "gpu_count"),
+        ({"billing_mode": "tiered"}, "billing_mode"),
+        ({"data_disk_gb": 50}, "data_disk_gb"),
+        ({"image": "other"}, "image"),
+        ({"max_total": "7.19"}, "max_total"),
+        ({"signature": "00"}, "signature"),
+    ],
+)
+def test_an_order_that_differs(api: Client, seller: FakeHost, order: dict[str, Any], field: str) -> None:
+    quote = quoted(api, seller, gpu_count=2).json()
+    reply = post(api, "instances", {"quote_id": quote["id"], **order})
+    assert (reply.status_code, reply.json()["code"]) == (409, "quote_mismatch")
+    assert [error["field"] for error in reply.json()["errors"]] == [field]
+    assert not Instance.objects.exists()
+    assert Quote.objects.get(pk=quote["id"].removeprefix("quot_")).used_at is None
+    fresh = reply.json()["quote"]
+    if field == "image":
+        assert fresh is None  # there is no such image
+    else:
+        wanted = {name: value for name, value in order.items() if name not in ("max_total", "signature")}
+        assert fresh["id"] != quote["id"]
+        assert {name: fresh[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"billing_mode": "tiered"},
+        {"billing_mode": "reserved", "term": "year"},
+        {"billing_mode": "spot", "max_price": "2"},
+        {"data_disk_gb": 60},
+    ],
+)
+def test_what_can_only_be_compared(api: Client, seller: FakeHost, wishes: dict[str, Any]) -> None:
+    quote = quoted(api, seller, **wishes).json()
+    assert quote["orderable"] is False
+    for path in ("instances", "instances?dry_run=true"):
+        reply = post(
+            api, path, {"quote_id": quote["id"], **wishes} if "max_price" not in wishes else {"quote_id": quote["id"]}
+        )
+        assert (reply.status_code, reply.json()["code"]) == (409, "mode_not_rentable"), reply.content
+    assert not Instance.objects.exists()
+
+
+def test_a_rehearsal_checks_the_order_too(api: Client, seller: FakeHost) -> None:
+    quote = quoted(api, seller).json()
+    wrong = post(api, "instances?dry_run=true", {"quote_id": quote["id"], "gpu_count": 2})
+    assert (wrong.status_code, wrong.json()["code"]) == (409, "quote_mismatch")
+    assert post(api, "instances?dry_run=true", {"quote_id": quote["id"], "gpu_count": 1}).status_code == 200
+    assert not Instance.objects.exists()
