@@ -77,10 +77,10 @@ class Market:
     def pages(self, prefix: str = _API, asked: Sequence[Mix] | None = None) -> Figures:
         return self._pages(prefix, asked or self.asked, PASSES)
 
-    def moments(self) -> Figures:
+    def moments(self, rounds: int = PASSES) -> Figures:
         """Every request for itself, hiccups and all."""
-        rounds = [self._pages(_API, self.asked, 1) for _ in range(PASSES)]
-        return Figures(*(statistics.median(column) for column in zip(*map(astuple, rounds), strict=True)))
+        found = [self._pages(_API, self.asked, 1) for _ in range(rounds)]
+        return Figures(*(statistics.median(column) for column in zip(*map(astuple, found), strict=True)))
 
     def _pages(self, prefix: str, asked: Sequence[Mix], passes: int) -> Figures:
         times = [timed(partial(self.get, prefix + mix.address) for mix in asked) for _ in range(passes)]
@@ -138,7 +138,7 @@ def _market(offers: int) -> Iterator[Market]:
     stack = Stack(folder)
     try:
         market = Market(stack.start(jobs=False), offers)
-        market.pages()  # connections, caches, the first sight of each page
+        market.moments(1)  # connections, caches, the first sight of each page
         yield market
         market.connection.close()
         market.database.close()
@@ -215,7 +215,7 @@ def deep_pages(offers: int) -> Iterator[Callable[[], Sample]]:
 def html(offers: int) -> Iterator[Callable[[], Sample]]:
     """The market page as a browser gets it; floor: the API's page of the same search."""
     with _market(offers) as market:
-        asked = market.asked[: MIXES // 4]
+        asked = market.asked[: MIXES // 10]
         market.pages("/market?", asked)
 
         def once() -> Sample:
