@@ -65,7 +65,7 @@ ROWS = (
         Row(
             f"market_facets_{size}",
             "ms p50",
-            f"page, total, 12 facets with lowest prices, {offers:,} offers, kept up to date; floor: bare numpy, 5 facets",
+            f"page, total, 12 facets with lowest prices, {offers:,} offers; floor: the same by bare numpy",
             partial(market.facets, offers),
             Limit(of_floor=4, notes={"p99 × floor": 4}),
         )

@@ -13,6 +13,9 @@ from config.local.processes import Program
 WEB_WORKERS = 2
 # Requests that each worker lets wait: granian's own default (backlog ÷ workers) suits many idle connections, not a queue.
 WEB_BACKPRESSURE = 256
+# How old the copy of the market may be that a page is answered from; an order is checked against the truth. The jobs, which
+# give what is free to the waiting, look each time.
+WEB_MARKET_AGE_MS = 250
 WORKER_GRACE_S = 10.0
 _BIN = Path(sys.executable).parent
 
@@ -65,7 +68,7 @@ def web(layout: Layout, environment: dict[str, str]) -> Program:
     command = [str(_BIN / "granian"), "--interface", "wsgi", "--host", layout.host, "--port", str(layout.port)]
     command += ["--workers", str(WEB_WORKERS), "--blocking-threads", "1", "--backpressure", str(WEB_BACKPRESSURE)]
     command += ["--respawn-failed-workers", "--no-ws", "--no-access-log", "config.wsgi:application"]
-    return Program("web", command, environment)
+    return Program("web", command, {**environment, "MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS)})
 
 
 def worker(environment: dict[str, str]) -> Program:

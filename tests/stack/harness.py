@@ -61,6 +61,7 @@ class Stack:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     commands: dict[str, list[str]] = field(default_factory=dict)
     people: dict[str, dict[str, str]] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     _clients: list[httpx.Client] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -109,6 +110,7 @@ class Stack:
             "API_RATE_USER": "1000000",
             "PYTHONUNBUFFERED": "1",
             "PYTHONWARNINGS": "default",
+            **self.settings,
         }
 
     def launch(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
