@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from billing.break_even import Crossing, bends
@@ -240,16 +240,16 @@ def _line_words(line: Line) -> Words:
     quantity, unit = plain_number(line.quantity), format_money(line.unit_micros)
     match line.item:
         case "Storage":
-            return _now("Storage")
+            return gettext("Storage")
         case "Peak factor":
-            return _now("Peak factor: %(quantity)s of %(sum)s more") % {"quantity": quantity, "sum": unit}
+            return gettext("Peak factor: %(quantity)s of %(sum)s more") % {"quantity": quantity, "sum": unit}
         case _:
-            return _now("%(quantity)s GPU-hours × %(price)s") % {"quantity": quantity, "price": unit}
+            return gettext("%(quantity)s GPU-hours × %(price)s") % {"quantity": quantity, "price": unit}
 
 
 def _crossing_words(each: Crossing) -> str:
     names = {"cheaper": MODE_WORDS[each.cheaper], "dearer": MODE_WORDS[each.dearer], "hours": _hours(each.hours)}
-    return _now("From %(hours)s hours of use on, %(cheaper)s costs less than %(dearer)s.") % names
+    return gettext("From %(hours)s hours of use on, %(cheaper)s costs less than %(dearer)s.") % names
 
 
 def _hours(hours: Fraction) -> str:

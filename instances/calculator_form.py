@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from billing.estimates import NO_UPFRONT, UPFRONT
@@ -69,7 +69,7 @@ class CalculatorForm(forms.Form):
     def __init__(self, params: QueryDict, offers: Sequence[tuple[str, str]]) -> None:
         given = params.dict()
         super().__init__({**BASE, **(given if given else FIRST)})
-        self.fields["data_disk_gb"].help_text = _now("%(size)s GB are included.") % {"size": FREE_DATA_DISK_GB}
+        self.fields["data_disk_gb"].help_text = gettext("%(size)s GB are included.") % {"size": FREE_DATA_DISK_GB}
         field = self.fields["offer"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", _("own prices")), *offers]

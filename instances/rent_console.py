@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 
 from billing.estimates import HOURLY, SPOT, TIERED, Plan
 from common.ids import public_id
@@ -72,8 +72,8 @@ def _note(plan: Plan, gpu_count: int) -> str | Promise:
         case "tiered":
             step = plan.steps[0]
             names = {"price": format_money(step.unit_micros * gpu_count), "hours": plain_number(step.from_hours)}
-            return _now("%(price)s from %(hours)s h on") % names
+            return gettext("%(price)s from %(hours)s h on") % names
         case "spot":
-            return _now("the floor; the market may ask more")
+            return gettext("the floor; the market may ask more")
         case _:
             return ""

@@ -25,6 +25,13 @@ def test_every_text_is_in_the_catalogue() -> None:
     assert missing == set(), "run `python -m config.translations gather` and translate"
 
 
+def test_no_alias_hides_a_text_from_the_gatherer() -> None:
+    """It knows the functions by their names; `_` alone may stand for one of them."""
+    aliases = re.compile(r"\b(n?p?gettext(?:_lazy|_noop)?) as (?!_\b)(\w+)")
+    found = {path.name: aliases.findall(path.read_text(encoding="utf-8")) for path in translations._sources()}
+    assert {name: names for name, names in found.items() if names} == {}
+
+
 def test_catalogue_has_nothing_that_nobody_asks_for() -> None:
     assert ENTRIES.keys() - translations.texts().keys() == set()
 
