@@ -148,7 +148,8 @@ def _answer(arguments: Sequence[Any]) -> Any:
     """
     direct = connection.connection
     if direct is not None and not connection.in_atomic_block and not connection.queries_logged:
-        with suppress(psycopg2.OperationalError, psycopg2.InterfaceError), direct.cursor() as cursor:
+        # A server that ended shows as the bare DatabaseError; whatever else is wrong, the second question says again.
+        with suppress(psycopg2.DatabaseError, psycopg2.InterfaceError), direct.cursor() as cursor:
             cursor.execute(_LOOK, arguments)
             return cursor.fetchone()
         connection.close()
