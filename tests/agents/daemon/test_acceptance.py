@@ -29,7 +29,9 @@ def test_the_last_word_counts(env: list[str], expected: set[str]) -> None:
 
 def test_the_environment_of_a_process() -> None:
     env = {**os.environ, "NVIDIA_VISIBLE_DEVICES": "GPU-9"}
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=env) as process:
+    code = "print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
+        assert process.stdout is not None and process.stdout.readline()  # a new process has no environment at first
         found = env_of_process(process.pid)
         process.communicate(b"\n")
     assert found is not None and gpus_in_env(found) == {"GPU-9"}

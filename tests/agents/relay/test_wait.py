@@ -201,7 +201,8 @@ def test_a_stranger_s_message_on_a_wake_channel_does_not_end_the_listening(relay
     client.close()
     wait_until(lambda: relay.switchboard.listening)
     touch(topic)
-    assert relay.wait(topic, since=0) == wake.version_of(topic)
+    # A relay that has to subscribe anew, on a busy machine, answers blindly at first: it must come back by itself.
+    wait_until(lambda: relay.wait(topic, since=0) == wake.version_of(topic))
 
 
 def test_unknown_addresses_and_methods_get_a_problem_document(relay: Relay) -> None:
