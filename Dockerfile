@@ -29,6 +29,7 @@ RUN python3 -m venv /srv/tools && /srv/tools/bin/pip install --quiet --require-h
 COPY . .
 # Nothing here is secret: the settings insist on values, and collecting static files uses none of them.
 RUN export SECRET_KEY=build RELAY_SECRET=build DATABASE_URL=postgresql:///none REDIS_URL=redis://none MAIL_FROM=none MAIL_HOST=none \
+ && export LEDGER_SIGNING_KEY=0000000000000000000000000000000000000000000000000000000000000000 \
  && export DJANGO_SETTINGS_MODULE=config.settings.prod PATH=/srv/venv-build/bin:$PATH \
  && python -m config.local.node ci --silent \
  && python -m config.frontend \

@@ -13,6 +13,9 @@ NOWHERE := DATABASE_URL=postgresql:///nowhere REDIS_URL=redis://nowhere DJANGO_S
 COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \
 	--universal --python-version 3.11
 
+# The tests start hundreds of processes; a machine that forbids bytecode would have each of them compile Berth anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
 CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 

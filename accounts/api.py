@@ -18,6 +18,7 @@ from accounts.selectors import all_ssh_keys_of, ssh_keys_of, token_of, tokens_of
 from accounts.services.profile import edit_profile
 from accounts.services.ssh_keys import add_ssh_key, remove_ssh_key
 from accounts.services.tokens import issue_token, revoke_token
+from common.endpoints import checked
 from common.ids import parse_public_id, public_id
 
 
@@ -114,7 +115,7 @@ class MeView(APIView):
 
     @extend_schema(operation_id="me_update", request=ProfileIn, responses=Profile)
     def patch(self, request: Request) -> Response:
-        wanted = _valid(ProfileIn, request)
+        wanted = checked(ProfileIn, request.data)
         return Response(Profile(edit_profile(user_id=asker(request).pk, **wanted)).data)
 
 
@@ -129,7 +130,7 @@ class TokensView(ListAPIView[ApiToken]):
 
     @extend_schema(operation_id="tokens_create", request=TokenIn, responses={201: NewToken})
     def post(self, request: Request) -> Response:
-        wanted = _valid(TokenIn, request)
+        wanted = checked(TokenIn, request.data)
 
         def work() -> tuple[int, Any]:
             token, text = issue_token(user=asker(request), issuer=asking_token(request), **wanted)
@@ -164,7 +165,7 @@ class SshKeysView(ListAPIView[SshKey]):
 
     @extend_schema(operation_id="ssh_keys_create", request=KeyIn, responses={201: Key})
     def post(self, request: Request) -> Response:
-        wanted = _valid(KeyIn, request)
+        wanted = checked(KeyIn, request.data)
         return reply_once(request, lambda: (201, Key(add_ssh_key(user=asker(request), **wanted)).data))
 
 
@@ -181,9 +182,3 @@ class SshKeyView(APIView):
     def delete(self, request: Request, key_id: str) -> Response:
         remove_ssh_key(user=asker(request), key_id=parse_public_id("key", key_id))
         return Response(status=204)
-
-
-def _valid(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    form = shape(data=request.data)
-    form.is_valid(raise_exception=True)
-    return dict(form.validated_data)

@@ -29,3 +29,23 @@ class TooMany(DomainError):
     code = "too_many"
     status = 409
     title = "The limit of this account is reached"
+
+
+class InvitationExpired(DomainError):
+    code = "invitation_expired"
+    status = 409
+    title = "This invitation has expired: ask for a new one"
+
+
+class AlreadyMember(DomainError):
+    code = "already_member"
+    status = 409
+    title = "This person is in the team already"
+
+
+class LastOwner(DomainError):
+    """A team has an owner at all times: somebody must be able to see to it."""
+
+    code = "last_owner"
+    status = 409
+    title = "The last owner cannot leave: make someone else an owner first"

@@ -1,4 +1,4 @@
-"""Users and what belongs to a person: tokens, SSH keys, remembered replies."""
+"""Users and what belongs to a person: tokens, SSH keys, teams, webhooks, remembered replies."""
 
 from typing import ClassVar
 
@@ -36,6 +36,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_host_owner = models.BooleanField(_("host owner"), default=False)
     is_staff = models.BooleanField(_("staff"), default=False)
     is_active = models.BooleanField(_("active"), default=True)
+    language = models.CharField(
+        _("language"), max_length=10, default="en", help_text="Of the last page that they read: mail is written in it."
+    )
     date_joined = models.DateTimeField(_("joined"), default=clock.now)
 
     USERNAME_FIELD = "email"
@@ -93,6 +96,136 @@ class SshKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.fingerprint})"
+
+
+class Team(models.Model):
+    """People who share money and see each other's spending. Every member rents with a wallet of their own."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    name = models.CharField(_("name"), max_length=80)
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person's place in a team; without a user yet it is an invitation to `email`, good until `expires_at`."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner", _("owner")
+        MEMBER = "member", _("member")
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", null=True, blank=True)
+    email = models.EmailField(_("e-mail address"))
+    role = models.CharField(_("role"), max_length=6, choices=Role, default=Role.MEMBER)
+    invite_hash = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the invitation's secret.")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    joined_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("created_at", "id")
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["team", "user"], condition=Q(user__isnull=False), name="one_membership_per_user"
+            ),
+            models.UniqueConstraint("team", Lower("email"), name="one_membership_per_email"),
+            models.CheckConstraint(
+                condition=Q(user__isnull=True, joined_at__isnull=True) | Q(user__isnull=False, joined_at__isnull=False),
+                name="member_has_joined",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} in {self.team_id}"
+
+
+class Webhook(models.Model):
+    """An address of a person's own program that is told of events. Secrets are sealed: each message is signed with them.
+
+    After a rotation messages carry a second signature, made with the former secret, until `former_until`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(_("address"), max_length=500)
+    description = models.CharField(_("description"), max_length=120, blank=True)
+    kinds = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="Empty: every kind.")
+    sealed_secret = models.TextField()
+    sealed_former = models.TextField(blank=True, default="")
+    former_until = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(null=True, blank=True)
+    failing_since = models.DateTimeField(
+        null=True, blank=True, help_text="Of the first attempt that failed since one succeeded."
+    )
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        indexes: ClassVar = [models.Index(fields=["user"], condition=Q(paused_at__isnull=True), name="webhook_live")]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class WebhookEvent(models.Model):
+    """What happened, as it is told to programs: written in the transaction in which it happened."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=40)
+    payload = models.JSONField()
+    at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes: ClassVar = [models.Index(fields=["at"], name="webhook_event_age")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class WebhookDelivery(models.Model):
+    """One event on its way to one webhook. `due_at` is when it is tried next; none once it was taken or given up."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.ForeignKey(WebhookEvent, on_delete=models.CASCADE, related_name="deliveries")
+    attempts = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(null=True, blank=True, default=clock.now)
+    first_due_at = models.DateTimeField(default=clock.now, help_text="Tried for a limited time from here.")
+    delivered_at = models.DateTimeField(null=True, blank=True)
+    gave_up_at = models.DateTimeField(null=True, blank=True)
+    status = models.PositiveIntegerField(null=True, blank=True, help_text="HTTP status of the last answer.")
+    fault = models.CharField(max_length=40, blank=True, help_text="Why the last attempt failed: a code.")
+    answer = models.CharField(max_length=300, blank=True, help_text="How the last answer began.")
+    tries = models.JSONField(default=list, blank=True, help_text="[{at, status, fault, ms}, …]")
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["webhook", "event"], name="one_delivery_per_webhook"),
+            models.CheckConstraint(
+                condition=Q(due_at__isnull=False, delivered_at__isnull=True, gave_up_at__isnull=True)
+                | Q(due_at__isnull=True, delivered_at__isnull=False, gave_up_at__isnull=True)
+                | Q(due_at__isnull=True, delivered_at__isnull=True, gave_up_at__isnull=False),
+                name="delivery_waits_or_ended",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="delivery_due"),
+            models.Index(fields=["webhook", "-created_at", "-id"], name="delivery_of_webhook"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_id} to {self.webhook_id}"
 
 
 class RememberedReply(models.Model):

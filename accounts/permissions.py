@@ -43,3 +43,18 @@ class HasScope(BasePermission):
         if token is not None and needed not in (ANY_SCOPE, *token.scopes):
             raise MissingScope(f"This needs a token with the scope {needed}.", scope=needed)
         return True
+
+
+class PublicToRead(HasScope):
+    """Open to everyone to read, else like HasScope. The view asks `reads_own` whether own things may be shown, too."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        return request.method in ("GET", "HEAD") or super().has_permission(request, view)
+
+
+def reads_own(request: Request, view: "APIView") -> User | None:
+    """Who asks, if they may see their own things here."""
+    try:
+        return asker(request) if HasScope().has_permission(request, view) else None
+    except MissingScope:
+        return None

@@ -5,13 +5,14 @@ import re
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
-from accounts.models import ApiToken, SshKey, User
+from accounts.errors import InvitationExpired
+from accounts.models import ApiToken, Membership, SshKey, Team, User, Webhook, WebhookDelivery
 from accounts.policy import TOKEN_MARK, TOKEN_PREFIX_BYTES, TOKEN_SECRET_BYTES
 from common import clock
 from common.digest import secret_digest
-from common.errors import NotFound
+from common.errors import Forbidden, NotFound
 from common.ids import public_id
 from common.prepared import Prepared
 
@@ -68,5 +69,105 @@ def ssh_keys_of(user: User, ids: Sequence[UUID] | None) -> list[SshKey]:
     return [found[pk] for pk in dict.fromkeys(ids)]
 
 
+# -- teams
+
+
+def teams_of(user: User) -> QuerySet[Team]:
+    """Those that the person has joined, each with its own `role` in it."""
+    mine = Membership.objects.filter(team=OuterRef("pk"), user=user)
+    return Team.objects.filter(memberships__user=user).annotate(role=Subquery(mine.values("role")[:1]))
+
+
+def team_of(user: User, team_id: UUID) -> Team:
+    """Raises NotFound for a team that they are not in."""
+    team = teams_of(user).filter(pk=team_id).first()
+    if team is None:
+        raise NotFound("There is no such team.")
+    return team
+
+
+def owned_team(user: User, team_id: UUID) -> Team:
+    """Raises NotFound for a team that they are not in, Forbidden for one that they do not own."""
+    team = team_of(user, team_id)
+    if team.role != Membership.Role.OWNER:  # type: ignore[attr-defined]  # annotated by teams_of
+        raise Forbidden("Only an owner of the team can do this.")
+    return team
+
+
+def owned_teams(user: User) -> QuerySet[Team]:
+    return Team.objects.filter(memberships__user=user, memberships__role=Membership.Role.OWNER)
+
+
+def members_of(team_id: UUID) -> QuerySet[Membership]:
+    """Who is in it or invited, in the order in which they came."""
+    return Membership.objects.filter(team_id=team_id).select_related("user")
+
+
+def joined_member(team_id: UUID, user_id: UUID) -> Membership:
+    """Raises NotFound for who has not joined the team."""
+    member = members_of(team_id).filter(user_id=user_id).first()
+    if member is None:
+        raise NotFound("There is no such member.")
+    return member
+
+
+def seen_member(owner: User, user_id: UUID) -> User:
+    """A member of a team that the person owns. Raises NotFound for anyone else."""
+    owned = Membership.objects.filter(user=owner, role=Membership.Role.OWNER).values("team")
+    member = User.objects.filter(pk=user_id, memberships__team__in=owned).first()
+    if member is None:
+        raise NotFound("There is no such member of a team of yours.")
+    return member
+
+
+def seen_members(owner: User) -> QuerySet[User]:
+    """Everyone in the teams that the person owns, but for themselves."""
+    owned = Membership.objects.filter(user=owner, role=Membership.Role.OWNER).values("team")
+    return User.objects.filter(memberships__team__in=owned).exclude(pk=owner.pk).distinct().order_by("email")
+
+
+def owners_of_team(team_id: UUID) -> list[UUID]:
+    owners = Membership.objects.filter(team_id=team_id, role=Membership.Role.OWNER, user__isnull=False)
+    return list(owners.order_by().values_list("user_id", flat=True))
+
+
+def invitation_of(user: User, secret: str) -> Membership:
+    """The open invitation to this person's address. Raises NotFound for any other's, InvitationExpired for an old one."""
+    open_ones = Membership.objects.select_related("team").filter(user=None, invite_hash=secret_digest(secret))
+    invitation = open_ones.filter(email__iexact=user.email).first()
+    if invitation is None:
+        raise NotFound("There is no such invitation for your address.")
+    if invitation.expires_at is None or invitation.expires_at <= clock.now():
+        raise InvitationExpired
+    return invitation
+
+
 def count_people() -> int:
     return User.objects.filter(is_active=True).count()
+
+
+# -- webhooks
+
+
+def webhooks_of(user: User) -> QuerySet[Webhook]:
+    return Webhook.objects.filter(user=user)
+
+
+def webhook_of(user: User, webhook_id: UUID) -> Webhook:
+    """Raises NotFound for one that is not theirs."""
+    hook = webhooks_of(user).filter(pk=webhook_id).first()
+    if hook is None:
+        raise NotFound("There is no such webhook.")
+    return hook
+
+
+def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
+    """What was sent to it or waits, newest first, each with its event."""
+    return WebhookDelivery.objects.filter(webhook=webhook).select_related("event")
+
+
+def delivery_of(user: User, webhook_id: UUID, delivery_id: UUID) -> WebhookDelivery:
+    delivery = deliveries_of(webhook_of(user, webhook_id)).filter(pk=delivery_id).first()
+    if delivery is None:
+        raise NotFound("There is no such delivery.")
+    return delivery

@@ -1,4 +1,4 @@
-"""The market's rows: pages, facets, churn, deep pages and the HTML page over real HTTP, each beside its floor."""
+"""The market's rows: pages, facets, deep pages and the HTML page over real HTTP, each beside its floor."""
 
 import http.client
 import json
@@ -6,14 +6,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from functools import partial
-from itertools import cycle, islice
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -28,13 +26,6 @@ from tests.stack.harness import ROOT, Stack
 
 DEEP: Final = 40  # pages
 _API: Final = "/api/v1/offers?"
-CHURN_ROWS: Final = 50
-CHURN_PAUSE_S: Final = 0.05  # 50 rows in each: 1,000 a second, 5 % of 100,000 in 5 s
-CHURN: Final = """
-UPDATE marketplace_offer
-   SET gpu_free = CASE WHEN gpu_free = 0 THEN gpu_total ELSE 0 END
- WHERE id = ANY (%s::uuid[])
-"""
 
 
 @dataclass(frozen=True)
@@ -49,18 +40,22 @@ class Figures:
         times.sort()
         return cls(times[len(times) // 2], times[len(times) * 99 // 100])
 
+    @classmethod
+    def middle(cls, found: Sequence["Figures"]) -> "Figures":
+        return cls(*(statistics.median(column) for column in zip(*map(astuple, found), strict=True)))
+
 
 class Market:
     """A stack with so many offers, and one connection to it that is kept open."""
 
-    def __init__(self, stack: Stack, offers: int) -> None:
+    def __init__(self, stack: Stack, offers: int, indexes: Sequence[str]) -> None:
         self.stack, self.offers, self.asked = stack, offers, mixes()
         self.database = psycopg2.connect(stack.postgres.get_uri())
         self.database.autocommit = True
         with self.database.cursor() as cursor:
             for query, arguments in seed_statements(offers):
                 cursor.execute(query, arguments or None)
-            for index in FLOOR_INDEXES:
+            for index in indexes:
                 cursor.execute(index)
             cursor.execute("VACUUM ANALYZE marketplace_offer")
         address = urlsplit(stack.url)
@@ -80,8 +75,10 @@ class Market:
 
     def moments(self, rounds: int = PASSES) -> Figures:
         """Every request for itself, hiccups and all."""
-        found = [self._pages(_API, self.asked, 1) for _ in range(rounds)]
-        return Figures(*(statistics.median(column) for column in zip(*map(astuple, found), strict=True)))
+        return Figures.middle([self.round() for _ in range(rounds)])
+
+    def round(self) -> Figures:
+        return self._pages(_API, self.asked, 1)
 
     def _pages(self, prefix: str, asked: Sequence[Mix], passes: int) -> Figures:
         times = [timed(partial(self.get, prefix + mix.address) for mix in asked) for _ in range(passes)]
@@ -91,35 +88,15 @@ class Market:
         command = [sys.executable, "-m", "bench.market_floor", *which]
         env = self.stack.env
         done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)  # noqa: S603 own command
+        # The server closes a connection that was idle for so long; the next one may be another process of its.
+        self.connection.close()
+        self.round()
         return {name: Figures(**each) for name, each in json.loads(done.stdout).items()}
 
     def web_mb(self) -> float:
         """Resident memory of the largest web process."""
         parent = psutil.Process(self.stack.processes["web"].pid)
         return max(float(each.memory_info().rss) for each in parent.children(recursive=True)) / 2**20
-
-    @contextmanager
-    def churn(self) -> Iterator[None]:
-        """Offers are rented and come back, a thousand a second, each write a small transaction."""
-        over = threading.Event()
-        thread = threading.Thread(target=self._churn, args=(over,))
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
-    def _churn(self, over: threading.Event) -> None:
-        with psycopg2.connect(self.stack.postgres.get_uri()) as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT array_agg(id::text ORDER BY md5(id::text)) FROM marketplace_offer")
-            [(found,)] = cursor.fetchall()
-            ids = cycle(found)
-            connection.commit()
-            while not over.wait(CHURN_PAUSE_S):
-                cursor.execute(CHURN, [list(islice(ids, CHURN_ROWS))])
-                connection.commit()
-        connection.close()
 
 
 def timed(works: Iterable[Callable[[], Any]]) -> list[float]:
@@ -133,14 +110,13 @@ def timed(works: Iterable[Callable[[], Any]]) -> list[float]:
 
 
 @contextmanager
-def _market(offers: int) -> Iterator[Market]:
+def market_of(offers: int, indexes: Sequence[str] = FLOOR_INDEXES) -> Iterator[Market]:
     folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
-    stack = Stack(
-        folder, settings={"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS)}
-    )  # as the web processes of `make up` have it
+    # As the web processes of `make up` have it.
+    stack = Stack(folder, durable=True, settings={"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS)})
     try:
-        market = Market(stack.start(jobs=False), offers)
+        market = Market(stack.start(jobs=False), offers, indexes)
         market.moments(1)  # connections, caches, the first sight of each page
         yield market
         market.connection.close()
@@ -152,7 +128,7 @@ def _market(offers: int) -> Iterator[Market]:
 @contextmanager
 def pages(offers: int) -> Iterator[Callable[[], Sample]]:
     """GET /offers under 400 mixes of filters; floor: two-step SQL over covering partial indexes, without HTTP."""
-    with _market(offers) as market:
+    with market_of(offers) as market:
 
         def once() -> Sample:
             floor, ours = market.floors("sql")["sql"], market.pages()
@@ -168,7 +144,7 @@ def facets(offers: int) -> Iterator[Callable[[], Sample]]:
 
     Floor: the same answer by bare numpy, from columns that are never brought up to date.
     """
-    with _market(offers) as market:
+    with market_of(offers) as market:
 
         def once() -> Sample:
             found = market.floors("columns")
@@ -187,24 +163,9 @@ def facets(offers: int) -> Iterator[Callable[[], Sample]]:
 
 
 @contextmanager
-def churn(offers: int) -> Iterator[Callable[[], Sample]]:
-    """The p99 of pages while offers change; floor: the same while nothing does."""
-    with _market(offers) as market:
-
-        def once() -> Sample:
-            calm = market.moments()
-            with market.churn():
-                sleep(CHURN_PAUSE_S)
-                busy = market.moments()
-            return Sample(busy.p99, calm.p99, {"p50": busy.p50, "calm p50": calm.p50})
-
-        yield once
-
-
-@contextmanager
 def deep_pages(offers: int) -> Iterator[Callable[[], Sample]]:
     """The 40th page of a search; floor: its first."""
-    with _market(offers) as market:
+    with market_of(offers) as market:
         path = _API
         for _ in range(DEEP):
             link = urlsplit(json.loads(market.get(path))["next"])
@@ -221,7 +182,7 @@ def deep_pages(offers: int) -> Iterator[Callable[[], Sample]]:
 @contextmanager
 def html(offers: int) -> Iterator[Callable[[], Sample]]:
     """The market page as a browser gets it; floor: the API's page of the same search."""
-    with _market(offers) as market:
+    with market_of(offers) as market:
         asked = market.asked[: MIXES // 10]
         market.pages("/market?", asked)
 

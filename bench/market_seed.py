@@ -27,8 +27,8 @@ INSERT INTO marketplace_offer (
     id, host_id, gpu_model, region, runtime, simulated, host_name, host_state, draining, verified, reliability_ppm,
     listed_until, cpu_model, driver, cuda, nvlink, pcie_gen, pcie_width, disk_kind, disk_free_gb, disk_read_mbps,
     disk_write_mbps, disk_samples, net_up_mbps, net_down_mbps, net_samples, listed, version, price_micros,
-    reserved_discounts, tiers, spot_floor_micros, disk_micros_gb_day, gpu_total, gpu_free, vram_mb, cpu_millis_per_gpu,
-    ram_mb_per_gpu, created_at, changed_xid
+    reserved_discounts, tiers, spot_floor_micros, disk_micros_gb_day, hold_bps, gpu_total, gpu_free, gpu_spot, vram_mb,
+    cpu_millis_per_gpu, ram_mb_per_gpu, created_at, changed_xid
 )
 SELECT gen_random_uuid(), h.id, m.slug, r.name, 'docker', false, h.name, 'online', false, random() < 0.4,
        CASE WHEN random() < 0.9 THEN 900000 + (random() * 100000)::int END,
@@ -40,8 +40,8 @@ SELECT gen_random_uuid(), h.id, m.slug, r.name, 'docker', false, h.name, 'online
        (50 + random() * 9950)::int, (50 + random() * 9950)::int, 5, true, 1,
        (100000 + random() * 4900000)::int / 1000 * 1000,
        CASE WHEN random() < 0.7 THEN '{{"day": 200, "month": 2000, "year": 4000}}' ELSE '{{}}' END::jsonb, '[[720, 1500]]',
-       CASE WHEN random() < 0.5 THEN (50000 + random() * 500000)::int END, 3000, g.total,
-       CASE WHEN random() < {LIVE_SHARE} THEN 1 + (random() * (g.total - 1))::int ELSE 0 END, m.vram_gb * 1024,
+       CASE WHEN random() < 0.5 THEN (50000 + random() * 500000)::int END, 3000, 5000, g.total,
+       CASE WHEN random() < {LIVE_SHARE} THEN 1 + (random() * (g.total - 1))::int ELSE 0 END, 0, m.vram_gb * 1024,
        (2 + random() * 14)::int * 1000, (8 + random() * 120)::int * 1024, now() - random() * interval '300 days', 0
   FROM (SELECT id, name FROM marketplace_host WHERE name LIKE 'bench-%%' ORDER BY name) AS h
  CROSS JOIN (SELECT slug, (8 + 8 * (ordinality %% 5))::int AS vram_gb

@@ -19,7 +19,7 @@ _GPUS = 64  # as many as one host may have
 def rent_transactions() -> Iterator[Callable[[], Sample]]:
     folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
-    stack = Stack(folder)
+    stack = Stack(folder, durable=True)
     try:
         stack.start(jobs=False)
         names = [f"sim-{number}" for number in range(REPEATS)]

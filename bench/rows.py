@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from bench import market
+from bench import market, market_churn, meters
 from bench.frame import Limit, Row, Sample
 from bench.relay import measure_relay
 from bench.rents import rent_transactions
 from bench.starts import docker_starts, simulated_starts
 
 WAITERS = 10_000
+METER_NOTES = {"‰ of the loop": 2, "written by a replay": 0}
 SIZES = {"10k": 10_000, "100k": 100_000, "1m": 1_000_000}
 
 
@@ -75,7 +76,7 @@ ROWS = (
         "market_churn",
         "ms p99",
         "GET /offers while 5 % of 100,000 offers change in 5 s; floor: while nothing changes",
-        partial(market.churn, SIZES["100k"]),
+        partial(market_churn.churn, SIZES["100k"]),
         Limit(of_floor=1.5),
     ),
     Row(
@@ -90,5 +91,22 @@ ROWS = (
         "ms p50",
         "GET /market, 100,000 offers; floor: GET /offers of the same searches",
         partial(market.html, SIZES["100k"]),
+    ),
+    *(
+        Row(
+            f"meter_close_{size}",
+            "ms",
+            f"an hour of {running:,} running meters charged; floor: one statement by hand, the same rows, no walls",
+            partial(meters.close_out, running, None if size == "10k" else SIZES["10k"]),
+            Limit(of_floor=1.3, notes=METER_NOTES | ({} if size == "10k" else {"exponent": 1.05})),
+        )
+        for size, running in SIZES.items()
+    ),
+    Row(
+        "meter_live",
+        "ms",
+        "10 wallets that run dry among 1,000,000 running meters found, their meters closed; floor: among 10,000",
+        partial(meters.depleted, SIZES["1m"], SIZES["10k"]),
+        Limit(of_floor=10),
     ),
 )

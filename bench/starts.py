@@ -27,14 +27,13 @@ DOCKER_ORDERS = 7
 BARE_REQUESTS = 4  # the order, two syncs of the agent, and the read that sees it running
 IMAGE = "berth/base:1"
 PORTS = (22, 8888, 6006)
-_POLL_S = 0.002
 
 
 @contextmanager
 def _stack() -> Iterator[Stack]:
     folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
-    stack = Stack(folder)
+    stack = Stack(folder, durable=True)
     try:
         yield stack.start()
     finally:
@@ -96,19 +95,26 @@ def _engine() -> Any:
 def _start_once(client: httpx.Client, offer: dict[str, Any], image: str, disk_gb: int) -> tuple[float, float]:
     """Milliseconds from the order until it is seen running, and the same by the server's own times. Releases it again."""
     order = {"quote_id": quote(client, offer, data_disk_gb=disk_gb, image=image)["id"], "name": "bench", "ssh_key_ids": []}
+    wait_url = client.get("/api/v1/live").raise_for_status().json()["wait_url"]
+    version = _next_version(client, wait_url, 0)
     began = time.perf_counter()
     instance = client.post("/api/v1/instances", json=order).raise_for_status().json()
     address = f"/api/v1/instances/{instance['id']}"
     while instance["state"] != "running":
         if instance["state"] == "failed":
             raise RuntimeError(f"the instance failed: {instance['failure']}")
-        time.sleep(_POLL_S)
+        version = _next_version(client, wait_url, version)
         instance = client.get(address).raise_for_status().json()
     seen = (time.perf_counter() - began) * 1_000
     took = datetime.fromisoformat(instance["started_at"]) - datetime.fromisoformat(instance["created_at"])
     client.delete(address).raise_for_status()
     wait_for_state(client, instance, "gone")
     return seen, took.total_seconds() * 1_000
+
+
+def _next_version(client: httpx.Client, wait_url: str, since: int) -> int:
+    """As a script waits (docs/watching.md): what it has seen counts from before it looks."""
+    return int(client.get(f"{wait_url}&since={since}", timeout=60).raise_for_status().json()["version"])
 
 
 @contextmanager

@@ -1,15 +1,21 @@
-"""Staff panel: wallets (with credit grants), the ledger, holds and meters. Host panel: earnings."""
+"""Staff panel: wallets (with credit grants), the ledger, holds and meters."""
 
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
-from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
+from billing import (
+    papers_admin,  # noqa: F401  (registers its models)
+    payment_admin,  # noqa: F401
+    payout_admin,
+    proof_admin,  # noqa: F401
+)
 from billing.models import Entry, Hold, Meter, Posting, Wallet
 from billing.services.wallets import grant_credit
 from common.ids import new_uuid
@@ -44,7 +50,7 @@ class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
 @admin.register(Wallet, site=staff_panel)
 class WalletAdmin(ReadOnlyAdmin):
     list_display = ("owner", "kind", "balance", "held", "spendable", "created_at")
-    list_filter = ("kind",)
+    list_filter = ("kind", payout_admin.BelowZero)
     list_select_related = ("owner",)
     search_fields = ("owner__email", "id")
     form = WalletForm
@@ -110,9 +116,9 @@ class MeterAdmin(ReadOnlyAdmin):
     list_display = ("label", "source_id", "rate", "opened_at", "proven_until", "funded_until", "settled_until", "closed_at")
     search_fields = ("source_id",)
 
-    @admin.display(description=_("per hour"))
+    @admin.display(description=_("rate"))
     def rate(self, row: Meter) -> str:
-        return format_money(row.rate_micros_per_hour)
+        return format_money(row.rate_micros) + (f" / {row.rate_hours} h" if row.rate_hours > 1 else "")
 
 
 @admin.register(Hold, site=staff_panel)
@@ -122,35 +128,4 @@ class HoldAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("amount"))
     def amount(self, row: Hold) -> str:
-        return format_money(row.amount_micros)
-
-
-@admin.register(Entry, site=host_panel)
-class EarningAdmin(OwnRowsAdmin):
-    """One line for each settled hour of use of the owner's GPUs: the host's share after the platform fee."""
-
-    owner_path = "wallet__owner"
-    list_display = ("what", "period_from", "period_to", "earned")
-    list_select_related = ("posting",)
-    fields = list_display
-    readonly_fields = fields
-    ordering = ("-id",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
-        return super().get_queryset(request).filter(wallet__kind=Wallet.Kind.HOST)
-
-    @admin.display(description=_("what"))
-    def what(self, row: Entry) -> str:
-        return row.posting.memo
-
-    @admin.display(description=_("from"), ordering="posting__period_from")
-    def period_from(self, row: Entry) -> Any:
-        return row.posting.period_from
-
-    @admin.display(description=_("to"), ordering="posting__period_to")
-    def period_to(self, row: Entry) -> Any:
-        return row.posting.period_to
-
-    @admin.display(description=_("earned"), ordering="amount_micros")
-    def earned(self, row: Entry) -> str:
         return format_money(row.amount_micros)

@@ -1,28 +1,37 @@
 """The API of a renter's own wallet."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
-from uuid import UUID
+from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from billing.models import Entry
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors import StatementLine, WalletView, entries_of, statement_of, wallet_of
+from accounts.permissions import asker
+from billing.policy import (
+    DISK_SOURCE,
+    HOLD_SOURCE,
+    INSTANCE_SOURCE,
+    RETENTION_SOURCE,
+    SNAPSHOT_SOURCE,
+    VOLUME_SOURCE,
+)
+from billing.selectors import StatementLine, WalletView
+from billing.selectors.standings import wallet_now
+from billing.statements import StatementIn, statement_page
+from billing.states import StandingState
 from common import clock
 from common.ids import public_id
 from common.money import format_money
 
-if TYPE_CHECKING:
-    from accounts.models import User
-
-_SOURCE_PREFIXES = {INSTANCE_SOURCE: "inst"}
+_SOURCE_PREFIXES = {
+    **dict.fromkeys((INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), "inst"),
+    VOLUME_SOURCE: "vol",
+    SNAPSHOT_SOURCE: "snap",
+}
 
 
 class Money(serializers.CharField):
@@ -33,6 +42,18 @@ class Money(serializers.CharField):
 
     def to_representation(self, value: Any) -> str:
         return format_money(value)
+
+
+class StandingOut(serializers.Serializer[Any]):
+    """How the wallet stands, as judged every minute."""
+
+    state = serializers.ChoiceField(choices=StandingState.choices, read_only=True)
+    since = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null for who was always in good standing")
+    next_state_at = serializers.DateTimeField(
+        read_only=True,
+        allow_null=True,
+        help_text="low: when the money ends at the present rate; exhausted: when the first data is released; else null",
+    )
 
 
 class WalletOut(serializers.Serializer[Any]):
@@ -46,6 +67,8 @@ class WalletOut(serializers.Serializer[Any]):
     spendable = Money("spendable_micros", help_text="What a new rental may use")
     hourly_rate = Money("burn_micros_per_hour", help_text="Of all that runs now")
     runway_hours = serializers.FloatField(read_only=True, allow_null=True, help_text="null when nothing runs")
+
+    standing = StandingOut(read_only=True)
 
     def get_currency(self, wallet: WalletView) -> str:
         return str(settings.MARKET_CURRENCY)
@@ -63,12 +86,23 @@ class EntryOut(serializers.Serializer[Any]):
     period_from = serializers.DateTimeField(read_only=True, allow_null=True)
     period_to = serializers.DateTimeField(read_only=True, allow_null=True)
     seconds = serializers.FloatField(read_only=True, allow_null=True)
-    hourly_rate = Money("rate_micros_per_hour", allow_null=True)
+    hourly_rate = Money("rate_micros_per_hour", allow_null=True, help_text="Where the rate is one for an hour")
+    rate = Money("rate_micros", allow_null=True, help_text="For each `unit`")
+    unit = serializers.CharField(read_only=True, help_text="`hour`, `day`, or empty where there is no rate")
+    mode = serializers.CharField(read_only=True, help_text="The billing mode, where it is use")
     amount = Money("amount_micros", help_text="Negative: a charge")
     balance_after = Money("balance_after_micros")
 
     def get_source_id(self, line: StatementLine) -> str:
         return public_id(_SOURCE_PREFIXES.get(line.source_kind, line.source_kind), line.source_id)
+
+
+class EntriesOut(serializers.Serializer[Any]):
+    """A page of the statement."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True, help_text="Always null: the pages run from the newest line back")
+    results = EntryOut(many=True)
 
 
 class WalletApi(APIView):
@@ -78,25 +112,17 @@ class WalletApi(APIView):
 
     @extend_schema(operation_id="wallet", responses=WalletOut)
     def get(self, request: Request) -> Response:
-        return Response(WalletOut(wallet_of(owner_id=_asker(request), now=clock.now())).data)
+        return Response(WalletOut(wallet_now(owner_id=asker(request).pk, now=clock.now())).data)
 
 
-class WalletEntriesApi(ListAPIView[Entry]):
+class WalletEntriesApi(APIView):
     """The statement of the renter's own wallet, newest first."""
 
     scopes: ClassVar = {"GET": "billing:read"}
-    serializer_class = EntryOut
-    ordering = "-id"
 
-    def get_queryset(self) -> QuerySet[Entry]:
-        return entries_of(owner_id=_asker(self.request))
-
-    @extend_schema(operation_id="wallet_entries", responses=EntryOut(many=True))
+    @extend_schema(operation_id="wallet_entries", parameters=[StatementIn], responses=EntriesOut)
     def get(self, request: Request) -> Response:
-        page = self.paginate_queryset(self.get_queryset())
-        return self.get_paginated_response(EntryOut(statement_of(page or []), many=True).data)
-
-
-def _asker(request: Request) -> UUID:
-    key: UUID = cast("User", request.user).pk  # HasScope has refused everyone else
-    return key
+        page = statement_page(asker(request).pk, request.query_params)
+        link = request.build_absolute_uri
+        following = page.next_cursor and replace_query_param(link(), "cursor", page.next_cursor)
+        return Response({"next": following or None, "previous": None, "results": EntryOut(page.lines, many=True).data})

@@ -29,3 +29,130 @@ class StillMetered(DomainError):
     code = "still_metered"
     status = 409
     title = "This is still being metered"
+
+
+class PaymentsOff(DomainError):
+    """The operator has given no key of Stripe: nothing is charged, and nothing is pretended."""
+
+    code = "payments_off"
+    status = 409
+    title = "This market takes no card payments"
+
+
+class StripeUnreachable(DomainError):
+    """No answer, or none that can be used now. What was asked for may have happened: ask again with the same key."""
+
+    code = "stripe_unreachable"
+    status = 503
+    title = "The payment service does not answer; try again in a minute"
+
+
+class StripeRefused(DomainError):
+    """Stripe understood and said no: asking again the same way changes nothing."""
+
+    code = "stripe_refused"
+    status = 409
+    title = "The payment service refused"
+
+
+class CardRefused(DomainError):
+    """The card's bank said no, or wants its holder to confirm in person."""
+
+    code = "card_refused"
+    status = 409
+    title = "The card was refused"
+
+
+class RefundRefused(DomainError):
+    code = "refund_refused"
+    status = 409
+    title = "This cannot be refunded"
+
+
+class NoSavedCard(DomainError):
+    code = "no_saved_card"
+    status = 409
+    title = "No card is saved"
+
+
+class NoPayoutAccount(DomainError):
+    code = "no_payout_account"
+    status = 409
+    title = "Nobody knows where to pay to yet"
+
+
+class PayoutsFrozen(DomainError):
+    code = "payouts_frozen"
+    status = 409
+    title = "Payouts of this account are frozen"
+
+
+class PayoutUnderWay(DomainError):
+    """One at a time: its end decides what the next one can be."""
+
+    code = "payout_under_way"
+    status = 409
+    title = "A payout is under way already"
+
+
+class NotPayable(DomainError):
+    """Less can be paid out than was asked for, or nothing."""
+
+    code = "not_payable"
+    status = 409
+    title = "So much cannot be paid out now"
+
+
+class CouponUnknown(DomainError):
+    code = "coupon_unknown"
+    status = 404
+    title = "There is no such coupon code"
+
+
+class CouponWithdrawn(DomainError):
+    code = "coupon_withdrawn"
+    status = 409
+    title = "This code has been withdrawn"
+
+
+class CouponExpired(DomainError):
+    code = "coupon_expired"
+    status = 409
+    title = "This code has expired"
+
+
+class CouponRedeemed(DomainError):
+    code = "coupon_redeemed"
+    status = 409
+    title = "You have redeemed this code as often as one person may"
+
+
+class CouponGone(DomainError):
+    code = "coupon_gone"
+    status = 409
+    title = "This code has been redeemed as often as it was given out"
+
+
+class AlreadyCorrected(DomainError):
+    code = "already_corrected"
+    status = 409
+    title = "This invoice is corrected already"
+
+
+class BudgetExceeded(InsufficientFunds):
+    """The wallet could pay, but a hard budget says no: for whoever asked, that money is not there."""
+
+    code = "budget_exceeded"
+    title = "A budget does not allow it"
+
+
+class BudgetExists(DomainError):
+    code = "budget_exists"
+    status = 409
+    title = "There is such a budget already: change it"
+
+
+class NotTransferable(DomainError):
+    code = "not_transferable"
+    status = 409
+    title = "This money cannot be passed on"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from common.errors import FieldError, InvalidInput
+from common.errors import wrong_field
 from common.money import divide_half_up, format_money
 
 HOURLY: Final = "hourly"
@@ -84,11 +84,11 @@ def discounted_micros(unit_micros: int, off: Fraction) -> int:
 def spot_plan(*, market_micros: int, floor_micros: int = 0, max_micros: int | None = None) -> Plan:
     """A spot rent at the market price. Raises InvalidInput when the price is not within floor and maximum."""
     if max_micros is not None and max_micros < floor_micros:
-        raise _wrong("max_price", f"The maximum must reach the floor of {format_money(floor_micros)}.")
+        raise wrong_field("max_price", f"The maximum must reach the floor of {format_money(floor_micros)}.")
     if market_micros < floor_micros:
-        raise _wrong("unit_price", f"The market price is never below the floor of {format_money(floor_micros)}.")
+        raise wrong_field("unit_price", f"The market price is never below the floor of {format_money(floor_micros)}.")
     if max_micros is not None and market_micros > max_micros:
-        raise _wrong("max_price", f"At a market price of {format_money(market_micros)} this maximum would not run.")
+        raise wrong_field("max_price", f"At a market price of {format_money(market_micros)} this maximum would not run.")
     return Plan(SPOT, market_micros)
 
 
@@ -162,7 +162,3 @@ def _lines(parts: Sequence[tuple[str, Fraction, str, Fraction]]) -> tuple[Line, 
         found.append(Line(item, quantity, unit, round_half_up(price), upto - rounded))
         rounded = upto
     return tuple(found)
-
-
-def _wrong(field: str, detail: str) -> InvalidInput:
-    return InvalidInput(detail, errors=[FieldError(field, "invalid", detail)])

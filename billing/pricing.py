@@ -1,11 +1,14 @@
-"""Prices as pure integer arithmetic; the same rules stand as SQL functions in migration 0002."""
+"""Prices as pure integer arithmetic; the same rules stand as SQL functions in migration 0005."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 
-from billing.policy import FUNDED_AT_MOST, HOLD_HOURS
+from billing.policy import FUNDED_AT_MOST, HOLD_HOURS, HOUR_US
+from billing.tariffs import Tariff
 from common.money import divide_half_up
 
-MICROSECONDS_PER_HOUR = 3_600_000_000
+MICROSECONDS_PER_HOUR = HOUR_US
 _BPS = 10_000
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -14,14 +17,14 @@ def elapsed_microseconds(opened_at: datetime, until: datetime) -> int:
     return (until - opened_at) // _MICROSECOND
 
 
-def cumulative_micros(rate_micros_per_hour: int, elapsed_us: int) -> int:
-    """What the first `elapsed_us` microseconds since the meter opened cost, rounded half up."""
-    return divide_half_up(rate_micros_per_hour * elapsed_us, MICROSECONDS_PER_HOUR)
+def cost(tariff: Tariff, used_us: int) -> int:
+    """What the first `used_us` microseconds of continuous use cost, rounded half up once."""
+    return divide_half_up(_numerator(tariff, used_us), tariff.hours * HOUR_US)
 
 
-def charge(rate_micros_per_hour: int, from_us: int, to_us: int) -> int:
+def charge(tariff: Tariff, from_us: int, to_us: int) -> int:
     """What [from, to) costs. A difference of cumulative sums, so the total never depends on where it is cut (D8)."""
-    return cumulative_micros(rate_micros_per_hour, to_us) - cumulative_micros(rate_micros_per_hour, from_us)
+    return cost(tariff, to_us) - cost(tariff, from_us)
 
 
 def split_fee(charge_micros: int, fee_bps: int) -> tuple[int, int]:
@@ -30,11 +33,17 @@ def split_fee(charge_micros: int, fee_bps: int) -> tuple[int, int]:
     return fee, charge_micros - fee
 
 
-def split_charge(rate_micros_per_hour: int, fee_bps: int, from_us: int, to_us: int) -> tuple[int, int]:
+def split_charge(tariff: Tariff, fee_bps: int, from_us: int, to_us: int) -> tuple[int, int]:
     """Fee and host's share of [from, to), cut-invariant like the charge: neither side gains by finer cuts."""
-    fee_before, share_before = split_fee(cumulative_micros(rate_micros_per_hour, from_us), fee_bps)
-    fee_after, share_after = split_fee(cumulative_micros(rate_micros_per_hour, to_us), fee_bps)
+    fee_before, share_before = split_fee(cost(tariff, from_us), fee_bps)
+    fee_after, share_after = split_fee(cost(tariff, to_us), fee_bps)
     return fee_after - fee_before, share_after - share_before
+
+
+def stretches(tariff: Tariff, from_us: int, to_us: int) -> Iterator[tuple[int, int]]:
+    """[from, to) cut where the rate changes, so that each stretch has one rate."""
+    cuts = [from_us, *(begins_us for begins_us, _rate in tariff.steps if from_us < begins_us < to_us), to_us]
+    return pairwise(cuts)
 
 
 def chargeable_until(
@@ -45,14 +54,37 @@ def chargeable_until(
     return max(opened_at, end if capped_at is None else min(end, capped_at))
 
 
-def hold_for(rate_micros_per_hour: int, hours: int = HOLD_HOURS) -> int:
+def hold_for(rate_micros: int, hours: int = HOLD_HOURS) -> int:
     """The money that must be set aside for whole hours; exact, since a rate is whole micro-units per hour."""
-    return rate_micros_per_hour * hours
+    return rate_micros * hours
 
 
-def funded_span(held_micros: int, rate_micros_per_hour: int) -> timedelta:
-    """How long `held_micros` lasts, rounded down, so that the charge of that span never exceeds the hold."""
-    if rate_micros_per_hour == 0:
-        return FUNDED_AT_MOST
-    microseconds = held_micros * MICROSECONDS_PER_HOUR // rate_micros_per_hour
-    return min(FUNDED_AT_MOST, timedelta(microseconds=1) * min(microseconds, FUNDED_AT_MOST // _MICROSECOND))
+def hold_of(tariff: Tariff, hours: int = HOLD_HOURS) -> int:
+    """The money that must be set aside for the first whole hours of a tariff, at the most that they can cost."""
+    return -(-_numerator(tariff.worst, hours * HOUR_US) // (tariff.hours * HOUR_US))
+
+
+def funded_span(held_micros: int, tariff: Tariff, used_us: int = 0) -> timedelta:
+    """How long `held_micros` lasts after `used_us` of continuous use, rounded down: its charge never exceeds the hold."""
+    worst, used = (tariff, used_us) if tariff.most_micros is None else (tariff.worst, 0)
+    left = (held_micros + cost(worst, used)) * worst.hours * HOUR_US - _numerator(worst, used)
+    span, begins = 0, used
+    for ends, rate in [(begins_us, worst.rate_at(begins_us - 1)) for begins_us, _ in worst.steps if begins_us > used]:
+        if rate and left < rate * (ends - begins):
+            return _span(span + max(0, left) // rate)
+        left, span, begins = left - rate * (ends - begins), span + ends - begins, ends
+    rate = worst.rate_at(begins)
+    return FUNDED_AT_MOST if rate == 0 else _span(span + max(0, left) // rate)
+
+
+def _span(microseconds: int) -> timedelta:
+    return min(microseconds, FUNDED_AT_MOST // _MICROSECOND) * _MICROSECOND
+
+
+def _numerator(tariff: Tariff, used_us: int) -> int:
+    """The price of `used_us`, times the microseconds that a rate is for."""
+    total, rate_before = tariff.rate_micros * used_us, tariff.rate_micros
+    for begins_us, rate in tariff.steps:
+        total += (rate - rate_before) * max(0, used_us - begins_us)
+        rate_before = rate
+    return total

@@ -1,8 +1,23 @@
 """Shells around the sweeps of the money."""
 
+from uuid import UUID
+
 from celery import shared_task
 
-from billing.services import settle
+from billing.services import (
+    auto_top_up,
+    coupon_codes,
+    invoices,
+    notices,
+    payments,
+    payout_transfers,
+    payouts,
+    reconcile_stripe,
+    refunds,
+    seals,
+    settle,
+    webhooks,
+)
 from common import clock
 
 
@@ -14,3 +29,88 @@ def settle_meters() -> None:
 @shared_task(name="billing.extend_holds")
 def extend_holds() -> None:
     settle.extend_holds(now=clock.now())
+
+
+@shared_task(name="billing.send_notices")
+def send_notices() -> None:
+    notices.send_notices(now=clock.now())
+
+
+@shared_task(name="billing.open_payouts")
+def open_payouts() -> None:
+    payouts.start_due_payouts(now=clock.now())
+
+
+@shared_task(name="billing.send_payouts")
+def send_payouts() -> None:
+    payout_transfers.send_payouts(now=clock.now())
+
+
+@shared_task(name="billing.send_payout")
+def send_payout(payout_id: str) -> None:
+    payout_transfers.send_payout(payout_id=UUID(payout_id))
+
+
+@shared_task(name="billing.apply_stripe_event")
+def apply_stripe_event(event_id: str) -> None:
+    webhooks.apply_event(event_id=event_id)
+
+
+@shared_task(name="billing.apply_stripe_events")
+def apply_stripe_events() -> None:
+    webhooks.apply_events(now=clock.now())
+
+
+@shared_task(name="billing.look_at_payment")
+def look_at_payment(payment_id: str) -> None:
+    payments.look_at_payment(payment_id=UUID(hex=payment_id))
+
+
+@shared_task(name="billing.attend_payments")
+def attend_payments() -> None:
+    payments.attend_payments()
+
+
+@shared_task(name="billing.send_refund")
+def send_refund(refund_id: str) -> None:
+    refunds.send_refund(refund_id=UUID(hex=refund_id))
+
+
+@shared_task(name="billing.send_refunds")
+def send_refunds() -> None:
+    refunds.send_refunds(now=clock.now())
+
+
+@shared_task(name="billing.top_up_low_wallets")
+def top_up_low_wallets() -> None:
+    auto_top_up.top_up_low_wallets(now=clock.now())
+
+
+@shared_task(name="billing.tell_auto_failures")
+def tell_auto_failures() -> None:
+    auto_top_up.tell_auto_failures(now=clock.now())
+
+
+@shared_task(name="billing.run_reconciliation", time_limit=3600)
+def run_reconciliation(reconciliation_id: str) -> None:
+    reconcile_stripe.run_reconciliation(reconciliation_id=UUID(hex=reconciliation_id))
+
+
+@shared_task(name="billing.reconcile_stripe", time_limit=3600)
+def reconcile_nightly() -> None:
+    reconcile_stripe.reconcile_nightly(now=clock.now())
+
+
+@shared_task(name="billing.expire_coupons")
+def expire_coupons() -> None:
+    coupon_codes.expire_coupons(now=clock.now())
+
+
+@shared_task(name="billing.issue_invoices")
+def issue_invoices() -> None:
+    invoices.issue_invoices(now=clock.now())
+
+
+@shared_task(name="billing.seal_ledger", time_limit=3600)
+def seal_ledger() -> None:
+    seals.seal_ledger()

@@ -63,3 +63,8 @@ class Busy(DomainError):
     code = "busy"
     status = 503
     title = "Too busy right now; try again"
+
+
+def wrong_field(field: str, detail: str) -> InvalidInput:
+    """One field of the input is wrong; `detail` says why and what would be right."""
+    return InvalidInput(detail, errors=[FieldError(field, "invalid", detail)])

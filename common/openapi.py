@@ -42,7 +42,7 @@ _REASONS = {
     "409": "Not possible in the present state",
     "413": "The request body is too large",
     "415": "The body is not application/json",
-    "422": "The Idempotency-Key was used for another request",
+    "422": "The Idempotency-Key was used for another request, or what the request names cannot be used",
     "429": "Too many requests: wait for Retry-After seconds",
     "503": "Too busy: try again after Retry-After seconds",
 }
@@ -113,7 +113,7 @@ def document_problems(result: dict[str, Any], **options: Any) -> dict[str, Any]:
         for method in (name for name in _METHODS if name in item):
             operation = item[method]
             for status in _refusals(method, path, operation):
-                operation["responses"].setdefault(status, _problem_reply(status))
+                operation["responses"][status] = _problem_reply(status) | operation["responses"].get(status, {})
             if method == "post":
                 _document_repeats(operation)
     return result
@@ -123,7 +123,7 @@ def _refusals(method: str, path: str, operation: dict[str, Any]) -> Iterator[str
     yield from ("400", "413", "429", "503")
     if {} not in operation.get("security", [{}]):
         yield from ("401", "403")
-    if "{" in path or method != "get":
+    if "{" in path or method != "get" or "404" in operation["responses"]:
         yield "404"
     if method != "get":
         yield "409"

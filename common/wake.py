@@ -10,8 +10,9 @@ from common.redis_client import connect
 
 logger = logging.getLogger(__name__)
 
-# One round trip: count, then tell. The relay subscribes first and compares afterwards. A counter that Redis does not know
-# begins at the present microsecond: had it begun at 1 again after a FLUSHALL, it could meet the number a waiter has seen.
+# One round trip: count, then tell; the slip first, since the counter ends the waits. The relay subscribes first and compares
+# afterwards. A counter that Redis does not know begins at the present microsecond: had it begun at 1 again after a FLUSHALL,
+# it could meet the number a waiter has seen.
 _TOUCH = """
 local v = redis.call('INCR', KEYS[1])
 if v == 1 then
@@ -20,6 +21,9 @@ if v == 1 then
   redis.call('SET', KEYS[1], string.format('%.0f', v))
 end
 v = string.format('%.0f', v)
+if ARGV[1] ~= '' then
+  redis.call('PUBLISH', ARGV[2], v .. ' ' .. ARGV[1])
+end
 redis.call('PUBLISH', KEYS[1], v)
 return v
 """
@@ -34,16 +38,24 @@ def topic_key(topic: str) -> str:
     return f"wake:{topic}"
 
 
-def touch(*topics: str) -> None:
-    """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the present transaction commits."""
-    transaction.on_commit(lambda: _touch_now(topics))
+def slip_channel(topic: str) -> str:
+    return f"slip:{topic}"
 
 
-def _touch_now(topics: tuple[str, ...]) -> None:
+def touch(*topics: str, slip: str = "") -> None:
+    """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the present transaction commits.
+
+    `slip` reaches who waits for the first topic at that moment and is stored nowhere: a hint at what the change is.
+    """
+    transaction.on_commit(lambda: _touch_now(topics, slip))
+
+
+def _touch_now(topics: tuple[str, ...], slip: str = "") -> None:
+    slips = [slip, *[""] * (len(topics) - 1)]
     try:
         pipe = _client().pipeline(transaction=False)
-        for topic in topics:
-            pipe.eval(_TOUCH, 1, topic_key(topic))
+        for topic, own in zip(topics, slips, strict=True):
+            pipe.eval(_TOUCH, 1, topic_key(topic), own, slip_channel(topic))
         pipe.execute()
     except redis.RedisError:
         logger.warning("topics %s not touched: Redis is unreachable; waiters look again by themselves", topics)

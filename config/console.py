@@ -28,6 +28,7 @@ GUIDES = (
     Guide("billing", _("What is charged, and when"), _("Holds, seconds, statement lines, worked out."), "receipt-2"),
     Guide("stop-and-data", _("Stop, start, release: what is kept"), _("Disks, GPUs and the 30 days."), "database"),
     Guide("hosting", _("Offer your GPUs"), _("Enrol a host with one command and set prices."), "server-2"),
+    Guide("webhooks", _("Be told: webhooks"), _("Signed messages to your programs, and how to check them."), "world"),
     Guide("api", _("Automate with the API"), _("Tokens, idempotency keys, dry runs, errors."), "code"),
 )
 

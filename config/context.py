@@ -3,8 +3,8 @@
 from django.conf import settings
 from django.http import HttpRequest
 
-from agents.protocol.tickets import sign_ticket
 from common import clock
+from config.live import relay_address
 from config.policy import EVENT_TICKET_LIFETIME
 
 
@@ -13,7 +13,5 @@ def site(request: HttpRequest) -> dict[str, object]:
     context: dict[str, object] = {"currency": settings.MARKET_CURRENCY, "events_url": ""}
     user = getattr(request, "user", None)
     if user is not None and user.is_authenticated:
-        expires = int((clock.now() + EVENT_TICKET_LIFETIME).timestamp())
-        ticket = sign_ticket(settings.RELAY_SECRET, topic=f"user:{user.pk.hex}", expires_at=expires)
-        context["events_url"] = f"{settings.RELAY_URL}/relay/v1/events?ticket={ticket}"
+        context["events_url"] = relay_address("events", user_id=user.pk, expires_at=clock.now() + EVENT_TICKET_LIFETIME)
     return context

@@ -6,6 +6,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+_MOST_WEBHOOK_SECRETS = 2
+_SEED_DIGITS = 64
+_PORTS = 65_536
+
 
 def read_text(name: str, default: str | None = None) -> str:
     value = os.environ.get(name, default)
@@ -33,6 +37,17 @@ def read_int(name: str, default: int) -> int:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from error
 
 
+def read_port_range(name: str) -> tuple[int, int] | None:
+    """FIRST-LAST, both included; None where it is not set."""
+    value = os.environ.get(name, "")
+    if not value:
+        return None
+    first, _, last = value.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) < _PORTS):
+        raise ImproperlyConfigured(f"{name} must be FIRST-LAST, such as 20000-29999, not {value!r}.")
+    return int(first), int(last)
+
+
 def read_list(name: str, default: list[str]) -> list[str]:
     value = os.environ.get(name)
     return default if value is None else [item.strip() for item in value.split(",") if item.strip()]
@@ -44,6 +59,33 @@ def read_secret(name: str, default: str | None = None) -> str:
     if file is not None:
         return Path(file).read_text(encoding="utf-8").strip()
     return read_text(name, default)
+
+
+def read_signing_key(name: str) -> str:
+    """The seed of an Ed25519 key as hex digits."""
+    key = read_secret(name)
+    if len(key) != _SEED_DIGITS or set(key) - set("0123456789abcdef"):
+        raise ImproperlyConfigured(f"{name} must be {_SEED_DIGITS} hex digits: `openssl rand -hex 32` makes one.")
+    return key
+
+
+def read_stripe_key(name: str) -> str:
+    """Stripe's secret or restricted key; empty: card payments are off."""
+    key = read_secret(name, "")
+    if key and not key.startswith(("sk_", "rk_")):
+        raise ImproperlyConfigured(f"{name} must be a secret key (sk_…) or a restricted key (rk_…) of Stripe.")
+    return key
+
+
+def read_webhook_secrets(name: str, *, needed: bool) -> list[str]:
+    """One secret of Stripe's webhook, or two during a rotation, divided by a comma. Without any, no payment is credited."""
+    secrets = [part.strip() for part in read_secret(name, "").split(",") if part.strip()]
+    if needed and not secrets:
+        raise ImproperlyConfigured(f"Set {name} too: only signed messages of Stripe are believed.")
+    wrong = [secret for secret in secrets if not secret.startswith("whsec_")]
+    if wrong or len(secrets) > _MOST_WEBHOOK_SECRETS:
+        raise ImproperlyConfigured(f"{name} must be one or two secrets (whsec_…), divided by a comma.")
+    return secrets
 
 
 def database_from_url(url: str) -> dict[str, object]:

@@ -41,13 +41,85 @@ FAULTS: dict[str, Fault] = {
         _("This offer is closed right now."),
         _("Its host is not taking new rents. Nothing was charged; choose another offer from the market."),
     ),
+    "copy_damaged": Fault(
+        _("The copy did not arrive as it was sent."), _("Nothing was charged, and the original is as it was. Try again.")
+    ),
+    "line_lost": Fault(
+        _("The two hosts could not reach each other."),
+        _("Nothing was charged, and the original is as it was. Try again, or choose another host."),
+    ),
+    "root_missing": Fault(
+        _("What was installed is gone from its host."),
+        _("Nothing was charged. Look at the instance's events, and write to the operator."),
+    ),
+    "disk_missing": Fault(
+        _("The data disk is gone from its host."),
+        _("Nothing was charged. Look at the instance's events, and write to the operator."),
+    ),
+    "bad_parcel": Fault(
+        _("What the host sent is not this instance."),
+        _("Nothing was charged, and the operator can see it. Choose another host."),
+    ),
     "no_ports": Fault(
         _("This host has no free ports left."), _("Nothing was charged; choose another offer from the market.")
+    ),
+    "no_cpu_room": Fault(
+        _("The host takes no more starts without a GPU right now."),
+        _("Nothing was charged. Try again later, or start it with its GPUs."),
+    ),
+    "not_running": Fault(_("This instance is not running."), _("Start it first, then try again.")),
+    "no_way_in": Fault(
+        _("This market takes no hosts behind NAT."),
+        _("Its operator has opened no ports for them. Enrol a machine that can be reached from outside."),
     ),
     "not_host_owner": Fault(_("Only host owners can do this."), _("Turn on “I offer GPUs on Berth” in your profile first.")),
     "insufficient_funds": Fault(
         _("Your wallet cannot pay for the first hour."),
         _("Nothing was charged. Add funds, choose fewer GPUs, or stop an instance that you do not need."),
+    ),
+    "budget_exceeded": Fault(
+        _("A budget does not allow it."),
+        _("Nothing was charged. Whoever set the budget can raise or remove it in the cost centre, under Budgets."),
+    ),
+    "budget_exists": Fault(_("There is such a budget already."), _("Change its limit below instead.")),
+    "not_transferable": Fault(_("This money cannot be passed on."), _("Nothing was moved.")),
+    "already_member": Fault(_("This person is in the team already."), ""),
+    "invitation_expired": Fault(_("This invitation has expired."), _("Ask whoever invited you for a new one.")),
+    "last_owner": Fault(
+        _("The last owner cannot leave the team."),
+        _("Make someone else an owner first, or delete the team when it is empty."),
+    ),
+    "coupon_unknown": Fault(
+        _("There is no such coupon code."), _("Check it letter by letter; a 0 is easily taken for an O.")
+    ),
+    "coupon_withdrawn": Fault(_("This code has been withdrawn."), ""),
+    "coupon_expired": Fault(_("This code has expired."), _("What you redeemed before is below and stays yours.")),
+    "coupon_redeemed": Fault(
+        _("You have redeemed this code already."), _("One person may not use it more often; what it gave is below.")
+    ),
+    "coupon_gone": Fault(_("This code has been redeemed as often as it was given out."), ""),
+    "payments_off": Fault(
+        _("This market takes no card payments."), _("Its operator has not connected Stripe. Nothing was charged.")
+    ),
+    "stripe_unreachable": Fault(
+        _("Stripe does not answer right now."), _("Nothing was charged twice. Try again in a minute.")
+    ),
+    "stripe_refused": Fault(_("Stripe refused this."), _("Nothing was charged. If it stays so, tell the operator.")),
+    "card_refused": Fault(_("The card was refused."), _("Nothing was charged. Try another card.")),
+    "refund_refused": Fault(
+        _("This cannot be sent back to the card."),
+        _("Only unspent cash of this payment can be, within 14 days. Ask the operator for anything else."),
+    ),
+    "no_saved_card": Fault(_("No card is saved."), _("Save a card first; it is charged when the wallet runs low.")),
+    "no_payout_account": Fault(
+        _("Berth does not know yet where to send your money."), _("Say first where your earnings go to.")
+    ),
+    "payouts_frozen": Fault(
+        _("The market's staff have stopped payouts of this account for now."), _("Your earnings are kept. Ask them why.")
+    ),
+    "payout_under_way": Fault(_("A payout is on its way already."), _("The next one can follow when it has arrived.")),
+    "not_payable": Fault(
+        _("Too little has matured to be paid out now."), _("The page shows what is held back, why, and until when.")
     ),
     "quote_expired": Fault(
         _("This price was good for ten minutes and has expired."),
@@ -61,16 +133,17 @@ FAULTS: dict[str, Fault] = {
         _("The order is not what was quoted."),
         _("Nothing was charged. Check the price below and confirm again if you agree."),
     ),
-    "mode_not_rentable": Fault(
-        _("This can be compared but not ordered yet."),
-        _("Nothing was charged. So far only hourly rents with an included disk can be ordered."),
-    ),
     "search_name_taken": Fault(
         _("You already have a saved search with this name."), _("Choose another name, or delete the old search first.")
     ),
     "host_not_online": Fault(
         _("This host does not report right now."), _("Start its agent, wait until it is online, and ask again.")
     ),
+    "log_unavailable": Fault(
+        _("The log cannot be read right now."), _("Its host does not report. The log is there again when the host is.")
+    ),
+    "web_links_off": Fault(_("This market opens no web pages of instances."), _("Use the direct link instead.")),
+    "locked": Fault(_("It is locked."), _("Unlock it first: on its page, under “By itself”. Nothing was changed.")),
     "unlawful_action": Fault(
         _("That is not possible in the instance's present state."),
         _("It may have changed a moment ago. The page shows its state now."),
@@ -81,7 +154,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "busy": Fault(_("Too much is going on right now."), _("Nothing was done. Try again in a few seconds.")),
     "disk_too_large": Fault(
-        _("The data disk is too large for this host or this version of Berth."),
+        _("The data disk is too large for this host."),
         _("Choose a smaller data disk."),
     ),
     "invalid_input": Fault(_("Something in the form is not right."), _("Check what you entered and try again.")),
@@ -104,12 +177,101 @@ FAULTS: dict[str, Fault] = {
         _("This is a certificate, not a key."), _("Paste the content of the .pub file that was signed.")
     ),
     "ssh_key_exists": Fault(_("This SSH key is already in your account."), _("Use the one that you have.")),
+    "image_missing": Fault(
+        _("The registry has no such image."), _("Nothing was charged. Check its name and tag letter by letter.")
+    ),
+    "image_private": Fault(
+        _("This image is private."), _("Nothing was charged. Save a login for its registry under My images, and try again.")
+    ),
+    "image_too_large": Fault(
+        _("The image is too large."), _("Nothing was charged. Choose a host with more free disk, or a smaller image.")
+    ),
+    "image_wrong_architecture": Fault(
+        _("The image is made for another kind of processor."),
+        _("Nothing was charged. Choose one that is built for linux/amd64."),
+    ),
+    "image_needs_cuda": Fault(
+        _("The image needs a newer CUDA than this host has."),
+        _("Nothing was charged. Choose an offer with that CUDA or a newer one, or an older image."),
+    ),
+    "image_unreadable": Fault(
+        _("What the registry sends is no image that can be run."), _("Nothing was charged. Build and push it anew.")
+    ),
+    "image_elsewhere": Fault(
+        _("This image lies on another host."), _("Nothing was charged. Choose an offer of the host that it was saved on.")
+    ),
+    "image_not_ready": Fault(_("The image is not ready."), _("Wait until it is saved, and try again.")),
+    "image_not_shareable": Fault(
+        _("This image cannot be shared."), _("Others could not read it from its private registry.")
+    ),
+    "image_name_taken": Fault(
+        _("Someone else's community image has this name."), _("Choose another name to share yours under.")
+    ),
+    "image_being_saved": Fault(_("An image of this instance is being saved already."), _("Wait until that one is ready.")),
+    "registry_unreachable": Fault(
+        _("The registry cannot be asked right now."), _("Nothing was charged. Check its name, or try again later.")
+    ),
+    "registry_busy": Fault(
+        _("The registry has had too many questions."), _("Nothing was charged. Try again in some minutes.")
+    ),
+    "registry_login_refused": Fault(
+        _("The registry does not take this login."), _("Check the user name, and the password or access token.")
+    ),
+    "volume_busy": Fault(
+        _("The volume or disk is in use, or its host is at work on it."),
+        _("Stop its instance and detach it, or wait until the work is done; then try again."),
+    ),
+    "volume_elsewhere": Fault(
+        _("It lies on another host."),
+        _("Rent or start with a volume, or move it there first; data sets stay on their host."),
+    ),
+    "volume_name_taken": Fault(_("You already have a volume with this name."), _("Choose another name.")),
+    "snapshot_not_ready": Fault(_("The snapshot is not ready."), _("Wait until it is whole, and try again.")),
+    "snapshot_in_use": Fault(
+        _("The snapshot is in use."), _("It is published, or a disk is being made from it. Nothing was changed.")
+    ),
+    "too_many_volumes": Fault(_("There are as many as there may be."), _("Delete or detach one first.")),
+    "no_storage": Fault(
+        _("The host has no room for this at the moment."), _("Nothing was charged. Choose a smaller size or another host.")
+    ),
+    "storage_unreachable": Fault(_("The object storage cannot be asked."), _("Check its endpoint. Nothing was saved.")),
+    "storage_login_refused": Fault(
+        _("The object storage does not take this access key."), _("Check it, and that it may list this folder.")
+    ),
+    "bucket_missing": Fault(_("The object storage has no such bucket."), _("Make it there first, or check its name.")),
+    "connection_read_only": Fault(_("The access key of this connection may not write."), _("Give it a key that may.")),
+    "connection_in_use": Fault(
+        _("Data is archived to this connection before its deletion."), _("Choose another place for that first.")
+    ),
+    "connection_name_taken": Fault(_("You already have a connection with this name."), _("Choose another name.")),
     "too_many": Fault(_("The limit of your account is reached."), _("Remove something that you no longer use.")),
     "not_found": Fault(_("There is nothing here."), _("It is gone, or it belongs to someone else.")),
     "forbidden": Fault(_("This is not for you."), _("Sign in with an account that may do this.")),
 }
 FAILURES: dict[str, Fault] = {
     "image_missing": Fault(_("The image could not be found."), _("Choose another image, or tell the operator.")),
+    "image_private": Fault(
+        _("The registry does not let this image be read."),
+        _("Save a login that may read it under My images, then rent again."),
+    ),
+    "image_wrong_architecture": Fault(
+        _("The image is made for another kind of processor."), _("Choose one that is built for this host's.")
+    ),
+    "image_too_large": Fault(
+        _("The host's disk has no room for the image."), _("Choose a host with more free disk, or a smaller image.")
+    ),
+    "image_needs_cuda": Fault(
+        _("The image needs a newer CUDA than this host has."), _("Choose an offer with that CUDA or a newer one.")
+    ),
+    "registry_silent": Fault(_("The host could not reach the image's registry."), _("Try again later, or rent elsewhere.")),
+    "registry_busy": Fault(
+        _("The registry has had too many questions."),
+        _("Try again later; a saved login raises the limit of most registries."),
+    ),
+    "program_ended": Fault(
+        _("The image's own program ended at once."),
+        _("Use an image whose program goes on, such as a server or a shell, or one of the market's own."),
+    ),
     "image_pull_timeout": Fault(
         _("Loading the image took too long."), _("The host's network is slow. Release this instance and rent elsewhere.")
     ),
@@ -121,6 +283,10 @@ FAILURES: dict[str, Fault] = {
     "ssh_silent": Fault(_("SSH did not answer inside the instance."), _("Try to start it again, or rent elsewhere.")),
     "gpu_conflict": Fault(
         _("One of the GPUs was in use by something else."), _("Release this instance and rent elsewhere.")
+    ),
+    "gpu_lost": Fault(
+        _("One of its GPUs has fallen off the bus: the host cannot reach it any more."),
+        _("Your data is kept. Start it again on other GPUs of this host, or move it to another one."),
     ),
     "disk_full": Fault(_("The host's disk is full."), _("Release this instance and rent elsewhere.")),
     "exited": Fault(_("The container ended by itself."), _("Its main process stopped. You can start it again.")),

@@ -9,6 +9,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 # From the package's folder to the name under static/vendor.
 FILES = {
     "@tabler/core/dist/css/tabler.min.css": "tabler.min.css",
+    "@xterm/addon-fit/lib/addon-fit.js": "xterm-fit.js",
+    "@xterm/addon-unicode11/lib/addon-unicode11.js": "xterm-unicode11.js",
+    "@xterm/xterm/css/xterm.css": "xterm.css",
+    "@xterm/xterm/lib/xterm.js": "xterm.js",
     "htmx.org/dist/htmx.min.js": "htmx.min.js",
     "htmx-ext-sse/dist/sse.min.js": "htmx-sse.min.js",
     "idiomorph/dist/idiomorph-ext.min.js": "idiomorph-ext.min.js",

@@ -1,11 +1,29 @@
-"""What the market may know of images, which live on a floor above it."""
+"""What the market may know of images and volumes, which live on a floor above it."""
 
+from common.ids import parse_public_id, public_id
 from marketplace.console import ImageChoice, Images
+from marketplace.search.beside import VolumePlace
 from storage.selectors import active_images, cuda_of_image
+from storage.selectors.volume_moves import carried_bytes_of
+from storage.selectors.volumes import placed_volume
 
 
 def image_choices() -> list[ImageChoice]:
     return [ImageChoice(image.slug, image.title, image.cuda) for image in active_images()]
 
 
-MARKET_IMAGES = Images(needs=cuda_of_image, choices=image_choices)
+def place_of_volume(text: str) -> VolumePlace:
+    """Where the volume of this public id lies. Raises NotFound."""
+    volume = placed_volume(parse_public_id("vol", text))
+    host = volume.host
+    return VolumePlace(
+        id=public_id("vol", volume.pk),
+        host=public_id("host", host.pk),
+        region=host.region,
+        runtime=host.runtime,
+        carried_bytes=carried_bytes_of(volume),
+        up_mbps=host.net_up_mbps,
+    )
+
+
+MARKET_IMAGES = Images(needs=cuda_of_image, choices=image_choices, place_of_volume=place_of_volume)

@@ -10,18 +10,21 @@ API_PREFIX = "/api/"
 PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
 
 
-def site_policy(relay_url: str) -> dict[str, dict[str, object]]:
-    """Everything from the own origin; scripts and styles from files or with the request's nonce; events from the relay."""
+def site_policy(relay_url: str, web_host: str = "") -> dict[str, dict[str, object]]:
+    """Everything from the own origin; scripts and styles from files or with the request's nonce; events from the relay.
+
+    A form may lead on to programs of instances, which live below `web_host`.
+    """
     return {
         "DIRECTIVES": {
             "default-src": [SELF],
             "script-src": [SELF, NONCE],
             "style-src": [SELF, NONCE],
             "img-src": [SELF, "data:"],  # allauth draws the TOTP code as a data: image
-            "connect-src": [SELF, relay_url] if relay_url else [SELF],
+            "connect-src": [SELF, relay_url, f"ws{relay_url.removeprefix('http')}"] if relay_url else [SELF],
             "object-src": [NONE],
             "base-uri": [NONE],
-            "form-action": [SELF],
+            "form-action": [SELF, f"*.{web_host}"] if web_host else [SELF],
             "frame-ancestors": [NONE],
         }
     }

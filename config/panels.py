@@ -1,7 +1,9 @@
 """What the two panels show first: the market at a glance for staff, supply and earnings for a host owner."""
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -10,20 +12,25 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from accounts.panels import signed_in
-from billing.selectors import Finding, earnings_of, ledger_findings
-from common.ids import public_id
-from common.money import format_money
+from billing.payable import Payable
+from billing.selectors import Finding, ledger_findings
+from billing.selectors.earned import accrued_earnings
+from billing.selectors.payouts import payable_of, payouts_to_send
+from common import clock
+from common.money import divide_half_up, format_money
+from instances.earnings.report import earnings_report
 from marketplace.selectors.hosts import all_hosts, hosts_of
 from marketplace.selectors.incidents import open_incidents
 
-EARNING_ROWS = 20
-ID_SHOWN = 13  # of an instance's id, as the console shortens it; more would not fit a phone
+EARNING_DAYS = 30
+_CENT = 10_000
 
 
 def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     hosts, incidents, findings = list(all_hosts()), list(open_incidents()), ledger_findings()
     figures = [
         *_supply(hosts, reverse("admin:marketplace_host_changelist")),
+        _figure(_("Payouts to send by bank"), payouts_to_send(), reverse("admin:billing_payout_changelist")),
         _figure(_("Open incidents"), len(incidents), reverse("admin:marketplace_incident_changelist")),
         _figure(_("Ledger"), _ledger_verdict(findings), reverse("admin:billing_posting_changelist"), _("checked just now")),
     ]
@@ -40,32 +47,47 @@ def staff_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, 
 
 
 def host_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    owner = signed_in(request)
-    earnings = earnings_of(owner_id=owner.pk)
-    paid = reverse("host_panel:billing_entry_changelist")
+    owner, now = signed_in(request), clock.now()
+    payable, booked = payable_of(owner_id=owner.pk, now=now), reverse("host_panel:billing_usage_changelist")
+    payouts = reverse("host_panel:billing_payout_changelist")
     figures = [
         *_supply(list(hosts_of(owner.pk)), reverse("host_panel:marketplace_host_changelist")),
-        _figure(_("Earned"), _money(earnings.balance_micros), paid, _("after the platform fee")),
-        _figure(_("Accruing now"), _money(earnings.accrued_micros), paid, _("posted when the hour is full or the use ends")),
+        _figure(_("Earned"), _money(payable.balance_micros), booked, _balance_note(payable)),
+        _figure(
+            _("Accruing now"),
+            _money(accrued_earnings(owner_id=owner.pk, now=now)),
+            booked,
+            _("posted when the hour is full or the use ends"),
+        ),
+        _figure(_("Can be paid out"), _money(payable.payable_micros), reverse("payouts"), _("matured, less the reserve")),
+        _figure(_("On its way"), _money(payable.under_way_micros), payouts),
     ]
-    rows = [
-        [
-            date_format(line.day),
-            f"{public_id('inst', line.source_id)[:ID_SHOWN]}…" + (f" ({_('given back')})" if line.is_given_back else ""),
-            _money(line.charge_micros),
-            _money(line.fee_micros),
-            _money(line.share_micros),
-        ]
-        for line in earnings.lines[:EARNING_ROWS]
-    ]
-    headers = [_("Day"), _("Instance"), _("Renter paid"), _("Platform fee"), _("You earned")]
+    headers = [_("Day"), _("Renters paid"), _("Given back"), _("Platform fee"), _("You earned")]
     return {
         **context,
         "figures": figures,
-        "table": {"headers": headers, "rows": rows},
+        "table": {"headers": headers, "rows": _earning_rows(owner.pk, now.date())},
         "table_title": _("Earnings by day"),
-        "empty": _("Nothing earned yet. Enrol a host and set a price: renters find it within seconds."),
+        "empty": _("Nothing earned in 30 days. Enrol a host and set a price: renters find it within seconds."),
     }
+
+
+def _earning_rows(owner_id: UUID, today: date) -> list[list[str]]:
+    report = earnings_report(owner_id=owner_id, since=today - timedelta(days=EARNING_DAYS - 1), until=today)
+    return [
+        [
+            date_format(day),
+            _money(found.gross_micros),
+            _money(found.given_back_micros),
+            _money(found.fee_micros),
+            _money(found.net_micros),
+        ]
+        for day, found in sorted(report.by_day().items(), reverse=True)
+    ]
+
+
+def _balance_note(payable: Payable) -> str:
+    return _("below zero: later earnings fill it first") if payable.owed_micros else _("after the platform fee")
 
 
 def _supply(hosts: Sequence[Any], href: str) -> list[dict[str, object]]:
@@ -87,4 +109,5 @@ def _figure(title: str, value: object, href: str, note: str = "") -> dict[str, o
 
 
 def _money(micros: int) -> str:
-    return f"{format_money(micros)} {settings.MARKET_CURRENCY}"
+    """To look at: cents. What is exact to the millionth stands in the lists."""
+    return f"{format_money(divide_half_up(micros, _CENT) * _CENT)} {settings.MARKET_CURRENCY}"

@@ -15,16 +15,23 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from billing.invoice_words import MODE_WORDS, line_words, period_words
+from billing.papers import number_of_seconds
 from common.ids import public_id
+from common.json import to_json
 from common.money import MICROS_PER_UNIT, divide_half_up, format_money
 from marketplace.advisor.figures import in_hours
 from marketplace.catalogue import by_slug
+from marketplace.console.words import LENGTH_WORDS
 from marketplace.self_test_report import report_of
 from marketplace.states import HostState
 
 register = template.Library()
 register.filter("in_hours", in_hours)
 register.filter("self_test_report", report_of)
+register.filter("line_words", line_words)
+register.filter("period_words", period_words)
+register.filter("exact_seconds", number_of_seconds)
 
 _SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
 _FINE_PLACES = 4  # a running cost is seen to grow
@@ -37,6 +44,7 @@ _COLORS = {
     "provisioning": "blue",
     "starting": "blue",
     "restarting": "blue",
+    "copying": "blue",
     "stopping": "orange",
     "releasing": "orange",
     "waiting": "blue",
@@ -45,6 +53,16 @@ _COLORS = {
     "silent": "orange",
     "failed": "red",
     "frozen": "red",
+    "pending": "blue",
+    "succeeded": "green",
+    "won": "green",
+    "open": "orange",
+    "lost": "red",
+    "creating": "blue",
+    "restoring": "blue",
+    "ready": "green",
+    "done": "green",
+    "deleting": "orange",
 }
 _KINDS: dict[str, str | Promise] = {
     "charge": _("use"),
@@ -53,22 +71,46 @@ _KINDS: dict[str, str | Promise] = {
     "credit": _("credit added"),
     "funding": _("funding"),
     "refund": _("given back"),
+    "top_up": _("top-up"),
+    "card_refund": _("refund to the card"),
+    "dispute": _("dispute"),
+    "coupon": _("coupon"),
+    "prepaid": _("reserved term"),
+    "exit_fee": _("early end of a term"),
+    "transfer": _("transfer"),
+    "payout": _("payout"),
+    "loss": _("loss"),
 }
 _DOING: dict[str, str | Promise] = {
     "requested": _("Waiting for the host to take the order"),
     "provisioning": _("The host is preparing your instance"),
     "starting": _("Starting"),
     "restarting": _("Restarting"),
+    "copying": _("Being copied"),
     "stopping": _("Stopping"),
     "releasing": _("Deleting everything from the host"),
 }
 _QUOTE_WORDS: dict[str, str | Promise] = {
     "Data disk": _("Data disk"),
     "Data disk above the free quota": _("Data disk above the free quota"),
+    "Early end of the reserved term": _("Early end of the reserved term"),
     "GPU-hour": _("GPU-hours"),
     "GB-day": _("GB-days"),
 }
-_MOVING = frozenset({"requested", "provisioning", "starting", "restarting", "stopping", "releasing"})
+_MOVING = frozenset(
+    {
+        "requested",
+        "provisioning",
+        "starting",
+        "restarting",
+        "copying",
+        "stopping",
+        "releasing",
+        "creating",
+        "restoring",
+        "deleting",
+    }
+)
 
 
 def _with_sign(text: str) -> str:
@@ -103,6 +145,12 @@ def price(micros: int) -> str:
     """A price in a list: to a ten-thousandth, which tells any two apart."""
     step = MICROS_PER_UNIT // 10**_FINE_PLACES
     return money(divide_half_up(micros, step) * step)
+
+
+@register.filter
+def whole_money(micros: int) -> str:
+    """An amount to choose from: "$25" where there are no cents to show."""
+    return money(micros).removesuffix(".00")
 
 
 @register.filter
@@ -149,14 +197,32 @@ def get(mapping: Mapping[object, object], key: object) -> object:
 
 
 @register.filter
-def times(value: int, factor: int) -> int:
-    return int(value) * int(factor)
+def as_json(value: object) -> str:
+    return to_json(value).decode()
+
+
+@register.filter
+def times(value: float, factor: int) -> int:
+    """Of a fraction too: 2.8 hours are 10,080 seconds."""
+    return int(value * int(factor)) if isinstance(value, float) else int(value) * int(factor)
 
 
 @register.filter
 def kind_words(kind: str) -> str | Promise:
     """An entry of the ledger in a renter's or a host owner's words."""
     return _KINDS.get(kind, kind)
+
+
+@register.filter
+def mode_words(mode: str) -> str | Promise:
+    """A billing mode in the middle of a sentence."""
+    return MODE_WORDS.get(mode, mode)
+
+
+@register.filter
+def percent_of_bps(bps: int) -> str:
+    """Hundredths of a percent as a percentage without needless places: 1250 is "12.5"."""
+    return f"{bps / 100:g}"
 
 
 @register.filter
@@ -174,6 +240,12 @@ def state_words(state: str) -> str | Promise:
 def quote_item(text: str) -> str | Promise:
     """An item or unit of a quote's line; a GPU's name is the same in every language."""
     return _QUOTE_WORDS.get(text, text)
+
+
+@register.filter
+def term_words(term: str) -> str | Promise:
+    """How long a reserved term is."""
+    return LENGTH_WORDS.get(term, term)
 
 
 @register.filter

@@ -8,9 +8,10 @@ from accounts.urls import web_urlpatterns as accounts_web
 from agents.gateway.urls import agent_urlpatterns
 from billing.urls import api_urlpatterns as billing_api
 from billing.urls import web_urlpatterns as billing_web
-from config import console, health, reference
-from config.images import MARKET_IMAGES
+from config import console, health, live, reference
+from config.images import MARKET_IMAGES, place_of_volume
 from instances.urls import api_urlpatterns as instances_api
+from instances.urls import earnings_api_urlpatterns
 from instances.urls import web_urlpatterns as instances_web
 from marketplace.urls import api_urlpatterns as marketplace_api
 from marketplace.urls import market_urlpatterns, search_urlpatterns
@@ -26,7 +27,9 @@ handler500 = "config.problems.server_error"
 
 api_urlpatterns = [
     path("openapi.json", reference.openapi_json, name="openapi"),
-    *search_urlpatterns(cuda_of_image),
+    path("live", live.LiveView.as_view(), name="api_live"),
+    *search_urlpatterns(cuda_of_image, place_of_volume),
+    *earnings_api_urlpatterns,
     *marketplace_api,
     *instances_api,
     *storage_api,

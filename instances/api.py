@@ -1,12 +1,12 @@
 """The API of quotes and instances."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,50 +14,51 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.models import User
+from accounts.permissions import asker
 from common import clock
+from common.endpoints import checked
 from common.ids import parse_public_id
 from common.money import parse_money
-from instances import schema
+from instances import schema, watch_schema
+from instances.bills import bill_of, bills_of, charges_of
 from instances.errors import QuoteExpired, QuoteMismatch
 from instances.models import Instance, InstanceEvent, Watch
-from instances.orders import read_expected, read_wishes
+from instances.orders import read_change, read_choices, read_expected, read_volume_ids, read_wishes
+from instances.replies import instance_id_of, shown
+from instances.schedule_shapes import read_settings
 from instances.selectors import (
-    charges_of,
-    costs_of_instances,
     events_of,
     held_for_watches,
     instance_of,
     instances_in,
-    metrics_of,
     quote_of,
     watch_of,
     watches_in,
 )
+from instances.services.change_quote import quote_change
+from instances.services.cpu_start import start_without_gpu
 from instances.services.order_match import quote_for_order
 from instances.services.quote import create_quote, quote_again
 from instances.services.release import release_instance
-from instances.services.rename import rename_instance
 from instances.services.rent import rent_instance
 from instances.services.restart import restart_instance
+from instances.services.settings import change_settings
 from instances.services.start import start_instance
-from instances.services.stop import stop_instance
 from instances.services.watch_orders import Order
 from instances.services.watches import cancel_watch, create_watch
 from instances.shapes import (
-    INSTANCE_PREFIX,
     QUOTE_PREFIX,
     WATCH_PREFIX,
     Shape,
-    access_detail,
     event_shape,
     instance_shape,
-    metrics_shape,
     quote_shape,
     usage_shape,
     watch_shape,
 )
 from instances.states import InstanceState, WatchState
 from marketplace.errors import PriceChanged
+from storage.services.named_images import current_image
 
 READ_AND_WRITE: dict[str, str] = {
     "GET": "instances:read",
@@ -68,13 +69,18 @@ READ_AND_WRITE: dict[str, str] = {
 
 
 class QuotesView(APIView):
-    """All-in prices for an order."""
+    """All-in prices for an order, or for a change of an instance in place."""
 
     scopes: ClassVar = READ_AND_WRITE
 
     @extend_schema(operation_id="quotes_create", request=schema.QuoteIn, responses={201: schema.QuoteOut})
     def post(self, request: Request) -> Response:
-        wishes, renter = read_wishes(_valid(schema.QuoteIn, request.data)), _asker(request)
+        wanted, renter = checked(schema.QuoteIn, request.data), asker(request)
+        if wanted.get("instance"):
+            change = read_change(wanted)
+            return reply_once(request, lambda: (201, quote_shape(quote_change(renter=renter, **change))))
+        wishes = read_wishes(wanted)
+        wishes["image"] = current_image(user=renter, text=wishes["image"]).slug
         return reply_once(request, lambda: (201, quote_shape(create_quote(renter=renter, **wishes))))
 
 
@@ -85,7 +91,7 @@ class QuoteView(APIView):
 
     @extend_schema(operation_id="quotes_retrieve", responses=schema.QuoteOut)
     def get(self, request: Request, quote_id: str) -> Response:
-        return Response(quote_shape(quote_of(_asker(request), parse_public_id(QUOTE_PREFIX, quote_id))))
+        return Response(quote_shape(quote_of(asker(request), parse_public_id(QUOTE_PREFIX, quote_id))))
 
 
 class InstancesView(GenericAPIView[Instance]):
@@ -98,23 +104,23 @@ class InstancesView(GenericAPIView[Instance]):
     )
 
     def get_queryset(self) -> QuerySet[Instance]:
-        return instances_in(_asker(self.request), self.request.query_params.getlist("state"))
+        return instances_in(asker(self.request), self.request.query_params.getlist("state"))
 
     @extend_schema(operation_id="instances_list", responses=schema.InstanceOut(many=True), parameters=[states])
     def get(self, request: Request) -> Response:
         page = cast("list[Instance]", self.paginate_queryset(self.get_queryset()))
         now = clock.now()
-        costs = costs_of_instances(page, now)
-        return self.get_paginated_response([instance_shape(row, costs[row.pk], now) for row in page])
+        bills = bills_of(page, now)
+        return self.get_paginated_response([instance_shape(row, bills[row.pk], now) for row in page])
 
     @extend_schema(operation_id="instances_create", request=schema.InstanceIn, responses={201: schema.InstanceOut})
     def post(self, request: Request) -> Response:
-        wanted, renter = _valid(schema.InstanceIn, request.data), _asker(request)
+        wanted, renter = checked(schema.InstanceIn, request.data), asker(request)
         quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
-        name, keys, expected = wanted["name"], _key_ids(wanted.get("ssh_key_ids")), read_expected(wanted)
-        order = {"quote_id": quote_id, "name": name, "ssh_key_ids": keys, "expected": expected}
+        expected = read_expected(wanted)
+        order = {"quote_id": quote_id, "expected": expected, **read_choices(wanted)}
         try:
-            return reply_once(request, lambda: (201, _shown(rent_instance(renter=renter, **order))))
+            return reply_once(request, lambda: (201, shown(rent_instance(renter=renter, **order))))
         except (PriceChanged, QuoteExpired) as error:
             error.extra["quote"] = quote_shape(quote_again(renter=renter, quote_id=quote_id))
             raise
@@ -131,19 +137,21 @@ class InstanceView(APIView):
 
     @extend_schema(operation_id="instances_retrieve", responses=schema.InstanceOut)
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(_shown(_own(request, instance_id)))
+        return Response(shown(_own(request, instance_id)))
 
     @extend_schema(operation_id="instances_update", request=schema.InstancePatch, responses=schema.InstanceOut)
     def patch(self, request: Request, instance_id: str) -> Response:
-        wanted = _valid(schema.InstancePatch, request.data)
-        renamed = rename_instance(renter=_asker(request), instance_id=_instance_id(instance_id), name=wanted["name"])
-        return Response(_shown(renamed))
+        wanted = checked(schema.InstancePatch, request.data)
+        changed = change_settings(
+            renter=asker(request), instance_id=instance_id_of(instance_id), wishes=read_settings(wanted)
+        )
+        return Response(shown(changed))
 
     @extend_schema(operation_id="instances_release", responses={202: schema.InstanceOut})
     def delete(self, request: Request, instance_id: str) -> Response:
         """Release: the container and its data end. Repeating it is harmless."""
-        released = release_instance(renter=_asker(request), instance_id=_instance_id(instance_id))
-        return Response(_shown(released), status=202)
+        released = release_instance(renter=asker(request), instance_id=instance_id_of(instance_id))
+        return Response(shown(released), status=202)
 
 
 class StartView(APIView):
@@ -153,23 +161,16 @@ class StartView(APIView):
 
     @extend_schema(operation_id="instances_start", request=schema.StartIn, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        limit = _valid(schema.StartIn, request.data).get("max_hourly_rate")
-        most = None if limit is None else parse_money(limit)
-        renter, row_id = _asker(request), _instance_id(instance_id)
-        return reply_once(
-            request, lambda: (202, _shown(start_instance(renter=renter, instance_id=row_id, max_rate_micros=most)))
-        )
-
-
-class StopView(APIView):
-    """Stop a running instance; its data stays."""
-
-    scopes: ClassVar = READ_AND_WRITE
-
-    @extend_schema(operation_id="instances_stop", request=None, responses={202: schema.InstanceOut})
-    def post(self, request: Request, instance_id: str) -> Response:
-        renter, row_id = _asker(request), _instance_id(instance_id)
-        return reply_once(request, lambda: (202, _shown(stop_instance(renter=renter, instance_id=row_id))))
+        wanted = checked(schema.StartIn, request.data)
+        limit = wanted.get("max_hourly_rate")
+        order: dict[str, Any] = {
+            "renter": asker(request),
+            "instance_id": instance_id_of(instance_id),
+            "max_rate_micros": None if limit is None else parse_money(limit),
+            "volume_ids": read_volume_ids(wanted.get("volume_ids")),
+        }
+        begin = start_without_gpu if wanted["mode"] == "cpu" else partial(start_instance, wait=wanted["wait"])
+        return reply_once(request, lambda: (202, shown(begin(**order))))
 
 
 class RestartView(APIView):
@@ -179,8 +180,8 @@ class RestartView(APIView):
 
     @extend_schema(operation_id="instances_restart", request=None, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        renter, row_id = _asker(request), _instance_id(instance_id)
-        return reply_once(request, lambda: (202, _shown(restart_instance(renter=renter, instance_id=row_id))))
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_once(request, lambda: (202, shown(restart_instance(renter=renter, instance_id=row_id))))
 
 
 class EventsView(GenericAPIView[InstanceEvent]):
@@ -196,19 +197,6 @@ class EventsView(GenericAPIView[InstanceEvent]):
         return self.get_paginated_response([event_shape(event) for event in page])
 
 
-class MetricsView(APIView):
-    """Use over time."""
-
-    scopes: ClassVar = READ_AND_WRITE
-
-    @extend_schema(operation_id="instances_metrics", parameters=[schema.MetricsIn], responses=schema.MetricsOut)
-    def get(self, request: Request, instance_id: str) -> Response:
-        minutes = _valid(schema.MetricsIn, request.query_params)["minutes"]
-        now = clock.now()
-        samples = metrics_of(_own(request, instance_id), since=now - timedelta(minutes=minutes), until=now)
-        return Response(metrics_shape(samples))
-
-
 class UsageView(APIView):
     """What an instance has cost, charge by charge."""
 
@@ -217,41 +205,30 @@ class UsageView(APIView):
     @extend_schema(operation_id="instances_usage", responses=schema.UsageOut)
     def get(self, request: Request, instance_id: str) -> Response:
         instance = _own(request, instance_id)
-        cost = costs_of_instances([instance], clock.now())[instance.pk]
-        return Response(usage_shape(instance, cost, charges_of(instance)))
-
-
-class AccessView(APIView):
-    """Every way into an instance."""
-
-    scopes: ClassVar = READ_AND_WRITE
-
-    @extend_schema(operation_id="instances_access", responses=schema.AccessOut)
-    def get(self, request: Request, instance_id: str) -> Response:
-        return Response(access_detail(_own(request, instance_id)))
+        return Response(usage_shape(instance, bill_of(instance, clock.now()), charges_of(instance)))
 
 
 class WatchesView(GenericAPIView[Watch]):
     """The user's places in the wait list, and new ones."""
 
     scopes: ClassVar = READ_AND_WRITE
-    serializer_class = schema.WatchOut
+    serializer_class = watch_schema.WatchOut
     ordering: ClassVar = ("-place",)
     states: ClassVar = OpenApiParameter(
         "state", str, many=True, enum=WatchState.values, description="Only these; left out: all, ended ones for 30 days"
     )
 
     def get_queryset(self) -> QuerySet[Watch]:
-        return watches_in(_asker(self.request), self.request.query_params.getlist("state"))
+        return watches_in(asker(self.request), self.request.query_params.getlist("state"))
 
-    @extend_schema(operation_id="watches_list", responses=schema.WatchOut(many=True), parameters=[states])
+    @extend_schema(operation_id="watches_list", responses=watch_schema.WatchOut(many=True), parameters=[states])
     def get(self, request: Request) -> Response:
         page = cast("list[Watch]", self.paginate_queryset(self.get_queryset()))
         return self.get_paginated_response(_watch_shapes(page))
 
-    @extend_schema(operation_id="watches_create", request=schema.WatchIn, responses={201: schema.WatchOut})
+    @extend_schema(operation_id="watches_create", request=watch_schema.WatchIn, responses={201: watch_schema.WatchOut})
     def post(self, request: Request) -> Response:
-        wanted, user = _valid(schema.WatchIn, request.data), _asker(request)
+        wanted, user = checked(watch_schema.WatchIn, request.data), asker(request)
         line, action = wanted.pop("q"), wanted.pop("action")
         lifetime = timedelta(hours=wanted.pop("expires_in_hours"))
         order = _watch_order(wanted)
@@ -268,14 +245,14 @@ class WatchView(APIView):
 
     scopes: ClassVar = READ_AND_WRITE
 
-    @extend_schema(operation_id="watches_retrieve", responses=schema.WatchOut)
+    @extend_schema(operation_id="watches_retrieve", responses=watch_schema.WatchOut)
     def get(self, request: Request, watch_id: str) -> Response:
-        return Response(_shown_watch(_asker(request), parse_public_id(WATCH_PREFIX, watch_id)))
+        return Response(_shown_watch(asker(request), parse_public_id(WATCH_PREFIX, watch_id)))
 
-    @extend_schema(operation_id="watches_cancel", responses={200: schema.WatchOut})
+    @extend_schema(operation_id="watches_cancel", responses={200: watch_schema.WatchOut})
     def delete(self, request: Request, watch_id: str) -> Response:
         """Leave the list: what is held is free again. Repeating it is harmless."""
-        user, row_id = _asker(request), parse_public_id(WATCH_PREFIX, watch_id)
+        user, row_id = asker(request), parse_public_id(WATCH_PREFIX, watch_id)
         cancel_watch(user=user, watch_id=row_id)
         return Response(_shown_watch(user, row_id))
 
@@ -296,28 +273,9 @@ def _watch_shapes(watches: list[Any]) -> list[Shape]:
     return [watch_shape(watch, watch.ahead, held.get(watch.pk, 0)) for watch in watches]
 
 
-def _asker(request: Request) -> User:
-    return cast("User", request.user)
-
-
-def _valid(shape: type[serializers.Serializer[Any]], values: Any) -> dict[str, Any]:
-    form = shape(data=values)
-    form.is_valid(raise_exception=True)
-    return dict(form.validated_data)
-
-
-def _instance_id(text: str) -> UUID:
-    return parse_public_id(INSTANCE_PREFIX, text)
-
-
 def _key_ids(texts: list[str] | None) -> list[UUID] | None:
     return None if texts is None else [parse_public_id("key", text) for text in texts]
 
 
 def _own(request: Request, instance_id: str) -> Instance:
-    return instance_of(_asker(request), _instance_id(instance_id))
-
-
-def _shown(instance: Instance) -> Shape:
-    now = clock.now()
-    return instance_shape(instance, costs_of_instances([instance], now)[instance.pk], now)
+    return instance_of(asker(request), instance_id_of(instance_id))

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,22 +11,31 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from billing.selectors import Cost
+from billing.estimates import HOURLY, TIERED
+from billing.selectors import Cost, wallet_of
 from common import clock
+from instances.action_console import ACTION_WORDS, changes_context
+from instances.alert_console import ALERT_EVENTS, alert_rows
+from instances.bills import Bill, bills_of
 from instances.models import Instance, InstanceEvent
-from instances.policy import METRICS_DEFAULT, RETENTION
-from instances.selectors import Sample, costs_of_instances, events_of, instance_of, instances_of, metrics_of
+from instances.move_console import move_under_way
+from instances.policy import ARCHIVE_TRIED, RETENTION
+from instances.schedule_console import SCHEDULE_WORDS, gpus_are_taken, timers_of
+from instances.selectors import events_of, instance_of, instances_of
+from instances.selectors.archives import archive_place
+from instances.services.keep import hold_fee
 from instances.shapes import access_shape, health_of
 from instances.states import InstanceState
+from instances.sync_console import SYNC_EVENTS
+from instances.use_console import RANGES
+from instances.volume_move_console import volumes_on_the_way
+from instances.volume_words import MOUNT_EVENTS
 from marketplace.catalogue import by_slug
 from marketplace.selectors.reliability import coming_maintenance
+from storage.selectors import pull_of
 
 ROWS_ON_A_PAGE: Final = 20
 EVENTS_SHOWN: Final = 60
-_MIB: Final = 1024
-_KIB: Final = 1024
-_LONGEST_GAP_S: Final = 120
-_CORE_PCT: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -35,19 +43,37 @@ class Row:
     """One instance as the console shows it."""
 
     instance: Instance
-    cost: Cost
+    bill: Bill
     access: dict[str, Any]
     health: str
     gpu: str
+
+    @property
+    def cost(self) -> Cost:
+        return self.bill.cost
 
     @property
     def is_running(self) -> bool:
         return self.instance.state == InstanceState.RUNNING
 
     @property
+    def keep_fee_micros(self) -> int | None:
+        """What its GPUs would cost an hour while it is stopped; None where they cannot be kept for a fee."""
+        sold = self.instance.billing_mode in (HOURLY, TIERED) and not self.instance.runs_without_gpus
+        keeps = sold and self.is_running
+        return hold_fee(self.instance) if keeps else None
+
+    @property
     def present_rate_micros(self) -> int:
-        """What a start would cost an hour now; the offer's price may have changed since."""
+        """What a start would cost an hour now; the offer's price may have changed since. Kept GPUs keep theirs."""
+        if self.instance.holds_gpus or self.instance.billing_mode not in (HOURLY, TIERED):
+            return self.instance.rate_micros_per_hour
         return self.instance.offer.price_micros * self.instance.gpu_count
+
+    @property
+    def gpus_taken(self) -> bool:
+        """Whether a start now would have to stand in line."""
+        return gpus_are_taken(self.instance)
 
     @property
     def price_rose(self) -> bool:
@@ -82,22 +108,33 @@ def instance_context(renter: User, instance_id: UUID) -> dict[str, Any]:
     instance = instance_of(renter, instance_id)
     events = [_event_row(event) for event in events_of(instance)[:EVENTS_SHOWN]]
     now = clock.now()
+    row = _rows([instance])[0]
     return {
-        "row": _rows([instance])[0],
+        "row": row,
+        **changes_context(instance),
+        "timers": timers_of(instance, row.bill.place, now),
+        "move": move_under_way(instance),
+        "arrivals": volumes_on_the_way(instance),
         "events": events,
+        "alerts": alert_rows(renter, instance),
+        "use_ranges": RANGES,
+        "pull": pull_of(instance.pk),
+        "archive_place": archive_place(instance),
+        "archive_days": ARCHIVE_TRIED.days,
         "now": now,
         "retention_days": RETENTION.days,
+        "wallet": wallet_of(owner_id=renter.pk, now=now),
         "maintenance": [] if instance.released_at else coming_maintenance([instance.host_id], now),
     }
 
 
 def _rows(instances: Sequence[Instance]) -> list[Row]:
     now = clock.now()
-    costs = costs_of_instances(instances, now)
+    bills = bills_of(instances, now)
     return [
         Row(
             instance=instance,
-            cost=costs[instance.pk],
+            bill=bills[instance.pk],
             access=access_shape(instance),
             health=health_of(instance, now),
             gpu=by_slug(instance.offer.gpu_model).name,
@@ -115,6 +152,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "start_asked": _("You asked to start it"),
     "restart_asked": _("You asked to restart it"),
     "release_asked": _("You asked to release it"),
+    "image_asked": _("You asked to save it as an image"),
     "stopped": _("Stopped; what was not used of the held hour came back"),
     "gpus_released": _("Its GPUs are free for others again"),
     "failed": _("Failed"),
@@ -123,55 +161,54 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "funds_exhausted": _("Stopped: the wallet could not pay for another hour"),
     "overdue": _("This step takes longer than it should"),
     "foreign": _("The host reported something strange"),
+    "converted": _("You changed how it is paid for"),
+    "renewed_ahead": _("You renewed the reserved term"),
+    "auto_renew_on": _("You asked that the reserved term renews itself"),
+    "auto_renew_off": _("You asked that the reserved term does not renew itself"),
+    "term_renewed": _("The next reserved term has begun"),
+    "renewal_failed": _("The reserved term could not be renewed"),
+    "term_over": _("The reserved term is over"),
+    "term_unpaid": _("The reserved term ended early: the wallet could not pay for it"),
+    "keeping_unpaid": _("Its GPUs were let go: the wallet could not pay for keeping them"),
+    "gpus_kept": _("It can be started again; its GPUs stayed its own"),
     "given_back": _("Given back, since the host failed: what the last hour of the run cost"),
+    "gpus_free": _("The GPUs that it waited for are free: it starts"),
+    "bid_won": _("Its bid wins: it starts"),
+    "bid_changed": _("You changed the most that you pay"),
+    "bid_withdrawn": _("You asked that it stays stopped"),
+    "bid_ended": _("Its bid has ended"),
+    "preempt_notice": _("Notice: its GPUs go to others"),
+    "preempt_taken_back": _("The notice was taken back: it goes on"),
+    "preempted": _("Stopped to make room for others"),
+    "waits_for_gpus": _("It waits until its bid wins again"),
+    "keys_changed": _("You chose the SSH keys that let in"),
+    "keys_followed": _("Its SSH keys changed with those of your account"),
+    "password_set": _("You set a new password"),
+    "password_cleared": _("You removed the password"),
+    "addresses_changed": _("You changed the addresses that SSH answers"),
+    "ports_changed": _("You changed its extra ports"),
+    "clone_asked": _("You asked to clone it"),
+    "cloned_from": _("Rented as a clone of"),
+    "cloned": _("Everything has been copied: it starts"),
+    "clone_made": _("Its clone has been made"),
+    "clone_failed": _("The clone could not be made; nothing was charged"),
+    "clone_cancelled": _("The cloning was given up; nothing was charged"),
+    "move_asked": _("You asked to move it to another host"),
+    "moved": _("Everything has arrived on the new host: it starts there"),
+    "move_done": _("It runs on its new host; what the old one had is being removed"),
+    "moved_back": _("It did not run on the new host: it is stopped where it was, as it was"),
+    "move_failed": _("It could not be moved; it is as it was, and nothing was charged"),
+    "move_cancelled": _("The move was given up; it is as it was, and nothing was charged"),
     "maintenance_announced": _("The host's owner announced maintenance"),
     "maintenance_cancelled": _("The host's owner called the maintenance off"),
+    **SCHEDULE_WORDS,
+    **ALERT_EVENTS,
+    **ACTION_WORDS,
+    **MOUNT_EVENTS,
+    **SYNC_EVENTS,
 }
 
 
 def _event_row(event: InstanceEvent) -> EventRow:
     words = EVENT_WORDS.get(event.kind, event.kind.replace("_", " "))
     return EventRow(at=event.at, words=words, detail=event.detail, to_state=event.to_state)
-
-
-def graphs_of(renter: User, instance_id: UUID) -> dict[str, Any]:
-    """Use over the last hour as the page's script draws it: times, and five graphs with their units and ends of scale."""
-    instance = instance_of(renter, instance_id)
-    now = clock.now()
-    samples = metrics_of(instance, since=now - METRICS_DEFAULT, until=now)
-    return {"at": [int(sample.at.timestamp()) for sample in samples], "graphs": _graphs(instance, samples)}
-
-
-def _graphs(instance: Instance, samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    vram_gb = instance.offer.vram_mb * instance.gpu_count / _MIB
-    return [
-        {"name": "gpu", "unit": "%", "max": 100, "series": [[float(sample.gpu_util_pct) for sample in samples]]},
-        {
-            "name": "vram",
-            "unit": "GB",
-            "max": vram_gb,
-            "series": [[float(sample.vram_used_mb) / _MIB for sample in samples]],
-        },
-        {
-            "name": "cpu",
-            "unit": "%",
-            "max": 100,
-            "series": [[float(sample.cpu_pct) * _CORE_PCT / max(1, instance.cpu_millis) for sample in samples]],
-        },
-        {
-            "name": "ram",
-            "unit": "GB",
-            "max": instance.ram_mb / _MIB,
-            "series": [[float(sample.ram_mb) / _MIB for sample in samples]],
-        },
-        {"name": "net", "unit": "KB/s", "least": 10, "series": [_rates(samples, "rx_bytes"), _rates(samples, "tx_bytes")]},
-    ]
-
-
-def _rates(samples: Sequence[Sample], name: str) -> list[float | None]:
-    """Kilobytes a second: a sample counts the bytes since the one before it. None where a gap leaves that unknown."""
-    rates: list[float | None] = [None] if samples else []
-    for before, after in pairwise(samples):
-        seconds = (after.at - before.at).total_seconds()
-        rates.append(getattr(after, name) / _KIB / seconds if 0 < seconds <= _LONGEST_GAP_S else None)
-    return rates

@@ -21,18 +21,47 @@ class QuoteMismatch(DomainError):
     title = "The order is not what was quoted"
 
 
-class ModeNotRentable(DomainError):
-    code = "mode_not_rentable"
-    status = 409
-    title = "This can be compared but not ordered yet"
-
-
 class DiskTooLarge(InvalidInput):
     code = "disk_too_large"
     title = "The data disk is too large"
+
+
+class Locked(DomainError):
+    code = "locked"
+    status = 409
+    title = "The instance is locked"
+
+
+class NotRunning(DomainError):
+    code = "not_running"
+    status = 409
+    title = "The instance is not running"
+
+
+class NoCpuRoom(DomainError):
+    code = "no_cpu_room"
+    status = 409
+    title = "The host takes no more starts without a GPU at the moment"
 
 
 class NoPorts(DomainError):
     code = "no_ports"
     status = 409
     title = "The host has no free ports left"
+
+
+class LogUnavailable(DomainError):
+    code = "log_unavailable"
+    status = 409
+    title = "The instance's host does not report right now"
+
+
+class WebLinksOff(DomainError):
+    code = "web_links_off"
+    status = 409
+    title = "This market opens no web pages of instances"
+
+
+class ImageNeedsCuda(InvalidInput):
+    code = "image_needs_cuda"
+    title = "The image needs a newer CUDA than the host has"

@@ -6,12 +6,11 @@ from typing import Any
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from billing.estimates import HOURLY, MODES, NO_UPFRONT, UPFRONT
+from common.endpoints import PublicView, checked
 from instances.estimates import Asked, TierIn, answer
 from instances.policy import (
     ESTIMATE_GPUS_MAX,
@@ -134,16 +133,11 @@ class EstimateOut(ModeEstimate):
     break_even = CrossingOut(many=True, help_text="Earliest first; looked for through twice the longest term")
 
 
-class EstimatesView(APIView):
+class EstimatesView(PublicView):
     """What work costs in any billing mode, at any prices."""
-
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
 
     @extend_schema(operation_id="estimates_create", request=EstimateIn, responses=EstimateOut)
     def post(self, request: Request) -> Response:
-        form = EstimateIn(data=request.data)
-        form.is_valid(raise_exception=True)
-        wanted = dict(form.validated_data)
+        wanted = checked(EstimateIn, request.data)
         tiers = tuple(TierIn(**step) for step in wanted.pop("tiers", ()))
         return Response(answer(Asked(**wanted, tiers=tiers)))

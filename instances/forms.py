@@ -8,10 +8,13 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from billing.estimates import RESERVED
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
+from instances.mode_fields import ModeFields
 from instances.services.watch_orders import Order
 from instances.states import WatchAction
+from instances.volume_forms import MountFields
 from marketplace.policy import DATA_DISK_GB_MAX
 from marketplace.share import usual_counts
 
@@ -25,7 +28,7 @@ HOURS: Final = ((1, _("1 hour")), (8, _("8 hours")), (24, _("1 day")), (168, _("
 _FIRST_DISK_GB: Final = 20
 
 
-class RentForm(forms.Form):
+class RentForm(MountFields, ModeFields):
     """What a renter chooses; the offer says how many GPUs there are to choose from."""
 
     gpu_count = forms.TypedChoiceField(label=_("Number of GPUs"), coerce=int, widget=forms.RadioSelect)
@@ -38,7 +41,6 @@ class RentForm(forms.Form):
     hours = forms.TypedChoiceField(label=_("If it runs for"), coerce=int, choices=HOURS, initial=24)
     name = forms.CharField(label=_("Name"), max_length=80, required=False)
     ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
-    quote_id = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(
         self, *args: Any, offer: "OfferView", images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any
@@ -52,6 +54,7 @@ class RentForm(forms.Form):
         )
         self._choose("image", [(image.slug, image.title) for image in images], next(iter(self.images), ""))
         self._choose("ssh_key_ids", names, [key_id for key_id, _name in names])
+        self.sell(offer)
 
     def _disks(self, offer: "OfferView") -> list[int]:
         """The usual sizes that fit on the host, and the one that was asked for."""
@@ -59,25 +62,27 @@ class RentForm(forms.Form):
         sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
         return sorted(sizes | ({int(asked)} if asked.isdecimal() and int(asked) <= DATA_DISK_GB_MAX else set()))
 
-    def _choose(self, name: str, choices: list[tuple[Any, Any]], first: Any) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = choices
-        field.initial = first
+    @property
+    def key_ids(self) -> list[UUID] | None:
+        """None when every key is ticked: then those that are added later let in too."""
+        ticked = self.cleaned_data["ssh_key_ids"]
+        every = len(ticked) == len(list(self["ssh_key_ids"]))
+        return None if every else [parse_public_id("key", text) for text in ticked]
 
     @property
-    def quote_id_given(self) -> UUID:
-        """Raises NotFound when the page sent none."""
-        return parse_public_id("quot", self.cleaned_data["quote_id"])
-
-    @property
-    def key_ids(self) -> list[UUID]:
-        return [parse_public_id("key", text) for text in self.cleaned_data["ssh_key_ids"]]
+    def order(self) -> dict[str, Any]:
+        """What the order says beside its quote."""
+        given = self.cleaned_data
+        return {"name": given["name"], "ssh_key_ids": self.key_ids, "auto_renew": given["auto_renew"], **self.mounts}
 
     @property
     def wishes(self) -> dict[str, Any]:
         """What a quote is made of."""
-        return {name: self.cleaned_data[name] for name in ("gpu_count", "image", "data_disk_gb", "hours")}
+        wishes = {name: self.cleaned_data[name] for name in ("gpu_count", "image", "data_disk_gb", "hours")}
+        modes = self.mode_wishes
+        if modes["billing_mode"] == RESERVED:
+            wishes["hours"] = None  # the whole term
+        return wishes | modes
 
 
 class NameForm(forms.Form):

@@ -3,21 +3,35 @@
 from collections.abc import Iterator
 from typing import Final
 
+from billing.states import DISPUTE_MACHINE, PAYMENT_MACHINE, PAYOUT_MACHINE, REFUND_MACHINE, STANDING_MACHINE
 from common.transitions import Machine
 from instances.policy import DEADLINES
-from instances.states import ACTIONS, INSTANCE_MACHINE, WATCH_MACHINE
+from instances.states import ACTIONS, BID_MACHINE, INSTANCE_MACHINE, MOVE_MACHINE, TERM_MACHINE, WATCH_MACHINE
 from marketplace.states import HOST_MACHINE
+from storage.states import (
+    IMAGE_MACHINE,
+    OPERATION_MACHINE,
+    SNAPSHOT_MACHINE,
+    SYNC_MACHINE,
+    VOLUME_MACHINE,
+    VOLUME_MOVE_MACHINE,
+)
 
 _HEAD: Final = """# Life cycles
 
-Printed from the transition tables in `instances/states.py` and `marketplace/states.py` by
+Printed from the transition tables in the `states.py` of `instances`, `storage`, `marketplace` and `billing` by
 `manage.py print_lifecycles > docs/lifecycles.md`; a test holds the two equal. `common/transitions.py` is the only writer
 of a state: it compares and swaps on (state, generation), so a stale or unlawful move changes nothing.
 """
+_OTHERS: Final = (
+    *(TERM_MACHINE, BID_MACHINE, HOST_MACHINE, WATCH_MACHINE, MOVE_MACHINE, OPERATION_MACHINE),
+    *(VOLUME_MACHINE, VOLUME_MOVE_MACHINE, SNAPSHOT_MACHINE, IMAGE_MACHINE, SYNC_MACHINE),
+    *(PAYMENT_MACHINE, REFUND_MACHINE, DISPUTE_MACHINE, PAYOUT_MACHINE, STANDING_MACHINE),
+)
 
 
 def lifecycles_page() -> str:
-    others = (*_section(HOST_MACHINE), *_section(WATCH_MACHINE))
+    others = [line for machine in _OTHERS for line in _section(machine)]
     parts = [_HEAD, *_section(INSTANCE_MACHINE), *_actions(), *_deadlines(), *others]
     return "\n".join(parts) + "\n"
 
@@ -37,7 +51,10 @@ def _section(machine: Machine) -> Iterator[str]:
 
 
 def _actions() -> Iterator[str]:
-    yield "What its renter may ask for (a failed instance starts once its container is proven stopped):\n"
+    yield (
+        "What its renter may ask for (a failed instance starts once its container is proven stopped; a stopped one is"
+        " stopped again to let go of GPUs that it keeps for a fee; only a reserved one is extended):\n"
+    )
     yield "| Action | In these states |\n|---|---|"
     yield from (f"| {verb} | {', '.join(sorted(states))} |" for verb, states in ACTIONS.items())
     yield ""

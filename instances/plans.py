@@ -14,7 +14,7 @@ _PLACES: Final = 6
 
 
 def offer_plan(offer: OfferView, mode: str, *, term: str = FIRST_TERM, payment: str = UPFRONT) -> Plan | None:
-    """None where the offer does not sell the mode, or the term. Spot is reckoned at the floor, where a market begins."""
+    """None where the offer does not sell the mode, or the term. Spot is reckoned at what its market asks now."""
     unit_micros = unit_price_micros(
         mode=mode,
         price_micros=offer.price_micros,
@@ -32,7 +32,7 @@ def offer_plan(offer: OfferView, mode: str, *, term: str = FIRST_TERM, payment: 
             steps = [Step(Fraction(hours), discounted(offer.price_micros, off_bps)) for hours, off_bps in offer.tiers]
             return Plan(TIERED, unit_micros, tuple(steps))
         case "spot":
-            return Plan(SPOT, unit_micros)
+            return Plan(SPOT, max(unit_micros, offer.spot_now_micros or 0))
         case _:
             return Plan(HOURLY, unit_micros)
 

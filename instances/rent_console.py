@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
+from accounts.models import User
 from billing.estimates import HOURLY, SPOT, TIERED, Plan
 from common.ids import public_id
 from common.money import format_money
@@ -16,34 +17,40 @@ from instances.plans import offer_plan, plain_number
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
 from marketplace.policy import DATA_DISK_GB_MAX
 from marketplace.prices import TERM_HOURS, all_in_micros
+from marketplace.search.beside import MOUNTABLE
 from marketplace.selectors import OfferView
+from storage.selectors import active_images, usable_images
+
+if TYPE_CHECKING:
+    from storage.models import Image
+
+_WORDS = ("image", "billing_mode", "term", "payment", "max_price")
 
 
 @dataclass(frozen=True)
 class OtherMode:
-    """A way to pay that can be compared but not ordered. The rate is of all GPUs, disk included, to begin with."""
+    """A way to pay, to compare. The rate is of all GPUs, disk included, to begin with."""
 
     label: str
     rate_micros: int
     note: str | Promise = ""
 
 
-def first_wishes(params: QueryDict) -> dict[str, str]:
+def first_wishes(params: QueryDict) -> dict[str, Any]:
     """What the address of the page chooses, as the market's rows link to it."""
-    found = {name: params.get(name, "") for name in ("gpu_count", "data_disk_gb", "image")}
+    found = {name: params.get(name, "") for name in ("gpu_count", "data_disk_gb")}
     numbers = {name: value for name, value in found.items() if value.isdecimal() and int(value) <= DATA_DISK_GB_MAX}
-    return numbers | ({"image": found["image"]} if found["image"] else {})
-
-
-def asked_mode(params: QueryDict) -> str | Promise:
-    """The mode that the address asks for, where it is one that cannot be ordered."""
-    mode = params.get("billing_mode", "")
-    return "" if mode == HOURLY else MODE_WORDS.get(mode, "")
+    words = {name: str(params[name]) for name in _WORDS if params.get(name)}
+    volumes = {"volume_ids": [params[MOUNTABLE]]} if params.get(MOUNTABLE) else {}
+    return numbers | words | volumes
 
 
 def other_modes(offer: OfferView, wishes: Mapping[str, Any]) -> list[OtherMode]:
-    """Tiers, each reserved term, and spot, where the offer sells them."""
-    plans: list[tuple[str, Plan | None]] = [(str(MODE_WORDS[TIERED]), offer_plan(offer, TIERED))]
+    """Hourly, tiers, each reserved term, and spot, where the offer sells them."""
+    plans: list[tuple[str, Plan | None]] = [
+        (str(MODE_WORDS[HOURLY]), offer_plan(offer, HOURLY)),
+        (str(MODE_WORDS[TIERED]), offer_plan(offer, TIERED)),
+    ]
     plans += [
         (f"{MODE_WORDS['reserved']}, {LENGTH_WORDS[term]}", offer_plan(offer, "reserved", term=term)) for term in TERM_HOURS
     ]
@@ -53,7 +60,7 @@ def other_modes(offer: OfferView, wishes: Mapping[str, Any]) -> list[OtherMode]:
 
 def calculator_query(offer: OfferView, wishes: Mapping[str, Any]) -> str:
     """The same work in the calculator."""
-    same = {name: wishes[name] for name in ("hours", "gpu_count", "data_disk_gb")}
+    same = {name: wishes[name] for name in ("hours", "gpu_count", "data_disk_gb") if wishes[name] is not None}
     return urlencode({"offer": public_id("offr", offer.id), **same})
 
 
@@ -74,6 +81,13 @@ def _note(plan: Plan, gpu_count: int) -> str | Promise:
             names = {"price": format_money(step.unit_micros * gpu_count), "hours": plain_number(step.from_hours)}
             return gettext("%(price)s from %(hours)s h on") % names
         case "spot":
-            return gettext("the floor; the market may ask more")
+            return gettext("now; the market may ask more")
         case _:
             return ""
+
+
+def rent_images(user: User, offer: OfferView, chosen: str) -> list["Image"]:
+    """What can be chosen on this offer's host: the market's images, one's own, and the community's that was named."""
+    own = [image for image in active_images(user) if image.host_id in (None, offer.host_id)]
+    others = usable_images(user).filter(slug=chosen) if chosen and chosen not in {image.slug for image in own} else []
+    return [*own, *others]

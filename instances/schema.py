@@ -5,12 +5,11 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.estimates import MODES
-from instances.notices import REASONS
-from instances.states import WatchAction, WatchState
-from marketplace.policy import DATA_DISK_GB_MAX
+from instances.action_schema import InstanceReimage, InstanceSetback
+from instances.billing_schema import MONEY, InstanceBilling
+from instances.schedule_schema import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch
 from marketplace.prices import TERM_HOURS
 
-MONEY = r"^\d{1,9}(\.\d{1,6})?$"
 Text, Time, Whole, Number = (
     serializers.CharField,
     serializers.DateTimeField,
@@ -22,7 +21,12 @@ Text, Time, Whole, Number = (
 class QuoteIn(serializers.Serializer[Any]):
     """What is to be rented."""
 
-    offer = Text(help_text="offr_…")
+    offer = Text(required=False, allow_null=True, help_text="offr_…; required unless `instance` is given")
+    instance = Text(
+        required=False,
+        allow_null=True,
+        help_text="inst_…: a change in place of this instance; then offer, GPUs, image and disk are its own",
+    )
     gpu_count = Whole(min_value=1, max_value=64, default=1)
     billing_mode = serializers.ChoiceField(choices=list(MODES), default="hourly")
     image = Text(default="berth-base", help_text="Slug or img_…")
@@ -70,10 +74,10 @@ class QuoteOut(serializers.Serializer[Any]):
     max_price = Text(allow_null=True, help_text="Per GPU and hour")
     lines = QuoteLine(many=True, help_text="They add up to the projection")
     due_now = Text(help_text="Held at the order, charged by the second of proven running; of a term paid upfront all of it")
-    hourly_rate = Text(help_text="Of all GPUs, disk included, to begin with")
+    hourly_rate = Text(help_text="Of all GPUs, disk included, to begin with; of a change in place of the GPUs alone")
     projected_total = Text(help_text="For `hours`; a term paid upfront counts whole")
     commitment_total = Text(allow_null=True, help_text="Of a reserved quote: its GPUs through the term, used or not")
-    orderable = serializers.BooleanField(help_text="false: this mode, or a disk that costs, can only be compared so far")
+    instance = Text(allow_null=True, help_text="Of a change in place: what it changes")
     signature = Text(help_text="Proof of these terms; send it with the order to have it checked")
     created_at = Time()
     expires_at = Time()
@@ -84,6 +88,7 @@ class InstanceIn(serializers.Serializer[Any]):
     """An order."""
 
     quote_id = Text(help_text="quot_…")
+    auto_renew = serializers.BooleanField(default=False, help_text="Of a reserved term: again at its end, at the price then")
     offer = Text(required=False, allow_null=True, help_text="This and the next ones: refused unless the quote says the same")
     image = Text(required=False, allow_null=True, help_text="Slug or img_…")
     gpu_count = Whole(min_value=1, required=False, allow_null=True)
@@ -97,21 +102,54 @@ class InstanceIn(serializers.Serializer[Any]):
     signature = Text(required=False, allow_null=True, max_length=128, help_text="As the quote has it")
     name = Text(max_length=80, allow_blank=True, default="")
     ssh_key_ids = serializers.ListField(
-        child=Text(), required=False, allow_null=True, max_length=100, help_text="key_…; left out: all of the account"
+        child=Text(),
+        required=False,
+        allow_null=True,
+        max_length=100,
+        help_text="key_…; left out: all of the account, those added later too",
+    )
+    volume_ids = serializers.ListField(
+        child=Text(), max_length=8, default=list, help_text="vol_…: volumes on the offer's host, found at /mnt/<name>"
+    )
+    data_sets = serializers.ListField(
+        child=Text(max_length=40), max_length=8, default=list, help_text="Public data sets there, found at /pub/<slug>"
+    )
+    ports = serializers.ListField(
+        child=Whole(min_value=1, max_value=65_535), max_length=8, default=list, help_text="Extra container ports to publish"
     )
 
 
-class InstancePatch(serializers.Serializer[Any]):
-    """What can be changed without moving the instance."""
+class InstancePatch(SettingsPatch):
+    """What can be changed without moving the instance; what is left out stays as it is."""
 
-    name = Text(max_length=80)
+    name = Text(max_length=80, required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError("Say what to change: name, locked, schedule or idle_stop.")
+        return attrs
 
 
 class StartIn(serializers.Serializer[Any]):
     """How to start again."""
 
+    mode = serializers.ChoiceField(
+        choices=["gpu", "cpu"],
+        default="gpu",
+        help_text="cpu: without its GPUs, half a core and 2 GB at `billing.cpu_hourly_rate`; nothing is leased",
+    )
     max_hourly_rate = Text(
         required=False, allow_null=True, help_text="Accept a price that has risen since, up to this much an hour"
+    )
+    volume_ids = serializers.ListField(
+        child=Text(),
+        required=False,
+        allow_null=True,
+        max_length=8,
+        help_text="vol_…: with these volumes and no others; left out: with those that it has",
+    )
+    wait = serializers.BooleanField(
+        default=False, help_text="When its GPUs are taken: stand in line for them, one hour's money held, up to 7 days"
     )
 
 
@@ -141,15 +179,6 @@ class InstanceGpu(serializers.Serializer[Any]):
     model = Text()
 
 
-class InstanceBilling(serializers.Serializer[Any]):
-    """What it costs."""
-
-    mode = Text()
-    hourly_rate = Text()
-    cost_so_far = Text()
-    next_charge_at = Time(allow_null=True)
-
-
 class SshAccess(serializers.Serializer[Any]):
     """How to log in."""
 
@@ -172,6 +201,7 @@ class PortPair(serializers.Serializer[Any]):
 
     container = Whole()
     host = Whole()
+    extra = serializers.BooleanField(help_text="Opened by the renter, beside the image's own")
 
 
 class AccessOut(InstanceAccess):
@@ -179,7 +209,11 @@ class AccessOut(InstanceAccess):
 
     jupyter_token = Text(allow_null=True)
     ports = PortPair(many=True)
-    ssh_keys = serializers.ListField(child=Text())
+    ports_pending = serializers.BooleanField(help_text="The ports change at the next start or restart")
+    ssh_keys = serializers.ListField(child=Text(), help_text="Public keys that let in now")
+    all_keys = serializers.BooleanField(help_text="Every key of the account lets in, those added later too")
+    password_set_at = Time(allow_null=True, help_text="null: SSH takes no password")
+    allow_from = serializers.ListField(child=Text(), help_text="Networks from which SSH answers; empty: from everywhere")
 
 
 class InstanceFailure(serializers.Serializer[Any]):
@@ -212,7 +246,15 @@ class InstanceOut(serializers.Serializer[Any]):
     reachable = serializers.BooleanField(help_text="false while its host does not report")
     health = Text(help_text="ok, unreachable, overdue, failed or gone")
     failure = InstanceFailure(allow_null=True)
+    without_gpu = serializers.BooleanField(help_text="true: the present run is one without GPUs")
+    reimage = InstanceReimage(allow_null=True)
+    setback = InstanceSetback(allow_null=True)
     release_at = Time(allow_null=True, help_text="Until then the data of a stopped instance is kept")
+    retention = Retention(allow_null=True)
+    locked = serializers.BooleanField()
+    schedule = Schedule()
+    idle_stop = IdleStop(allow_null=True)
+    line = PlaceInLine(allow_null=True)
     created_at = Time()
     started_at = Time(allow_null=True)
     stopped_at = Time(allow_null=True)
@@ -235,10 +277,13 @@ class ChargeOut(serializers.Serializer[Any]):
 
     at = Time()
     what = Text()
-    period_from = Time()
-    period_to = Time()
-    seconds = Number()
-    hourly_rate = Text()
+    source_kind = Text(help_text="instance (its GPUs), disk, hold (GPUs kept while stopped) or term")
+    period_from = Time(allow_null=True)
+    period_to = Time(allow_null=True)
+    seconds = Number(allow_null=True)
+    hourly_rate = Text(allow_null=True, help_text="null where it is priced by the day, or paid at once")
+    rate = Text(allow_null=True)
+    per = Text(allow_null=True, help_text="hour or day")
     amount = Text()
 
 
@@ -250,67 +295,3 @@ class UsageOut(InstanceBilling):
     given_back = Text()
     seconds = Whole()
     lines = ChargeOut(many=True)
-
-
-class MetricsIn(serializers.Serializer[Any]):
-    """The stretch of time to look at."""
-
-    minutes = Whole(min_value=1, max_value=10_080, default=60, help_text="How far to look back")
-
-
-class MetricsPoint(serializers.Serializer[Any]):
-    """Mean use over one step of time."""
-
-    at = Time()
-    cpu_pct = Number(help_text="Percent of one core")
-    ram_mb = Number()
-    disk_mb = Whole()
-    rx_bytes = Whole()
-    tx_bytes = Whole()
-    gpu_util_pct = Number(help_text="Mean of the instance's GPUs")
-    vram_used_mb = Number(help_text="Sum of the instance's GPUs")
-
-
-class MetricsOut(serializers.Serializer[Any]):
-    """Use over time, oldest first."""
-
-    points = MetricsPoint(many=True)
-
-
-class WatchIn(serializers.Serializer[Any]):
-    """A place in the wait list. To rent, it needs an image (here or in the search) and a highest price."""
-
-    q = Text(max_length=500, allow_blank=True, help_text="What to wait for, as in the search line of the market")
-    action = serializers.ChoiceField(choices=WatchAction.values, default=WatchAction.TELL)
-    image = Text(required=False, default="", allow_blank=True, help_text="Slug or img_…; left out: as in the search")
-    max_price = Text(required=False, allow_null=True, default=None, help_text="The most per GPU and hour, disk included")
-    data_disk_gb = Whole(
-        min_value=0, max_value=DATA_DISK_GB_MAX, allow_null=True, default=None, help_text="Left out: as in the search"
-    )
-    ssh_key_ids = serializers.ListField(
-        child=Text(), required=False, allow_null=True, max_length=100, help_text="key_…; left out: all of the account"
-    )
-    name = Text(max_length=80, allow_blank=True, default="", help_text="Of the instance that is rented")
-    expires_in_hours = Whole(min_value=1, max_value=720, default=168)
-
-
-class WatchOut(serializers.Serializer[Any]):
-    """A place in the wait list and what has come of it."""
-
-    id = Text()
-    q = Text(allow_blank=True)
-    action = serializers.ChoiceField(choices=WatchAction.values)
-    state = serializers.ChoiceField(choices=WatchState.values)
-    ahead = Whole(allow_null=True, help_text="How many waiting places are before it; null when it waits no more")
-    gpu_count = Whole()
-    image = Text(allow_null=True)
-    max_price = Text(allow_null=True, help_text="Per GPU and hour, disk included")
-    data_disk_gb = Whole()
-    name = Text(allow_blank=True)
-    held = Text(help_text="Set aside for it now: one hour of all its GPUs at the highest price")
-    offer = Text(allow_null=True, help_text="Where it was served")
-    instance = Text(allow_null=True, help_text="What was rented")
-    reason = Text(allow_null=True, help_text="Why it failed: " + ", ".join(REASONS))
-    created_at = Time()
-    expires_at = Time()
-    ended_at = Time(allow_null=True)

@@ -1,21 +1,24 @@
 """Quotes and instances as the API shows them: plain functions to plain dictionaries, since they are on the hot path."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote as quote_url
 
-from billing.selectors import Cost
+from billing.estimates import HOURLY, TIERED
+from billing.selectors import StatementLine
 from common.ids import public_id
 from common.money import format_money
-from instances.models import Instance, InstanceEvent, Quote, Watch
-from instances.policy import JUPYTER_PORT, SSH_PORT, SSH_USER, TENSORBOARD_PORT
-from instances.selectors import Sample
+from instances.action_shapes import action_shape, share_shape
+from instances.bills import Bill, NextStep
+from instances.models import Instance, InstanceEvent, Quote, SpotBid, Term, Watch
+from instances.policy import CPU_RUN_MICROS_PER_HOUR, JUPYTER_PORT, SSH_PORT, SSH_USER, TENSORBOARD_PORT
+from instances.schedule_shapes import idle_shape, place_shape, retention_shape, schedule_shape
+from instances.services.keep import hold_fee
 from instances.signatures import quote_signature
 from instances.states import InstanceState, WatchState
+from instances.ways import extra_ports, is_reachable, ports_pending, public_address
 from marketplace.catalogue import by_slug
-from marketplace.policy import HOST_SILENT_AFTER
-from marketplace.states import HostState
 
 INSTANCE_PREFIX, QUOTE_PREFIX, OFFER_PREFIX, HOST_PREFIX = "inst", "quot", "offr", "host"
 WATCH_PREFIX = "watch"
@@ -23,10 +26,11 @@ WATCH_PREFIX = "watch"
 Shape = dict[str, Any]
 
 
-def instance_shape(instance: Instance, cost: Cost, now: datetime) -> Shape:
+def instance_shape(instance: Instance, bill: Bill, now: datetime) -> Shape:
     """An instance with its host, offer and image loaded."""
     model = by_slug(instance.offer.gpu_model)
-    holds = instance.state != InstanceState.GONE and not instance.is_let_go
+    held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_let_go)
+    holds = held and not instance.cpu_only
     return {
         "id": public_id(INSTANCE_PREFIX, instance.pk),
         "name": instance.name,
@@ -38,16 +42,21 @@ def instance_shape(instance: Instance, cost: Cost, now: datetime) -> Shape:
         "offer": public_id(OFFER_PREFIX, instance.offer_id),
         "gpu": {"model": model.name, "slug": model.slug, "count": instance.gpu_count},
         "gpus": [{"uuid": uuid, "model": model.name} for uuid in instance.gpu_uuids] if holds else [],
-        "cpu_cores": instance.cpu_millis / 1000,
-        "ram_gb": round(instance.ram_mb / 1024, 1),
+        **share_shape(instance),
         "image": instance.image.slug,
         "data_disk_gb": instance.data_disk_gb,
-        "billing": billing_shape(instance, cost),
+        "billing": billing_shape(instance, bill),
         "access": access_shape(instance),
         "reachable": is_reachable(instance, now),
         "health": health_of(instance, now),
         "failure": _failure(instance),
+        **action_shape(instance),
         "release_at": instance.release_at,
+        "retention": retention_shape(instance),
+        "locked": instance.locked,
+        "schedule": schedule_shape(instance, now),
+        "idle_stop": idle_shape(instance),
+        "line": place_shape(bill.place),
         "created_at": instance.created_at,
         "started_at": instance.started_at,
         "stopped_at": instance.stopped_at,
@@ -55,12 +64,68 @@ def instance_shape(instance: Instance, cost: Cost, now: datetime) -> Shape:
     }
 
 
-def billing_shape(instance: Instance, cost: Cost) -> Shape:
+def billing_shape(instance: Instance, bill: Bill) -> Shape:
+    kept = instance.state == InstanceState.STOPPED and instance.holds_gpus
+    keepable = instance.billing_mode in (HOURLY, TIERED) and instance.state != InstanceState.GONE
     return {
         "mode": instance.billing_mode,
-        "hourly_rate": format_money(instance.rate_micros_per_hour),
-        "cost_so_far": format_money(cost.total_micros),
-        "next_charge_at": cost.next_charge_at,
+        "hourly_rate": format_money(bill.rate_micros or instance.rate_micros_per_hour),
+        "cpu_hourly_rate": format_money(CPU_RUN_MICROS_PER_HOUR),
+        "disk_daily": format_money(instance.disk_micros_per_day),
+        "max_price": _money_or_none(instance.spot_max_micros),
+        "spot": _spot(bill.bid),
+        "term": _term(bill.term or bill.coming, begun=bill.term is not None),
+        "next_term": _term(bill.coming if bill.term else None, begun=False),
+        "next_step": _next_step(bill.next_step),
+        "keeps_gpus": kept,
+        "hold_fee": format_money(_hold_fee(instance)) if keepable else None,
+        "cost_so_far": format_money(bill.cost.total_micros),
+        "next_charge_at": bill.cost.next_charge_at,
+    }
+
+
+def _spot(bid: SpotBid | None) -> Shape | None:
+    """Prices per GPU and hour. While it waits it pays nothing."""
+    if bid is None:
+        return None
+    return {
+        "max_price": format_money(bid.max_price_micros),
+        "price": _money_or_none(bid.price_micros),
+        "state": bid.state,
+        "notice_at": bid.notice_at,
+        "yields_at": bid.yields_at,
+    }
+
+
+def _hold_fee(instance: Instance) -> int:
+    """What keeping its GPUs while it is stopped costs an hour: as agreed while it does, else as its host asks now."""
+    kept = instance.state == InstanceState.STOPPED and instance.holds_gpus
+    return instance.hold_micros_per_hour if kept else hold_fee(instance)
+
+
+def _term(term: Term | None, *, begun: bool) -> Shape | None:
+    if term is None:
+        return None
+    return {
+        "term": term.term,
+        "payment": term.payment,
+        "hourly_rate": format_money(term.unit_micros * term.gpu_count),
+        "total": format_money(term.total_micros),
+        "starts_at": term.starts_at if begun else None,
+        "ends_at": term.ends_at if begun else None,
+        "auto_renew": term.auto_renew,
+    }
+
+
+def _next_step(step: NextStep | None) -> Shape | None:
+    if step is None:
+        return None
+    return {
+        "from_hours": step.from_hours,
+        "hourly_rate": format_money(step.rate_micros),
+        "used_hours": step.used_hours,
+        "in_hours": step.in_hours,
+        "at": step.at,
     }
 
 
@@ -68,7 +133,7 @@ def access_shape(instance: Instance) -> Shape:
     """How to get in; empty when it is gone. The addresses stand from the order on and answer while it runs."""
     if instance.state == InstanceState.GONE:
         return {"ssh": None, "jupyter_url": None, "tensorboard_url": None}
-    address, ports = instance.host.address, dict(instance.ports)
+    address, ports = public_address(instance), dict(instance.ports)
     web = f"[{address}]" if ":" in address else address
     jupyter, tensorboard = ports.get(JUPYTER_PORT), ports.get(TENSORBOARD_PORT)
     return {
@@ -84,20 +149,23 @@ def access_shape(instance: Instance) -> Shape:
 
 
 def access_detail(instance: Instance) -> Shape:
-    """All that a renter needs to get in, with the keys that were copied at rent."""
+    """All that a renter needs to get in, with who gets in."""
     gone = instance.state == InstanceState.GONE
     return {
         **access_shape(instance),
         "jupyter_token": None if gone else instance.jupyter_token or None,
-        "ports": [] if gone else [{"container": inside, "host": outside} for inside, outside in instance.ports],
+        "ports": [] if gone else port_shapes(instance),
+        "ports_pending": ports_pending(instance),
         "ssh_keys": instance.ssh_keys,
+        "all_keys": instance.all_keys,
+        "password_set_at": instance.password_set_at,
+        "allow_from": instance.allow_from,
     }
 
 
-def is_reachable(instance: Instance, now: datetime) -> bool:
-    """Whether its host reports; silence of the host never changes the instance's own state."""
-    host = instance.host
-    return host.state == HostState.ONLINE and now - host.last_seen_at < HOST_SILENT_AFTER
+def port_shapes(instance: Instance) -> list[Shape]:
+    extra = dict(extra_ports(instance))
+    return [{"container": inside, "host": outside, "extra": inside in extra} for inside, outside in instance.ports]
 
 
 def health_of(instance: Instance, now: datetime) -> str:
@@ -126,7 +194,7 @@ def quote_shape(quote: Quote) -> Shape:
         "hourly_rate": format_money(quote.rate_micros_per_hour),
         "projected_total": format_money(quote.projected_micros),
         "commitment_total": _money_or_none(quote.committed_micros),
-        "orderable": quote.is_orderable,
+        "instance": quote.for_instance_id and public_id(INSTANCE_PREFIX, quote.for_instance_id),
         "signature": quote_signature(quote),
         "created_at": quote.created_at,
         "expires_at": quote.expires_at,
@@ -149,15 +217,16 @@ def event_shape(event: InstanceEvent) -> Shape:
     }
 
 
-def usage_shape(instance: Instance, cost: Cost, charges: Iterable[Any]) -> Shape:
+def usage_shape(instance: Instance, bill: Bill, lines: Sequence[StatementLine]) -> Shape:
     """What it has cost: charged hour by hour, and accrued since the last charge."""
+    cost = bill.cost
     return {
-        **billing_shape(instance, cost),
+        **billing_shape(instance, bill),
         "settled": format_money(cost.settled_micros),
         "accrued": format_money(cost.accrued_micros),
         "given_back": format_money(cost.credited_micros),
         "seconds": cost.seconds,
-        "lines": [_charge(entry) for entry in charges],
+        "lines": [_charge(line) for line in lines],
     }
 
 
@@ -185,20 +254,18 @@ def watch_shape(watch: Watch, ahead: int, held_micros: int) -> Shape:
     }
 
 
-def metrics_shape(samples: Sequence[Sample]) -> Shape:
-    return {"points": [vars(sample) for sample in samples]}
-
-
-def _charge(entry: Any) -> Shape:
-    posting = entry.posting
+def _charge(line: StatementLine) -> Shape:
     return {
-        "at": posting.created_at,
-        "what": posting.memo,
-        "period_from": posting.period_from,
-        "period_to": posting.period_to,
-        "seconds": (posting.period_to - posting.period_from).total_seconds(),
-        "hourly_rate": format_money(posting.rate_micros_per_hour),
-        "amount": format_money(entry.amount_micros),
+        "at": line.at,
+        "what": line.what,
+        "source_kind": line.source_kind,
+        "period_from": line.period_from,
+        "period_to": line.period_to,
+        "seconds": line.seconds,
+        "hourly_rate": _money_or_none(line.rate_micros_per_hour),
+        "rate": _money_or_none(line.rate_micros),
+        "per": line.unit or None,
+        "amount": format_money(line.amount_micros),
     }
 
 

@@ -10,6 +10,7 @@ _SALT = "berth.quote.1"
 _SIGNED = (
     *("offer_version", "image_id", "billing_mode", "gpu_count", "data_disk_gb", "hours", "term", "payment"),
     *("max_price_micros", "rate_micros_per_hour", "due_now_micros", "projected_micros", "committed_micros", "lines"),
+    "for_instance_id",
 )
 
 

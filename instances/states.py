@@ -11,15 +11,21 @@ from common.transitions import Machine
 
 class InstanceState(models.TextChoices):
     REQUESTED = "requested", _("requested")
+    WAITING = "waiting", _("waiting for GPUs")
     PROVISIONING = "provisioning", _("provisioning")
     RUNNING = "running", _("running")
     STOPPING = "stopping", _("stopping")
     STOPPED = "stopped", _("stopped")
     STARTING = "starting", _("starting")
     RESTARTING = "restarting", _("restarting")
+    # It is copied, into a new instance or to another host, or is the copy to come; or its volumes come from other hosts.
+    COPYING = "copying", _("copying")
     FAILED = "failed", _("failed")
     RELEASING = "releasing", _("releasing")
     GONE = "gone", _("gone")
+
+
+ENDING: Final = (InstanceState.RELEASING, InstanceState.GONE)  # it never comes back from there
 
 
 class Desired(models.TextChoices):
@@ -57,27 +63,90 @@ INSTANCE_MACHINE = Machine(
     initial=S.REQUESTED,
     final=frozenset({S.GONE}),
     table={
-        S.REQUESTED: frozenset({S.PROVISIONING, S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
+        S.REQUESTED: frozenset({S.WAITING, S.PROVISIONING, S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
+        # No GPUs are leased: a spot bid that does not win, or an order that spot rents are making room for.
+        S.WAITING: frozenset({S.REQUESTED, S.STARTING, S.STOPPED, S.RELEASING}),
         S.PROVISIONING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         S.RUNNING: frozenset({S.STOPPING, S.RESTARTING, S.FAILED, S.RELEASING}),
         S.STOPPING: frozenset({S.STOPPED, S.RELEASING}),
-        S.STOPPED: frozenset({S.STARTING, S.RELEASING}),
+        S.STOPPED: frozenset({S.STARTING, S.WAITING, S.COPYING, S.RELEASING}),
         S.STARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         S.RESTARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         # A failed instance keeps its data until it is released; it may be started again once its GPUs are let go.
-        S.FAILED: frozenset({S.STARTING, S.RELEASING}),
+        # One that failed on the host that it was moved to is stopped again where it came from.
+        S.FAILED: frozenset({S.STARTING, S.WAITING, S.COPYING, S.STOPPED, S.RELEASING}),
+        S.COPYING: frozenset({S.REQUESTED, S.STARTING, S.STOPPED, S.RELEASING}),
         S.RELEASING: frozenset({S.GONE}),
         S.GONE: frozenset(),
     },
 )
 
-# The renter's verbs and the states in which each may be asked for. A failed instance may start once its GPUs are let go.
+# The renter's verbs and the states in which each may be asked for. A failed instance may start once its GPUs are let go;
+# a stopped one is stopped again to let go of GPUs that it keeps for a fee; only a reserved one is extended; only data that
+# has a date is kept for longer; a lock takes the verbs of PROTECTED away.
 ACTIONS: Final[Mapping[str, frozenset[str]]] = {
     "start": frozenset({S.STOPPED, S.FAILED}),
-    "stop": frozenset({S.REQUESTED, S.PROVISIONING, S.STARTING, S.RUNNING, S.RESTARTING}),
+    "stop": frozenset({S.WAITING, S.REQUESTED, S.PROVISIONING, S.STARTING, S.RUNNING, S.RESTARTING, S.STOPPED}),
     "restart": frozenset({S.RUNNING}),
-    "release": frozenset(S) - {S.RELEASING, S.GONE},
+    "start_cpu": frozenset({S.STOPPED, S.FAILED}),
+    "reimage": frozenset({S.RUNNING, S.STOPPED, S.FAILED}),
+    "resize": frozenset({S.RUNNING, S.STOPPED, S.FAILED}),
+    "convert": frozenset({S.RUNNING, S.STOPPED}),
+    "extend": frozenset({S.RUNNING, S.STOPPED}),
+    "keep": frozenset({S.STOPPED, S.FAILED}),
+    "clone": frozenset({S.STOPPED}),
+    "migrate": frozenset({S.STOPPED}),
+    "cancel-move": frozenset({S.COPYING}),
+    "save-image": frozenset({S.RUNNING, S.STOPPED}),
+    "release": frozenset(S) - {S.COPYING, S.RELEASING, S.GONE},
 }
+
+
+# What a lock refuses.
+PROTECTED: Final = frozenset({"release", "reimage"})
+
+
+class TermState(models.TextChoices):
+    NEXT = "next", _("to come")  # agreed on: it begins with the first run, or when the present term ends
+    ACTIVE = "active", _("active")
+    ENDED = "ended", _("ended")
+    EXITED = "exited", _("ended early")
+
+
+class BidState(models.TextChoices):
+    WAITING = "waiting", _("waiting")
+    HOLDING = "holding", _("holding GPUs")
+    NOTICE = "notice", _("has notice")  # its GPUs go to others at `yields_at`
+    YIELDING = "yielding", _("yielding")  # told to stop, its GPUs are not free yet
+    ENDED = "ended", _("ended")
+
+
+TERM_MACHINE = Machine(
+    name="term",
+    initial=TermState.NEXT,
+    final=frozenset({TermState.ENDED, TermState.EXITED}),
+    table={
+        TermState.NEXT: frozenset({TermState.ACTIVE, TermState.EXITED}),
+        TermState.ACTIVE: frozenset({TermState.ENDED, TermState.EXITED}),
+        TermState.ENDED: frozenset(),
+        TermState.EXITED: frozenset(),
+    },
+)
+
+B = BidState
+
+BID_MACHINE = Machine(
+    name="bid",
+    initial=B.WAITING,
+    table={
+        B.WAITING: frozenset({B.HOLDING, B.ENDED}),
+        B.HOLDING: frozenset({B.NOTICE, B.WAITING, B.ENDED}),
+        # Notice is taken back when room was found elsewhere or the bid was raised in time.
+        B.NOTICE: frozenset({B.HOLDING, B.YIELDING, B.WAITING, B.ENDED}),
+        B.YIELDING: frozenset({B.WAITING, B.ENDED}),
+        B.ENDED: frozenset({B.WAITING}),  # the instance was started again
+    },
+)
 
 WATCH_MACHINE = Machine(
     name="watch",
@@ -92,5 +161,38 @@ WATCH_MACHINE = Machine(
         WatchState.FAILED: frozenset(),
         WatchState.EXPIRED: frozenset(),
         WatchState.CANCELLED: frozenset(),
+    },
+)
+
+
+class MoveKind(models.TextChoices):
+    CLONE = "clone", _("clone")
+    MIGRATE = "migrate", _("move")
+
+
+class MoveState(models.TextChoices):
+    COPYING = "copying", _("copying")
+    STARTING = "starting", _("starting on the new host")  # the source is kept until the target has run
+    CLEARING = "clearing", _("removing the old copy")
+    UNDOING = "undoing", _("taking it back")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+M = MoveState
+
+MOVE_MACHINE = Machine(
+    name="move",
+    initial=M.COPYING,
+    final=frozenset({M.DONE, M.FAILED, M.CANCELLED}),
+    table={
+        M.COPYING: frozenset({M.STARTING, M.DONE, M.UNDOING, M.FAILED, M.CANCELLED}),
+        M.STARTING: frozenset({M.CLEARING, M.UNDOING}),
+        M.CLEARING: frozenset({M.DONE}),
+        M.UNDOING: frozenset({M.FAILED, M.CANCELLED}),
+        M.DONE: frozenset(),
+        M.FAILED: frozenset(),
+        M.CANCELLED: frozenset(),
     },
 )

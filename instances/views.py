@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.shortcuts import render as render_page
 from django.urls import reverse
@@ -19,10 +19,12 @@ from common.htmx import render
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 from instances.calculator import calculator_context
-from instances.console import graphs_of, instance_context, list_context
+from instances.console import instance_context, list_context
 from instances.forms import NameForm, RentForm
 from instances.models import Instance
-from instances.rent_console import asked_mode, calculator_query, first_wishes, other_modes
+from instances.page_replies import changed
+from instances.rent_console import calculator_query, first_wishes, other_modes, rent_images
+from instances.services.cpu_start import start_without_gpu
 from instances.services.quote import create_quote
 from instances.services.release import release_instance
 from instances.services.rename import rename_instance
@@ -31,12 +33,15 @@ from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.watches import cancel_watch, create_watch
+from instances.volume_console import free_volumes, sets_on_host
+from instances.volume_move_console import volumes_that_could_come
 from instances.watch_console import preview_context, watch_form, watches_context
 from marketplace.selectors import OfferView, offer_view
-from storage.selectors import active_images
+from storage.services.named_images import current_image
 
 _VERBS: Final[dict[str, Callable[..., Instance]]] = {
     "start": start_instance,
+    "start_cpu": start_without_gpu,
     "stop": stop_instance,
     "restart": restart_instance,
     "release": release_instance,
@@ -49,9 +54,16 @@ def _offer(offer_id: str) -> OfferView:
 
 def _rent_form(request: SignedInRequest, offer: OfferView) -> RentForm:
     """Bound to what was sent; on a first visit to the address's choices."""
-    keys, images = ssh_keys_of(request.user, None), list(active_images())
+    keys, images = ssh_keys_of(request.user, None), rent_images(request.user, offer, _image_of(request))
     bound = request.POST if request.method == "POST" else None
-    return RentForm(bound, initial=first_wishes(request.GET), offer=offer, images=images, keys=keys)
+    form = RentForm(bound, initial=first_wishes(request.GET), offer=offer, images=images, keys=keys)
+    coming = volumes_that_could_come(request.user, offer.host_id)
+    form.offer_mounts(free_volumes(request.user, offer.host_id), sets_on_host(offer.host_id), coming)
+    return form
+
+
+def _image_of(request: HttpRequest) -> str:
+    return request.POST.get("image", "") or request.GET.get("image", "")
 
 
 def calculator(request: HttpRequest) -> HttpResponse:
@@ -70,12 +82,11 @@ def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
     form = _rent_form(request, offer)
     if form.is_valid():
         try:
-            order = {"name": form.cleaned_data["name"], "ssh_key_ids": form.key_ids}
-            rented = rent_instance(renter=request.user, quote_id=form.quote_id_given, **order)
+            rented = rent_instance(renter=request.user, quote_id=form.quote_id_given, **form.order)
             return redirect("instance", public_id("inst", rented.pk))
         except DomainError as error:
             fault = error
-    context = {"offer": offer, "form": form, "refused": fault, "asked_mode": asked_mode(request.GET)}
+    context = {"offer": offer, "form": form, "refused": fault}
     return render_page(request, "instances/rent.html", context, status=fault.status if fault else 200)
 
 
@@ -88,6 +99,7 @@ def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
     form = _rent_form(request, offer)
     try:
         if form.is_valid():
+            current_image(user=request.user, text=form.wishes["image"])
             context["quote"] = create_quote(renter=request.user, offer_id=offer.id, **form.wishes)
             context["modes"], context["query"] = other_modes(offer, form.wishes), calculator_query(offer, form.wishes)
     except DomainError as error:
@@ -121,17 +133,14 @@ def instance(request: SignedInRequest, instance_id: str) -> HttpResponse:
     return render(request, page="instances/instance.html", part="instances/_instance.html", context=context)
 
 
-@signed_in
-def instance_use(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    return JsonResponse(graphs_of(request.user, parse_public_id("inst", instance_id)))
-
-
 @require_POST
 @signed_in
 def instance_act(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
-    wishes = {"max_rate_micros": parse_money(request.POST["max_rate"])} if "max_rate" in request.POST else {}
+    wishes: dict[str, object] = {"hold": True} if verb == "stop" and request.POST.get("hold") else {}
+    wishes |= {"max_rate_micros": parse_money(request.POST["max_rate"])} if "max_rate" in request.POST else {}
+    wishes |= {"wait": True} if verb == "start" and request.POST.get("wait") else {}
     _VERBS[verb](renter=request.user, instance_id=parse_public_id("inst", instance_id), **wishes)
-    return _changed(request, instance_id)
+    return changed(request, "instance", instance_id)
 
 
 @require_POST
@@ -140,7 +149,7 @@ def instance_rename(request: SignedInRequest, instance_id: str) -> HttpResponse:
     form = NameForm(request.POST)
     if form.is_valid():
         rename_instance(renter=request.user, instance_id=parse_public_id("inst", instance_id), **form.cleaned_data)
-    return _changed(request, instance_id)
+    return changed(request, "instance", instance_id)
 
 
 @signed_in
@@ -194,10 +203,3 @@ def _gone_to(request: HttpRequest, name: str) -> HttpResponse:
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Redirect": reverse(name)})
     return redirect(name)
-
-
-def _changed(request: HttpRequest, instance_id: str) -> HttpResponse:
-    """htmx looks at its live part again; a browser without it goes to the instance's page."""
-    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
-        return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
-    return redirect("instance", instance_id)

@@ -237,6 +237,7 @@ class OwnOfferAdmin(OwnRowsAdmin):
         "tiers_line",
         "spot_floor",
         "disk_gb_day",
+        "hold",
         "listed",
     )
 

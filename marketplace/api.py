@@ -1,16 +1,17 @@
 """The API of a host owner's hosts."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
 from common.cursor import CursorPagination
+from common.endpoints import checked
 from common.ids import parse_public_id, public_id
 from common.money import format_money, parse_money
 from marketplace import serializers as shapes
@@ -19,9 +20,6 @@ from marketplace.representation import event_shape, host_shape
 from marketplace.selectors import host_events, host_of, hosts_of
 from marketplace.services.join_tokens import issue_join_token
 from marketplace.services.offers import change_listing
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 
 class HostsView(APIView):
@@ -33,7 +31,7 @@ class HostsView(APIView):
     @extend_schema(operation_id="hosts_list", responses=shapes.HostPage)
     def get(self, request: Request) -> Response:
         pages = CursorPagination()
-        hosts = pages.paginate_queryset(hosts_of(_asker(request).pk), request, self) or []
+        hosts = pages.paginate_queryset(hosts_of(asker(request).pk), request, self) or []
         return pages.get_paginated_response([host_shape(host) for host in hosts])
 
 
@@ -44,7 +42,7 @@ class HostView(APIView):
 
     @extend_schema(operation_id="hosts_retrieve", responses=shapes.HostDetail)
     def get(self, request: Request, host_id: str) -> Response:
-        host = host_of(_asker(request).pk, parse_public_id("host", host_id))
+        host = host_of(asker(request).pk, parse_public_id("host", host_id))
         return Response({**host_shape(host), "events": [event_shape(event) for event in host_events(host.pk)]})
 
 
@@ -55,10 +53,10 @@ class ListingView(APIView):
 
     @extend_schema(operation_id="hosts_listing", request=shapes.Listing, responses=shapes.Host)
     def patch(self, request: Request, host_id: str) -> Response:
-        changes, until = read_listing(_valid(shapes.Listing(data=request.data)))
+        changes, until = read_listing(checked(shapes.Listing, request.data))
         key = parse_public_id("host", host_id)
-        change_listing(actor_id=_asker(request).pk, host_id=key, changes=changes, until=until)
-        return Response(host_shape(host_of(_asker(request).pk, key)))
+        change_listing(actor_id=asker(request).pk, host_id=key, changes=changes, until=until)
+        return Response(host_shape(host_of(asker(request).pk, key)))
 
 
 class JoinTokensView(APIView):
@@ -68,24 +66,14 @@ class JoinTokensView(APIView):
 
     @extend_schema(operation_id="join_tokens_create", request=shapes.JoinTokenIn, responses={201: shapes.JoinToken})
     def post(self, request: Request) -> Response:
-        wanted = _valid(shapes.JoinTokenIn(data=request.data))
+        wanted = checked(shapes.JoinTokenIn, request.data)
         price_micros = parse_money(wanted.pop("price_hourly"))
 
         def work() -> tuple[int, Any]:
-            token, secret = issue_join_token(owner=_asker(request), price_micros=price_micros, **wanted)
+            token, secret = issue_join_token(owner=asker(request), price_micros=price_micros, **wanted)
             return 201, _join_token(token, secret)
 
         return reply_once(request, work, once=("token", "command"))
-
-
-def _asker(request: Request) -> "User":
-    """The user behind the request; a view with `scopes` lets nobody else through."""
-    return cast("User", request.user)
-
-
-def _valid(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)
 
 
 def _join_token(token: Any, secret: str) -> dict[str, Any]:

@@ -41,6 +41,12 @@ class SimulationRefused(DomainError):
     title = "This market takes no simulated hosts or GPUs"
 
 
+class NoWayIn(DomainError):
+    code = "no_way_in"
+    status = 403
+    title = "This market takes no hosts behind NAT"
+
+
 class NotHostOwner(DomainError):
     code = "not_host_owner"
     status = 403

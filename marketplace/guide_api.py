@@ -3,11 +3,10 @@
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from common.endpoints import PublicView, checked
 from common.errors import NotFound
 from marketplace import guide_shapes as shapes
 from marketplace.advice_shape import advice_shape
@@ -15,21 +14,13 @@ from marketplace.advisor import Family, Precision, Task, Work, advise
 from marketplace.selectors.ranking import model_on_market, ranked
 
 
-class PublicView(APIView):
-    """Open to everyone."""
-
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
-
-
 class GpuModelsView(PublicView):
     """Every GPU model that the market knows, with its sources and today's prices."""
 
     @extend_schema(operation_id="gpu_models_list", parameters=[shapes.ModelQuery], responses=shapes.ModelList)
     def get(self, request: Request) -> Response:
-        asked = shapes.ModelQuery(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        return Response(shapes.models_shape(ranked(asked.validated_data["sort"])))
+        asked = checked(shapes.ModelQuery, request.query_params)
+        return Response(shapes.models_shape(ranked(asked["sort"])))
 
 
 class GpuModelView(PublicView):
@@ -48,9 +39,7 @@ class AdviceView(PublicView):
 
     @extend_schema(operation_id="advice_create", request=shapes.WorkIn, responses={200: shapes.AdviceOut})
     def post(self, request: Request) -> Response:
-        asked = shapes.WorkIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return Response(advice_shape(advise(work_from(asked.validated_data))))
+        return Response(advice_shape(advise(work_from(checked(shapes.WorkIn, request.data)))))
 
 
 def work_from(given: dict[str, Any]) -> Work:

@@ -27,6 +27,7 @@ def _change(wanted: Mapping[str, Any]) -> ListingChange:
         tiers=None if tiers is None else [(step["from_hours"], _bps(step["discount"])) for step in tiers],
         spot_floor_micros=_micros(wanted["spot_floor"] or "0") if "spot_floor" in wanted else None,
         disk_micros_gb_day=_micros(wanted.get("disk_gb_day")),
+        hold_bps=_bps(wanted["hold_share"]) if "hold_share" in wanted else None,
     )
 
 

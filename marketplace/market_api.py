@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.cache import get_conditional_response
 from django.utils.encoding import iri_to_uri
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,12 +16,15 @@ from rest_framework.views import APIView
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
 from common.cursor import CursorPagination
+from common.endpoints import PublicView, checked
 from common.errors import FieldError, InvalidInput, NotFound
 from common.ids import parse_public_id
 from common.json import to_json
 from marketplace import market_shapes as shapes
 from marketplace.market_representation import facets_json, offers_json, saved_search_shape, terms_shape
+from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace, beside_volume, place_asked
 from marketplace.search.params import read_address, read_wishes
+from marketplace.search.terms import OfferQuery
 from marketplace.search_parameters import PRICE_WISHES, page_parameters, search_parameters, wish_parameters
 from marketplace.selectors.market_page import market_facets, market_page, priced_offer, priced_offers
 from marketplace.selectors.saved_searches import saved_search_of, saved_searches_of
@@ -35,20 +37,31 @@ COMPARED_MAX: Final = 4
 _FRESH: Final = "public, max-age=0, must-revalidate"
 _IF_NONE_MATCH: Final = OpenApiParameter("If-None-Match", str, "header", description="ETag of an answer that you have")
 _NOT_MODIFIED: Final = OpenApiResponse(description="What you have is still true")
-_PAGE: Final = [*search_parameters(), *page_parameters(), _IF_NONE_MATCH]
-
-
-class PublicView(APIView):
-    """Open to everyone."""
-
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
+_BESIDE: Final = OpenApiParameter(
+    MOUNTABLE,
+    str,
+    description="vol_…: only offers of its region; `volume` of each says whether it lies there or is moved first",
+)
+_PAGE: Final = [*search_parameters(), _BESIDE, *page_parameters(), _IF_NONE_MATCH]
 
 
 class SearchView(PublicView):
     """A view of a search. Storage stands above the market, so the composition root says what an image needs."""
 
     image_needs: ImageNeeds | None = None
+    place_of_volume: PlaceOf | None = None
+
+    def asked(self, request: Request) -> OfferQuery:
+        """What the address asks for. Raises InvalidInput or SearchSyntaxError."""
+        address = request.META["QUERY_STRING"]
+        if f"{MOUNTABLE}=" in address:  # a search that names no volume stays as it came
+            address = beside_volume(QueryDict(address), self.place(request)).urlencode()
+        return read_address(address, image_needs=self.needs)
+
+    def place(self, request: Request) -> VolumePlace | None:
+        """Of the volume that is to be mounted, if one is named."""
+        assert self.place_of_volume is not None  # given by `search_urlpatterns`
+        return place_asked(request.query_params, self.place_of_volume)
 
     def needs(self, image: str) -> str:
         assert self.image_needs is not None  # given by `search_urlpatterns`
@@ -60,9 +73,9 @@ class OffersView(SearchView):
 
     @extend_schema(operation_id="offers_list", parameters=_PAGE, responses={200: shapes.OfferPage, 304: _NOT_MODIFIED})
     def get(self, request: Request) -> HttpResponse:
-        page = market_page(read_address(request.META["QUERY_STRING"], image_needs=self.needs))
+        page = market_page(self.asked(request))
         addresses = (_address(request, page.next), _address(request, page.previous))
-        return _tagged(request, offers_json(page, *addresses))
+        return _tagged(request, offers_json(page, *addresses, self.place(request)))
 
 
 class FacetsView(SearchView):
@@ -70,7 +83,7 @@ class FacetsView(SearchView):
 
     @extend_schema(operation_id="offers_facets", parameters=_PAGE, responses={200: shapes.Facets, 304: _NOT_MODIFIED})
     def get(self, request: Request) -> HttpResponse:
-        query = read_address(request.META["QUERY_STRING"], image_needs=self.needs)
+        query = self.asked(request)
         return _tagged(request, facets_json(market_facets(query), query))
 
 
@@ -130,7 +143,7 @@ class SavedSearchesView(APIView):
 
     @extend_schema(operation_id="saved_searches_create", request=shapes.SavedSearchIn, responses={201: shapes.SavedSearch})
     def post(self, request: Request) -> Response:
-        wanted = _valid(shapes.SavedSearchIn, request)
+        wanted = checked(shapes.SavedSearchIn, request.data)
 
         def work() -> tuple[int, Any]:
             return 201, saved_search_shape(save_search(user=asker(request), **wanted))
@@ -149,7 +162,7 @@ class SavedSearchView(APIView):
 
     @extend_schema(operation_id="saved_searches_rename", request=shapes.SavedSearchName, responses=shapes.SavedSearch)
     def patch(self, request: Request, search_id: str) -> Response:
-        wanted, key = _valid(shapes.SavedSearchName, request), parse_public_id("srch", search_id)
+        wanted, key = checked(shapes.SavedSearchName, request.data), parse_public_id("srch", search_id)
         return Response(saved_search_shape(rename_search(user_id=asker(request).pk, search_id=key, **wanted)))
 
     @extend_schema(operation_id="saved_searches_delete", responses={204: None})
@@ -189,9 +202,3 @@ def _ids(request: Request) -> list[UUID]:
     except NotFound as error:
         detail = str(error.detail)
     raise InvalidInput("This cannot be compared.", errors=[FieldError("ids", "invalid", detail)])
-
-
-def _valid(shape: type[Any], request: Request) -> dict[str, Any]:
-    serializer = shape(data=request.data)
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)

@@ -1,5 +1,6 @@
 """Answers of the market's API: pages and facets as JSON, the grammar, kept searches."""
 
+import json
 from functools import lru_cache
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ from common.json import to_json
 from common.money import format_money
 from marketplace.errors import SearchSyntaxError
 from marketplace.models import SavedSearch
+from marketplace.search.beside import VolumePlace, way_shape
 from marketplace.search.facets import FacetChoice
 from marketplace.search.grammar import LINE_MAX, parse_line, write_line
 from marketplace.search.params import write_params
@@ -34,10 +36,13 @@ FACETS: Final = {
 }
 
 
-def offers_json(page: MarketPage, following: str | None, previous: str | None) -> bytes:
-    """The offers come as JSON already; `following` and `previous` are addresses."""
+def offers_json(page: MarketPage, following: str | None, previous: str | None, place: VolumePlace | None) -> bytes:
+    """The offers come as JSON already; `following` and `previous` are addresses, `place` is a volume's to be mounted."""
     around = {"next": following, "previous": previous, "total": page.total, "hidden_by_image": page.hidden_by_image}
-    return b'%s,"results":%s}' % (to_json(around)[:-1], page.results)
+    results = page.results
+    if place is not None:
+        results = to_json([offer | {"volume": way_shape(place, offer)} for offer in json.loads(results)])
+    return b'%s,"results":%s}' % (to_json(around)[:-1], results)
 
 
 def facets_json(found: MarketFacets, query: OfferQuery) -> bytes:

@@ -10,6 +10,20 @@ from marketplace.serializers import Offer
 from marketplace.services.saved_searches import NAME_CHARS
 
 
+class VolumeWayOut(serializers.Serializer[Any]):
+    """How the volume that is to be mounted comes to an offer's host."""
+
+    here = serializers.BooleanField(help_text="It lies there")
+    bytes = serializers.IntegerField(help_text="To be carried first; 0: nothing")
+    minutes = serializers.IntegerField(allow_null=True, help_text="About, by the hosts' measured networks; null: not known")
+
+
+class PlacedOffer(Offer):
+    """An offer as a search shows it."""
+
+    volume = VolumeWayOut(required=False, help_text="With `mountable_volume` alone")
+
+
 class OfferPage(serializers.Serializer[Any]):
     """A page of offers; `next` and `previous` are addresses."""
 
@@ -17,7 +31,7 @@ class OfferPage(serializers.Serializer[Any]):
     previous = serializers.CharField(allow_null=True)
     total = serializers.IntegerField(help_text="Offers that match, on all pages")
     hidden_by_image = serializers.IntegerField(help_text="Offers that match but for their driver, too old for the image")
-    results = Offer(many=True)
+    results = PlacedOffer(many=True)
 
 
 class OfferList(serializers.Serializer[Any]):

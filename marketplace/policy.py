@@ -24,6 +24,9 @@ FREE_DATA_DISK_GB = 50
 # Steps of the tiered mode where a host owner has set none: (hours of continuous use, basis points off).
 DEFAULT_TIERS = ((720, 1500),)
 
+# What a stopped instance that keeps its GPUs pays, as a part of the hourly price, where a host owner has set nothing.
+DEFAULT_HOLD_BPS = 5_000
+
 # Prices that a host owner may set: discounts are basis points off the hourly price.
 MAX_DISCOUNT_BPS = 9_000
 MAX_TIERS = 10

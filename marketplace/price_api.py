@@ -5,11 +5,10 @@ from typing import Any
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from common.endpoints import PublicView, checked
 from common.ids import parse_public_id
 from common.money import format_money
 from marketplace.policy import PRICE_HISTORY_DAYS
@@ -49,17 +48,12 @@ class HistoryOut(serializers.Serializer[Any]):
     changes = PriceChange(many=True, help_text="The first is the price in force before; at most the latest 1,000")
 
 
-class OfferPricesView(APIView):
+class OfferPricesView(PublicView):
     """What an offer has cost, day by day and change by change."""
-
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
 
     @extend_schema(operation_id="offers_prices", parameters=[HistoryQuery], responses=HistoryOut)
     def get(self, request: Request, offer_id: str) -> Response:
-        asked = HistoryQuery(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        key, days = parse_public_id("offr", offer_id), asked.validated_data["days"]
+        key, days = parse_public_id("offr", offer_id), checked(HistoryQuery, request.query_params)["days"]
         shown = [_day(day) for day in daily_prices(key, days=days)]
         changes = [_change(point) for point in price_history(key, days=days)]
         return Response({"currency": settings.MARKET_CURRENCY, "days": shown, "changes": changes})

@@ -21,6 +21,9 @@ _PERCENT: Final = 100
 _STEP_PARTS: Final = 2
 _DIGITS: Final = 13
 
+HOLD_LABEL: Final = _("GPUs kept while stopped, percent of the hourly price")
+HOLD_HELP: Final = _("For a renter who stops and keeps the GPUs; nobody else can rent them meanwhile. Empty: free.")
+
 Step = tuple[Fraction, Fraction]
 
 
@@ -64,11 +67,18 @@ def percent_text(off_bps: int) -> str:
     return f"{off_bps / _BPS_PER_PERCENT:.2f}".rstrip("0").rstrip(".")
 
 
-def percent_field(label: Any, widget: forms.Widget | None = None) -> forms.DecimalField:
-    most = MAX_DISCOUNT_BPS // _BPS_PER_PERCENT
-    widget = widget or forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+def percent_field(
+    label: Any, widget: forms.Widget | None = None, *, most: int = MAX_DISCOUNT_BPS // _BPS_PER_PERCENT, help_text: Any = ""
+) -> forms.DecimalField:
     return forms.DecimalField(
-        label=label, required=False, min_value=0, max_value=most, max_digits=4, decimal_places=2, widget=widget
+        label=label,
+        required=False,
+        min_value=0,
+        max_value=most,
+        max_digits=len(str(most)) + 2,
+        decimal_places=2,
+        widget=widget or forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
+        help_text=help_text,
     )
 
 
@@ -90,6 +100,7 @@ class PriceFields(forms.Form):
     disk_gb_day = MoneyField(
         label=_("Data disk, per GB-day"), required=False, help_text=_("Above the free quota. Empty: free.")
     )
+    hold = percent_field(HOLD_LABEL, most=_PERCENT, help_text=HOLD_HELP)
 
     TERMS: ClassVar = ("day", "week", "month", "year", "year3")
 
@@ -122,6 +133,7 @@ class PriceFields(forms.Form):
             tiers=None if steps is None else tiers_of(steps),
             spot_floor_micros=(sent["spot_floor"] or 0) if "spot_floor" in sent else None,
             disk_micros_gb_day=(sent["disk_gb_day"] or 0) if "disk_gb_day" in sent else None,
+            hold_bps=bps_of(sent["hold"] or Decimal(0)) if "hold" in sent else None,
         )
 
 
@@ -142,6 +154,7 @@ def prices_as_typed(offer: Offer) -> dict[str, str]:
         "tiers": tiers_text(offer.tiers),
         "spot_floor": "" if offer.spot_floor_micros is None else format_money(offer.spot_floor_micros),
         "disk_gb_day": format_money(offer.disk_micros_gb_day),
+        "hold": percent_text(offer.hold_bps),
     }
 
 

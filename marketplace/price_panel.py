@@ -11,7 +11,16 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWi
 from common.money import parse_money
 from marketplace.console.words import LENGTH_WORDS
 from marketplace.models import Offer
-from marketplace.price_forms import PriceFields, TiersField, bps_of, percent_field, prices_as_typed, tiers_of
+from marketplace.price_forms import (
+    HOLD_HELP,
+    HOLD_LABEL,
+    PriceFields,
+    TiersField,
+    bps_of,
+    percent_field,
+    prices_as_typed,
+    tiers_of,
+)
 from marketplace.services.offers import ListingChange
 
 
@@ -53,6 +62,7 @@ class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         widget=UnfoldAdminDecimalFieldWidget,
         help_text=_("Above the free quota. Empty: free."),
     )
+    hold = percent_field(HOLD_LABEL, UnfoldAdminDecimalFieldWidget(), most=100, help_text=HOLD_HELP)
 
     class Meta:
         model = Offer
@@ -73,6 +83,7 @@ class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
             tiers=tiers_of(found["tiers_line"]),
             spot_floor_micros=_micros(found["spot_floor"]),
             disk_micros_gb_day=_micros(found["disk_gb_day"]),
+            hold_bps=bps_of(found["hold"] or Decimal(0)),
         )
 
 

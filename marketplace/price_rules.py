@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from common.errors import FieldError, InvalidInput
+from common.errors import wrong_field
 from common.money import format_money
 from marketplace.policy import MAX_DISCOUNT_BPS, MAX_TIERS, PRICE_MICROS_MAX, TIER_HOURS_MAX
 from marketplace.prices import TERM_HOURS
 
 _BPS_PER_PERCENT = 100
+_BPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -21,41 +22,40 @@ class PriceList:
     tiers: Sequence[Sequence[int]]
     spot_floor_micros: int | None
     disk_micros_gb_day: int
+    hold_bps: int
 
 
 def check_price_list(prices: PriceList, *, listed: bool) -> None:
     """Raises InvalidInput that names the field."""
     if not 0 <= prices.price_micros <= PRICE_MICROS_MAX or (listed and prices.price_micros == 0):
-        raise _wrong("price_hourly", "An offer on the market needs a price above zero.")
+        raise wrong_field("price_hourly", "An offer on the market needs a price above zero.")
     if not 0 <= prices.disk_micros_gb_day <= PRICE_MICROS_MAX:
-        raise _wrong("disk_gb_day", "A disk price is zero or more.")
+        raise wrong_field("disk_gb_day", "A disk price is zero or more.")
+    if not 0 <= prices.hold_bps <= _BPS:
+        raise wrong_field("hold_share", "GPUs that a stopped instance keeps cost 0 to 100 % of the hourly price.")
     floor = prices.spot_floor_micros
     if floor is not None and not 0 < floor <= prices.price_micros:
-        raise _wrong("spot_floor", f"The spot floor lies above 0 and at most at {format_money(prices.price_micros)}.")
+        raise wrong_field("spot_floor", f"The spot floor lies above 0 and at most at {format_money(prices.price_micros)}.")
     for term, off_bps in prices.reserved_discounts.items():
         if term not in TERM_HOURS:
-            raise _wrong("reserved_discounts", f"The terms are {', '.join(TERM_HOURS)}; {term!r} is none.")
+            raise wrong_field("reserved_discounts", f"The terms are {', '.join(TERM_HOURS)}; {term!r} is none.")
         _check_discount("reserved_discounts", off_bps, least=0)
     _check_tiers(prices.tiers)
 
 
 def _check_tiers(tiers: Sequence[Sequence[int]]) -> None:
     if len(tiers) > MAX_TIERS:
-        raise _wrong("tiers", f"There are at most {MAX_TIERS} steps.")
+        raise wrong_field("tiers", f"There are at most {MAX_TIERS} steps.")
     for hours, off_bps in tiers:
         if not 1 <= hours <= TIER_HOURS_MAX:
-            raise _wrong("tiers", f"A step begins at 1 to {TIER_HOURS_MAX} hours.")
+            raise wrong_field("tiers", f"A step begins at 1 to {TIER_HOURS_MAX} hours.")
         _check_discount("tiers", off_bps, least=1)
     for (hours, off_bps), (later, more_off) in pairwise(tiers):
         if later <= hours or more_off <= off_bps:
-            raise _wrong("tiers", "Each step begins later than the one before it and takes more off.")
+            raise wrong_field("tiers", "Each step begins later than the one before it and takes more off.")
 
 
 def _check_discount(field: str, off_bps: int, *, least: int) -> None:
     if not least <= off_bps <= MAX_DISCOUNT_BPS:
         most = MAX_DISCOUNT_BPS // _BPS_PER_PERCENT
-        raise _wrong(field, f"A discount is at most {most} %, in steps of 0.01 %, and not negative.")
-
-
-def _wrong(field: str, detail: str) -> InvalidInput:
-    return InvalidInput(detail, errors=[FieldError(field, "invalid", detail)])
+        raise wrong_field(field, f"A discount is at most {most} %, in steps of 0.01 %, and not negative.")

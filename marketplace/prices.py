@@ -42,6 +42,11 @@ def unit_price_micros(
             return None
 
 
+def spot_price_micros(*, floor_micros: int | None, now_micros: int | None) -> int | None:
+    """What spot rents pay per GPU and hour now: the floor while nobody has to outbid anybody. None: no spot market."""
+    return None if floor_micros is None else max(floor_micros, now_micros or 0)
+
+
 def disk_micros_per_hour(*, disk_micros_gb_day: int, data_disk_gb: int, share_of: int = 1) -> int:
     """What a data disk costs per hour above the free quota, rounded half up; a `share_of` of it, such as per GPU."""
     paid_gb = max(0, data_disk_gb - FREE_DATA_DISK_GB)

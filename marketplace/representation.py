@@ -9,7 +9,7 @@ from common.money import MICROS_PER_UNIT, divide_half_up, format_money
 from marketplace.catalogue import by_slug, nominal_vram_gb
 from marketplace.models import Gpu, Host, HostEvent, Offer
 from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.prices import TERM_HOURS, discounted
+from marketplace.prices import TERM_HOURS, discounted, spot_price_micros
 
 _BPS = 10_000
 _MIB_PER_GIB = 1024
@@ -55,6 +55,7 @@ def standing_shape(row: Mapping[str, Any]) -> dict[str, Any]:
             "pcie": {"gen": row["pcie_gen"] or None, "width": row["pcie_width"] or None},
         },
         "gpu_free": row["gpu_free"],
+        "gpu_spot": row["gpu_spot"],
         "gpu_total": row["gpu_total"],
         "per_gpu": {"cpu_cores": row["cpu_millis_per_gpu"] / 1000, "ram_gb": gigabytes(row["ram_mb_per_gpu"])},
         "disk": {
@@ -82,7 +83,7 @@ def standing_shape(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _prices(row: Mapping[str, Any]) -> dict[str, Any]:
     hourly, discounts, floor = row["price_micros"], row["reserved_discounts"], row["spot_floor_micros"]
-    spot = None if floor is None else format_money(floor)
+    now = spot_price_micros(floor_micros=floor, now_micros=row["spot_now_micros"])
     return {
         "hourly": format_money(hourly),
         "reserved": {
@@ -91,10 +92,13 @@ def _prices(row: Mapping[str, Any]) -> dict[str, Any]:
         "tiers": [
             {"from_hours": hours, "unit_price": format_money(discounted(hourly, off_bps))} for hours, off_bps in row["tiers"]
         ],
-        # Without bids the market price of a spot rent is its floor.
-        "spot": {"floor": spot, "now": spot},
+        "spot": {
+            "floor": None if floor is None else format_money(floor),
+            "now": None if now is None else format_money(now),
+        },
         "disk_gb_day": format_money(row["disk_micros_gb_day"]),
         "free_disk_gb": FREE_DATA_DISK_GB,
+        "hold_hourly": format_money(discounted(hourly, _BPS - row["hold_bps"])),
     }
 
 
@@ -113,6 +117,7 @@ def host_shape(host: Host) -> dict[str, Any]:
         "runtime": host.runtime,
         "runtime_version": host.runtime_version or None,
         "address": host.address,
+        "behind_nat": host.behind_nat,
         "hostname": host.hostname,
         "kernel": host.kernel or None,
         "cpu_model": host.cpu_model or None,
@@ -186,6 +191,7 @@ def _own_prices(offer: Offer) -> dict[str, Any]:
         "tiers": [{"from_hours": hours, "discount": share_text(off_bps)} for hours, off_bps in offer.tiers],
         "spot_floor": None if floor is None else format_money(floor),
         "disk_gb_day": format_money(offer.disk_micros_gb_day),
+        "hold_share": share_text(offer.hold_bps),
     }
 
 

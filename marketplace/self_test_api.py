@@ -1,6 +1,6 @@
 """The API of a host owner's self-tests: the last ones with their checks, and asking for one."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -8,13 +8,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
 from common.ids import parse_public_id
 from marketplace import self_test_shapes as shapes
 from marketplace.selectors.self_tests import self_tests_of
 from marketplace.services.self_tests import request_self_test
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 
 class SelfTestView(APIView):
@@ -24,7 +22,7 @@ class SelfTestView(APIView):
 
     @extend_schema(operation_id="hosts_self_test", responses=shapes.SelfTests)
     def get(self, request: Request, host_id: str) -> Response:
-        tests = self_tests_of(_asker(request).pk, parse_public_id("host", host_id))
+        tests = self_tests_of(asker(request).pk, parse_public_id("host", host_id))
         return Response({"results": [shapes.self_test_shape(test) for test in tests]})
 
     @extend_schema(operation_id="hosts_self_test_ask", request=None, responses={202: shapes.SelfTestShape})
@@ -33,11 +31,6 @@ class SelfTestView(APIView):
         key = parse_public_id("host", host_id)
 
         def work() -> tuple[int, Any]:
-            return 202, shapes.self_test_shape(request_self_test(actor_id=_asker(request).pk, host_id=key))
+            return 202, shapes.self_test_shape(request_self_test(actor_id=asker(request).pk, host_id=key))
 
         return reply_once(request, work)
-
-
-def _asker(request: Request) -> "User":
-    """The user behind the request; a view with `scopes` lets nobody else through."""
-    return cast("User", request.user)

@@ -8,6 +8,7 @@ from marketplace.policy import MAX_TIERS, TIER_HOURS_MAX
 from marketplace.states import Verification
 
 _DISCOUNT = r"^0(\.\d{1,4})?$"
+_SHARE = r"^(0(\.\d{1,4})?|1(\.0{1,4})?)$"
 _PRICE = r"^\d{1,9}(\.\d{1,6})?$"
 
 
@@ -93,7 +94,7 @@ class SpotPrices(serializers.Serializer[Any]):
     """The spot market of this offer; null where it has none."""
 
     floor = serializers.CharField(allow_null=True)
-    now = serializers.CharField(allow_null=True)
+    now = serializers.CharField(allow_null=True, help_text="What spot rents pay per GPU and hour now")
 
 
 class Prices(serializers.Serializer[Any]):
@@ -105,6 +106,7 @@ class Prices(serializers.Serializer[Any]):
     spot = SpotPrices()
     disk_gb_day = serializers.CharField(allow_null=True)
     free_disk_gb = serializers.IntegerField()
+    hold_hourly = serializers.CharField(help_text="Per GPU and hour that a stopped instance keeps its GPUs")
 
 
 class Offer(serializers.Serializer[Any]):
@@ -114,6 +116,7 @@ class Offer(serializers.Serializer[Any]):
     host = OfferHost()
     gpu = OfferGpu()
     gpu_free = serializers.IntegerField()
+    gpu_spot = serializers.IntegerField(help_text="Free about two minutes after an order: spot rents would yield")
     gpu_total = serializers.IntegerField()
     per_gpu = PerGpu()
     disk = OfferDisk()
@@ -174,6 +177,7 @@ class OwnOffer(serializers.Serializer[Any]):
     tiers = OwnTier(many=True)
     spot_floor = serializers.CharField(allow_null=True)
     disk_gb_day = serializers.CharField(help_text="Per GB above the free quota and day")
+    hold_share = serializers.CharField(help_text="Of the hourly price, for GPUs that a stopped instance keeps")
     version = serializers.IntegerField()
     gpu_free = serializers.IntegerField()
     gpu_total = serializers.IntegerField()
@@ -230,7 +234,8 @@ class Host(serializers.Serializer[Any]):
     simulated = serializers.BooleanField()
     runtime = serializers.CharField()
     runtime_version = serializers.CharField(allow_null=True)
-    address = serializers.CharField()
+    address = serializers.CharField(help_text="Empty behind NAT")
+    behind_nat = serializers.BooleanField(help_text="Renters reach it through the relay alone")
     hostname = serializers.CharField()
     kernel = serializers.CharField(allow_null=True)
     cpu_model = serializers.CharField(allow_null=True)
@@ -296,6 +301,7 @@ class ListingChange(serializers.Serializer[Any]):
     )
     spot_floor = serializers.RegexField(_PRICE, required=False, allow_null=True, help_text="null: no spot market")
     disk_gb_day = serializers.RegexField(_PRICE, required=False, help_text="Per GB above the free quota and day")
+    hold_share = serializers.RegexField(_SHARE, required=False, help_text='Of the hourly price, "0" to "1"')
 
 
 class Listing(serializers.Serializer[Any]):

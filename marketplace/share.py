@@ -36,6 +36,12 @@ def share_per_gpu(*, cpu_cores: int, ram_mb: int, gpu_count: int) -> Share:
     return Share(whole.cpu_millis // gpu_count, whole.ram_mb // gpu_count)
 
 
+def runs_without_gpus(*, ram_mb: int, each_mb: int) -> int:
+    """How many containers without GPUs a host takes at once: half of its own reserve is theirs, so that GPUs that are
+    leased meanwhile find their whole share."""
+    return max(1, ram_mb // HOST_RAM_RESERVE_DIVISOR // 2 // each_mb)
+
+
 def usual_counts(total: int) -> list[int]:
     """How many of an offer's GPUs people ask for: the usual numbers, and all of them."""
     return sorted({count for count in _USUAL_COUNTS if count <= total} | ({total} if total else set()))

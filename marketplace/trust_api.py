@@ -1,18 +1,17 @@
 """The API of reliability (public) and of the maintenance that host owners announce."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
-from uuid import UUID
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
-from rest_framework import serializers
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
 from common import clock
 from common.cursor import CursorPagination
+from common.endpoints import PublicView, checked
 from common.ids import parse_public_id
 from marketplace import serializers as hosts
 from marketplace import trust_shapes as shapes
@@ -23,15 +22,9 @@ from marketplace.services.maintenance import announce_maintenance, cancel_mainte
 from marketplace.services.offers import set_draining
 from marketplace.trust_shapes import maintenance_shape, reliability_shape
 
-if TYPE_CHECKING:
-    from accounts.models import User
 
-
-class ReliabilityView(APIView):
+class ReliabilityView(PublicView):
     """A host's public ledger: what befell it in the last 30 days, and the number that follows from it."""
-
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
 
     @extend_schema(operation_id="hosts_reliability", responses=shapes.Reliability)
     def get(self, request: Request, host_id: str) -> Response:
@@ -46,7 +39,7 @@ class MaintenancesView(APIView):
 
     @extend_schema(operation_id="hosts_maintenance_list", responses=shapes.MaintenancePage)
     def get(self, request: Request, host_id: str) -> Response:
-        host, pages = host_of(_asker(request), parse_public_id("host", host_id)), CursorPagination()
+        host, pages = host_of(asker(request).pk, parse_public_id("host", host_id)), CursorPagination()
         windows = pages.paginate_queryset(maintenance_of(host.pk), request, self) or []
         return pages.get_paginated_response([maintenance_shape(window) for window in windows])
 
@@ -64,15 +57,15 @@ class MaintenancesView(APIView):
     )
     def post(self, request: Request, host_id: str) -> Response:
         """`{"draining": true}` stops new rents now; a category and two times announce maintenance."""
-        key, asker = parse_public_id("host", host_id), _asker(request)
+        key, owner_id = parse_public_id("host", host_id), asker(request).pk
         drains = isinstance(request.data, dict) and "draining" in request.data
-        wanted = _valid((hosts.Maintenance if drains else shapes.Announcement)(data=request.data))
+        wanted = checked(hosts.Maintenance if drains else shapes.Announcement, request.data)
 
         def work() -> tuple[int, Any]:
             if drains:
-                set_draining(actor_id=asker, host_id=key, draining=wanted["draining"])
-                return 200, host_shape(host_of(asker, key))
-            return 201, maintenance_shape(announce_maintenance(actor_id=asker, host_id=key, **wanted))
+                set_draining(actor_id=owner_id, host_id=key, draining=wanted["draining"])
+                return 200, host_shape(host_of(owner_id, key))
+            return 201, maintenance_shape(announce_maintenance(actor_id=owner_id, host_id=key, **wanted))
 
         return reply_once(request, work)
 
@@ -86,15 +79,5 @@ class MaintenanceView(APIView):
     def delete(self, request: Request, host_id: str, maintenance_id: str) -> Response:
         """Call it off, or end it early."""
         key, which = parse_public_id("host", host_id), parse_public_id("mtn", maintenance_id)
-        window = cancel_maintenance(actor_id=_asker(request), host_id=key, maintenance_id=which)
+        window = cancel_maintenance(actor_id=asker(request).pk, host_id=key, maintenance_id=which)
         return Response(maintenance_shape(window))
-
-
-def _asker(request: Request) -> UUID:
-    key: UUID = cast("User", request.user).pk  # a view with `scopes` lets nobody else through
-    return key
-
-
-def _valid(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)

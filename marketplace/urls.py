@@ -11,11 +11,13 @@ from marketplace import (
     price_views,
     self_test_api,
     self_test_views,
+    spot_api,
     trust_api,
     trust_views,
     views,
 )
 from marketplace.console import Images
+from marketplace.search.beside import PlaceOf
 
 web_urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
@@ -49,6 +51,7 @@ web_urlpatterns: list[URLPattern] = [
 api_urlpatterns: list[URLPattern] = [
     path("offers/compare", market_api.CompareView.as_view(), name="api_offers_compare"),
     path("offers/<str:offer_id>/prices", price_api.OfferPricesView.as_view(), name="api_offer_prices"),
+    path("offers/<str:offer_id>/spot-prices", spot_api.SpotPricesView.as_view(), name="api_offer_spot_prices"),
     path("offers/<str:offer_id>", market_api.OfferDetailView.as_view(), name="api_offer"),
     path("search-terms", market_api.SearchTermsView.as_view(), name="api_search_terms"),
     path("saved-searches", market_api.SavedSearchesView.as_view(), name="api_saved_searches"),
@@ -71,11 +74,12 @@ api_urlpatterns: list[URLPattern] = [
 ]
 
 
-def search_urlpatterns(image_needs: market_api.ImageNeeds) -> list[URLPattern]:
-    """The searches, which ask the storage above this floor which CUDA an image needs."""
+def search_urlpatterns(image_needs: market_api.ImageNeeds, place_of_volume: PlaceOf) -> list[URLPattern]:
+    """The searches, which ask the storage above this floor which CUDA an image needs, and where a volume lies."""
+    asked = {"image_needs": image_needs, "place_of_volume": place_of_volume}
     return [
-        path("offers", market_api.OffersView.as_view(image_needs=image_needs), name="api_offers"),
-        path("offers/facets", market_api.FacetsView.as_view(image_needs=image_needs), name="api_offer_facets"),
+        path("offers", market_api.OffersView.as_view(**asked), name="api_offers"),
+        path("offers/facets", market_api.FacetsView.as_view(**asked), name="api_offer_facets"),
     ]
 
 

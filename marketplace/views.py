@@ -1,5 +1,6 @@
 """Home, market, offer and comparison pages; the host owner's corner."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.shortcuts import render as render_page
@@ -122,6 +123,7 @@ def enrol_host(request: SignedInRequest) -> HttpResponse:
     """The command with its join token, which is shown this once."""
     form = EnrolForm(request.POST)
     context: dict[str, object] = {"form": form, "site_url": f"{request.scheme}://{request.get_host()}"}
+    context["takes_behind_nat"] = settings.RELAY_TCP_PORTS is not None
     if form.is_valid():
         context["token"], context["secret"] = issue_join_token(owner=request.user, **form.cleaned_data)
     return render_page(request, "marketplace/_enrol.html", context)

@@ -4,6 +4,7 @@ from django.contrib import admin
 from unfold.admin import ModelAdmin
 
 from accounts.panels import staff_panel
+from storage import volume_admin  # noqa: F401  registers volumes, snapshots and public data sets
 from storage.models import Image
 
 
@@ -11,7 +12,7 @@ from storage.models import Image
 class ImageAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
     list_display = ("title", "reference", "cuda", "official", "active")
     list_filter = ("official", "active")
-    readonly_fields = ("created_at",)
+    readonly_fields = ("created_at", "state", "generation", "owner", "source", "shared", "version", "use_count", "registry")
 
     def has_delete_permission(self, request: object, obj: object = None) -> bool:
         return False

@@ -3,11 +3,18 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from accounts.models import User
 from marketplace.search import columns
+from tests.wiping import wipe_after_each_test
 
 PASSWORD = "correct-horse-battery"
+
+# How long one example takes is a matter of who else uses the machine.
+settings.register_profile("berth", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+settings.load_profile("berth")
+wipe_after_each_test()
 
 
 @pytest.fixture

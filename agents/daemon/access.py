@@ -1,21 +1,40 @@
 """How renters get in: the folder that a container sees read-only at /run/berth, rewritten while it runs."""
 
 import hashlib
+import json
 import re
 import shlex
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from agents.protocol.messages import DesiredInstance
 
+PREEMPT_FILE: Final = "preempt.json"
+PASSWORD_FILE: Final = "password"  # noqa: S105  (a file's name; the container's own watcher sets what it holds)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ALWAYS: Final = ("authorized_keys", "env")
+_OPTIONAL: Final = (PREEMPT_FILE, PASSWORD_FILE)
+_PRIVATE: Final = ("env", PASSWORD_FILE)
+_HASH = re.compile(r"\$[0-9a-z]+\$[./0-9A-Za-z$=,]+")
 
 
 def access_files(desired: DesiredInstance) -> dict[str, str]:
     """The folder's files by name. Lines that could smuggle in a second one are left out."""
     keys = [key.strip() for key in desired.ssh_keys if "\n" not in key.strip() and "\r" not in key]
     env = [f"{name}={shlex.quote(value)}" for name, value in sorted(desired.env.items()) if _NAME.fullmatch(name)]
-    return {"authorized_keys": "".join(f"{key}\n" for key in keys), "env": "".join(f"{line}\n" for line in env)}
+    files = {"authorized_keys": "".join(f"{key}\n" for key in keys), "env": "".join(f"{line}\n" for line in env)}
+    if _HASH.fullmatch(desired.password_hash):
+        files[PASSWORD_FILE] = f"{desired.password_hash}\n"
+    return files if desired.preempt_at is None else files | {PREEMPT_FILE: preempt_note(desired.preempt_at)}
+
+
+def preempt_note(preempt_at: int) -> str:
+    """What a program in the container reads when its GPUs will go to others. It is there while that stands, no longer."""
+    at = datetime.fromtimestamp(preempt_at, UTC)
+    note = {"reason": "spot", "preempt_at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "preempt_at_unix": preempt_at}
+    return json.dumps(note) + "\n"
 
 
 def access_digest(desired: DesiredInstance) -> str:
@@ -42,10 +61,19 @@ class AccessFolders:
         for name, text in files.items():
             spare = folder / f".{name}"
             spare.write_text(text)
-            spare.chmod(0o644 if name == "authorized_keys" else 0o600)
+            spare.chmod(0o600 if name in _PRIVATE else 0o644)
             spare.replace(folder / name)
+        for name in set(_OPTIONAL) - files.keys():
+            (folder / name).unlink(missing_ok=True)
         self._digests[desired.id] = _digest(files)
         return folder
+
+    def is_told(self, desired: DesiredInstance) -> bool:
+        """Whether the container has been told of the very notice that stands; true when there is none."""
+        if desired.preempt_at is None:
+            return True
+        path = self._root / desired.id / PREEMPT_FILE
+        return path.exists() and path.read_text() == preempt_note(desired.preempt_at)
 
     def digest(self, instance: str) -> str:
         """Of what is written now; "" when there is nothing."""
@@ -63,6 +91,7 @@ class AccessFolders:
     def _read(self, instance: str) -> str:
         folder = self._root / instance
         try:
-            return _digest({name: (folder / name).read_text() for name in ("authorized_keys", "env")})
+            noted = [name for name in _OPTIONAL if (folder / name).exists()]
+            return _digest({name: (folder / name).read_text() for name in (*_ALWAYS, *noted)})
         except FileNotFoundError:
             return ""

@@ -1,28 +1,50 @@
 """Puts an agent together from its state folder."""
 
 import resource
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from agents.daemon import facts
 from agents.daemon.access import AccessFolders
+from agents.daemon.bridge import Bridge, SimulatedBridge
+from agents.daemon.bridge_keys import HostKeys
+from agents.daemon.bridge_live import BridgedDoorway, LiveBridge
 from agents.daemon.checks import Bench, host_checks
 from agents.daemon.config import AgentConfig, load_or_make_key
+from agents.daemon.disk_orders import DiskOrders, simulated_orders
+from agents.daemon.docker_roots import roots_of
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import OPEN_FILES, EngineOptions
+from agents.daemon.doorway import Doorway, SimulatedDoorway
 from agents.daemon.gpus import GpuProbe, NvmlProbe, SimulatedProbe
+from agents.daemon.growth import Growth, simulated_growth
+from agents.daemon.image_orders import ImageOrders
 from agents.daemon.journal import Journal
 from agents.daemon.link import Link
+from agents.daemon.log_reader import log_operators
 from agents.daemon.loop import Agent, Parts
+from agents.daemon.moving import move_operators
 from agents.daemon.net_speed import signed_line
+from agents.daemon.operations import Operations, Operator
+from agents.daemon.operators import docker_operators, simulated_operators
 from agents.daemon.runtime import Runtime
 from agents.daemon.seccomp import profile_text
 from agents.daemon.self_test import Checks, SelfTester
 from agents.daemon.simulated_checks import simulated_checks
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Checkpoint, Limits, Steps, pass_by
+from agents.daemon.streams import Streams
+from agents.daemon.sync_orders import sync_operators
 from agents.daemon.telemetry import Telemetry
+from agents.daemon.tidying import Trips, both, drop_spares
+from agents.daemon.travel import OpenPair
+from agents.daemon.volume_store import LoopVolumes, SimulatedVolumes, Volumes
+from agents.daemon.volume_travel import VolumeTravel, simulated_travel
 from agents.daemon.volumes import Disks, LoopDisks, SimulatedDisks
+
+# The ports of a host behind NAT are the relay's.
+ANY_PORT, HIGHEST_PORT = 1, 65_535
 
 
 def build_probe(config: AgentConfig) -> GpuProbe:
@@ -37,7 +59,12 @@ def build_runtime(state: Path, config: AgentConfig) -> Runtime:
     # An engine without the right to raise limits refuses a start above its own, which is ours as a rule.
     open_files = min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     options = EngineOptions(
-        config.host_id, config.listen, config.network_pool, seccomp=profile_text(), open_files=open_files
+        config.host_id,
+        config.listen,
+        config.network_pool,
+        publish=not config.behind_nat,
+        seccomp=profile_text(),
+        open_files=open_files,
     )
     return DockerRuntime(options)
 
@@ -48,17 +75,34 @@ def build_disks(state: Path, config: AgentConfig) -> Disks:
     return LoopDisks(state, sparse=config.sparse_disks)
 
 
+def build_volumes(state: Path, config: AgentConfig) -> Volumes:
+    if config.runtime == "simulated":
+        return SimulatedVolumes()
+    return LoopVolumes(state, sparse=config.sparse_disks)
+
+
+def _disk_operators(
+    disks: Disks, volumes: Volumes, config: AgentConfig, checkpoint: Checkpoint, open_pair: OpenPair
+) -> Mapping[str, Operator]:
+    if isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes):
+        growth = Growth(disks, sparse=config.sparse_disks, checkpoint=checkpoint, volumes=volumes.volumes)
+        orders = DiskOrders(disks, volumes, sparse=config.sparse_disks, checkpoint=checkpoint)
+        travel = VolumeTravel(
+            volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_pair=open_pair, checkpoint=checkpoint
+        )
+        return {**orders.operators(), **growth.operators(), **travel.operators()}
+    return {**simulated_orders(), **simulated_growth(), **simulated_travel()}
+
+
 def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_by) -> Agent:
     runtime, probe, disks = build_runtime(state, config), build_probe(config), build_disks(state, config)
+    volumes = build_volumes(state, config)
+    drop_spares(state)
+    bridge, doorway = _ways_in(state, config, runtime)
+    streams = Streams(doorway)
     journal = Journal(state / "journal", durable=config.runtime != "simulated")
     access = AccessFolders(state / "access")
-    limits = Limits(
-        port_first=config.port_first,
-        port_last=config.port_last,
-        local_images=config.local_images,
-        ssh_deadline_s=config.ssh_deadline_s,
-        parallel_pulls=config.parallel_pulls,
-    )
+    syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
     link = Link(url=config.url, host_id=config.host_id, key=load_or_make_key(state))
     return Agent(
         Parts(
@@ -66,12 +110,56 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
             runtime=runtime,
             journal=journal,
             access=access,
-            steps=Steps(runtime=runtime, disks=disks, access=access, journal=journal, limits=limits, checkpoint=checkpoint),
-            telemetry=Telemetry(runtime, disks, probe),
+            steps=Steps(
+                runtime=runtime,
+                disks=disks,
+                access=access,
+                journal=journal,
+                limits=_limits(config, probe),
+                volumes=volumes,
+                checkpoint=checkpoint,
+                bridge=bridge,
+            ),
+            telemetry=Telemetry(runtime, disks, probe, streams_into=lambda i: streams.sessions(i) + bridge.sessions(i)),
             gather=partial(facts.gather, config, runtime, probe, state),
             self_tester=SelfTester(_checks(state, config, runtime, probe, link), inline=runtime.instant),
+            operations=Operations(
+                {
+                    **(simulated_operators() if config.runtime == "simulated" else docker_operators()),
+                    **_disk_operators(disks, volumes, config, checkpoint, streams.open_pair),
+                    **log_operators(runtime),
+                    **move_operators(runtime, disks, state=state, open_pair=streams.open_pair, checkpoint=checkpoint),
+                    **ImageOrders(runtime, checkpoint=checkpoint).operators(),
+                    **syncs,
+                },
+                inline=runtime.instant,
+                tidy=tidy and both(tidy, Trips(state, roots_of(runtime).forget).tidy),
+            ),
+            volumes=volumes,
+            streams=streams,
+            bridge=bridge,
         )
     )
+
+
+def _limits(config: AgentConfig, probe: GpuProbe) -> Limits:
+    return Limits(
+        port_first=ANY_PORT if config.behind_nat else config.port_first,
+        port_last=HIGHEST_PORT if config.behind_nat else config.port_last,
+        local_images=config.local_images,
+        ssh_deadline_s=config.ssh_deadline_s,
+        parallel_pulls=config.parallel_pulls,
+        cuda=probe.driver()[1],
+    )
+
+
+def _ways_in(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[Bridge, Doorway]:
+    """SSH for images without a server of their own, and what streams use."""
+    if not isinstance(runtime, DockerRuntime):
+        return SimulatedBridge(), SimulatedDoorway()
+    doorway = runtime.doorway()
+    bridge = LiveBridge(doorway, HostKeys(state / "host-keys"), None if config.behind_nat else config.listen)
+    return bridge, BridgedDoorway(doorway, bridge)
 
 
 def _checks(state: Path, config: AgentConfig, runtime: Runtime, probe: GpuProbe, link: Link) -> Checks:

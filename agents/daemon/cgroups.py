@@ -10,6 +10,8 @@ from agents.daemon.runtime import Usage
 ROOT = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
 MIB = 1024**2
+_SSH_PORT = ":0016"  # as the kernel writes 22
+_ESTABLISHED = "01"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -18,7 +20,8 @@ def usage_of(pid: int, *, root: Path = ROOT, proc: Path = PROC) -> Usage | None:
     try:
         folders = _folders(pid, root, proc)
         received, sent = _traffic(proc / str(pid) / "net" / "dev")
-        return Usage(_cpu_ns(folders), _ram_mb(folders), received, sent)
+        sessions = _sessions(proc / str(pid) / "net")
+        return Usage(_cpu_ns(folders), _ram_mb(folders), received, sent, _oom_kills(folders), sessions)
     except (OSError, ValueError, KeyError):
         return None
 
@@ -65,6 +68,15 @@ def _ram_mb(folders: dict[str, Path]) -> int:
     return max(0, used - cache) // MIB
 
 
+def _oom_kills(folders: dict[str, Path]) -> int:
+    """Programs that the kernel ended for lack of memory, whichever; old kernels do not count them."""
+    counted = folders["memory"] / "memory.oom_control" if "memory" in folders else folders[""] / "memory.events"
+    try:
+        return _table(counted).get("oom_kill", 0)
+    except (OSError, ValueError):
+        return 0
+
+
 def _table(path: Path) -> dict[str, int]:
     return {name: int(value) for name, value in (line.split() for line in path.read_text().splitlines())}
 
@@ -77,3 +89,10 @@ def _traffic(path: Path) -> tuple[int, int]:
             columns = numbers.split()
             received, sent = received + int(columns[0]), sent + int(columns[8])
     return received, sent
+
+
+def _sessions(folder: Path) -> int:
+    """Established connections to the container's SSH server, in its own network."""
+    tables = [folder / name for name in ("tcp", "tcp6")]
+    rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()[1:]]
+    return sum(1 for row in rows if row[1].endswith(_SSH_PORT) and row[3] == _ESTABLISHED)

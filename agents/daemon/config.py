@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
@@ -27,12 +26,13 @@ class AgentConfig:
     host_id: str = ""
     name: str = ""
     runtime: Literal["docker", "simulated"] = "docker"
+    behind_nat: bool = False
     simulate_gpus: str = ""
     gpu_seed: str = ""
     address: str = ""
     listen: str = "0.0.0.0"  # noqa: S104  (renters come from anywhere)
-    port_first: int = 40000
-    port_last: int = 40999
+    port_first: int = 20000  # below the range from which Linux takes outgoing ports: 32768-60999
+    port_last: int = 20999
     network_pool: str = "10.209.0.0/16"
     local_images: bool = False
     sparse_disks: bool = False
@@ -42,10 +42,6 @@ class AgentConfig:
     @property
     def simulated(self) -> bool:
         return self.runtime == "simulated" or bool(self.simulate_gpus)
-
-
-def new_seed() -> str:
-    return secrets.token_hex(16)
 
 
 def save_config(state: Path, config: AgentConfig) -> None:

@@ -5,11 +5,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from agents.daemon.jobs import Failed, Job, Superseded
+from agents.daemon.jobs import Busy, Failed, Job, Superseded
 from agents.daemon.journal import Journal
 from agents.daemon.plan import Action
 from agents.daemon.steps import Steps
-from agents.protocol.messages import DesiredInstance, Phase
+from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Crew:
         self._changed = changed
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
-        self._ended: dict[str, tuple[float, tuple[Phase, str] | None]] = {}  # when the last job ended, and its last words
+        self._ended: dict[str, tuple[float, Busy | None]] = {}  # when the last job ended, and its last words
         self._tries: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._absent: set[str] = set()
@@ -38,7 +38,7 @@ class Crew:
         with self._lock:
             return frozenset(self._absent)
 
-    def busy(self, seen_at: float) -> dict[str, tuple[Phase, str]]:
+    def busy(self, seen_at: float) -> dict[str, Busy]:
         """What is being done, or was until after the engine was last looked at: an older view does not show its outcome,
         and a container that passed its test but is not in the view yet would look as if it had vanished."""
         with self._lock:

@@ -2,58 +2,48 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from datetime import datetime
 from typing import Any, Literal
 
 import docker
-import requests.exceptions
-from docker import errors
 
 from agents.daemon import acceptance, cgroups
+from agents.daemon.docker_doorway import DEFAULT_ENGINE, DockerDoorway
+from agents.daemon.docker_images import CHANGE_TIMEOUT, DockerImages
 from agents.daemon.docker_spec import (
     GPUS_LABEL,
     HOST_LABEL,
     INSTANCE_LABEL,
     OFFICIAL_LABEL,
+    ROOT_LABEL,
     ROOT_REPOSITORY,
     SPEC_LABEL,
     EngineOptions,
+    bridge_name,
     container_body,
     container_name,
     network_name,
     network_options,
     root_repository,
 )
+from agents.daemon.engine_words import engine_answers
 from agents.daemon.firewall import Firewall
-from agents.daemon.pulls import follow_pull
+from agents.daemon.preempt import WARN_SCRIPT
 from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, EngineSilent, Status, Usage
+from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
 
 READ_TIMEOUT = 5.0
-CHANGE_TIMEOUT = 300.0
 SUBNET_TRIES = 64
 WATCH_RETRY = 1.0
 _STATUS: dict[str, Status] = {"created": "created", "running": "running", "restarting": "running", "paused": "paused"}
 _NEVER = "0001-01-01T00:00:00Z"
 
 
-@contextmanager
-def _answers() -> Iterator[None]:
-    """Engine errors in the runtime's own words."""
-    try:
-        yield
-    except errors.NotFound as error:
-        raise EngineRefused(str(error.explanation or error), missing=True) from error
-    except errors.APIError as error:
-        raise EngineRefused(str(error.explanation or error)) from error
-    except (requests.exceptions.RequestException, errors.DockerException, OSError) as error:
-        raise EngineSilent(str(error)) from error
-
-
-class DockerRuntime:
+class DockerRuntime(DockerImages):
     """Containers of one host (by its label) on the engine that the environment names."""
 
     kind: Literal["docker"] = "docker"
@@ -64,7 +54,7 @@ class DockerRuntime:
         self._firewall = firewall or Firewall()
         self._network_lock = threading.Lock()
         self._events: Any = None
-        with _answers():
+        with engine_answers():
             first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **_place())
             self._api = first.api_version
             self._version = str(first.version()["Version"])
@@ -78,13 +68,13 @@ class DockerRuntime:
         labels = [f"{HOST_LABEL}={self._options.host_id}"]
         if instance is not None:
             labels.append(f"{INSTANCE_LABEL}={instance}")
-        with _answers():
+        with engine_answers():
             listed = self._reader.containers(all=True, filters={"label": labels})
         found = (self._inspect(item["Id"]) for item in listed)
         return [_container(state) for state in found if state is not None]
 
     def running_gpus(self) -> dict[str, str]:
-        with _answers():
+        with engine_answers():
             listed = self._changer.containers(filters={"label": INSTANCE_LABEL})
         holders = {}
         for item in listed:
@@ -92,31 +82,8 @@ class DockerRuntime:
                 holders[uuid] = item["Labels"][INSTANCE_LABEL]
         return holders
 
-    def has_image(self, reference: str) -> bool:
-        try:
-            with _answers():
-                self._reader.inspect_image(reference)
-        except EngineRefused as error:
-            if error.missing:
-                return False
-            raise
-        return True
-
-    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
-        repository, tag = _split_reference(reference)
-        client = self._client(CHANGE_TIMEOUT)
-
-        def lines() -> Iterator[dict[str, Any]]:
-            with _answers():
-                yield from client.pull(repository, tag=tag, stream=True, decode=True)
-
-        try:
-            follow_pull(lines, progress, cancelled)
-        finally:
-            client.close()
-
     def official_images(self) -> list[str]:
-        with _answers():
+        with engine_answers():
             listed = self._reader.images(filters={"label": f"{OFFICIAL_LABEL}=1"})
         tags = (tag for item in listed for tag in item["RepoTags"] or [])
         return sorted(tag for tag in tags if not tag.startswith(f"{ROOT_REPOSITORY}/") and tag != "<none>:<none>")
@@ -127,9 +94,14 @@ class DockerRuntime:
         return f"{root_repository(instance)}:{wanted}" if wanted in saved else None
 
     def save_root(self, container: str, instance: str, generation: int) -> str:
-        with _answers():
+        with engine_answers():
             self._changer.commit(container, repository=root_repository(instance), tag=str(generation))
         return f"{root_repository(instance)}:{generation}"
+
+    def drop_roots(self, instance: str, before: int) -> None:
+        for tag in self._root_tags(instance):
+            if tag < before:
+                self.drop_image(f"{root_repository(instance)}:{tag}")
 
     def make_network(self, instance: str) -> None:
         for attempt in range(SUBNET_TRIES):
@@ -138,7 +110,7 @@ class DockerRuntime:
                 if self._networks(instance):
                     return
                 try:
-                    with _answers():
+                    with engine_answers():
                         self._changer.create_network(**network_options(instance, self._options, attempt))
                     return
                 except EngineRefused as error:
@@ -148,47 +120,57 @@ class DockerRuntime:
 
     def create(self, order: ContainerOrder) -> str:
         name = container_name(order.desired.id, order.desired.generation)
-        with _answers():
+        with engine_answers():
             made = self._changer.create_container_from_config(container_body(order, self._options), name)
         return str(made["Id"])
 
     def start(self, container: str) -> None:
-        with _answers():
+        with engine_answers():
             self._changer.start(container)
 
     def stop(self, container: str, grace_s: int) -> None:
         try:
-            with _answers():
+            with engine_answers():
                 self._changer.stop(container, timeout=grace_s)
         except EngineRefused as error:
             if not error.missing:
                 raise
+
+    def warn(self, container: str) -> None:
+        """Best effort: the file says the same, and an image without a shell has nothing else."""
+        try:
+            with engine_answers():
+                command = self._changer.exec_create(container, ["/bin/sh", "-c", WARN_SCRIPT], user="0")
+                self._changer.exec_start(command["Id"])
+        except EngineRefused as error:
+            logger.warning("the programs in %s were not signalled: %s", container[:12], error)
 
     def rename(self, container: str, instance: str, generation: int) -> None:
         name = container_name(instance, generation)
         state = self._inspect(container)
         if state is not None and state["Name"] == f"/{name}":
             return
-        with _answers():
+        with engine_answers():
             self._changer.rename(container, name)
 
     def remove(self, container: str) -> None:
         try:
-            with _answers():
+            with engine_answers():
                 self._changer.remove_container(container, force=True, v=True)
         except EngineRefused as error:
             if not error.missing:
                 raise
 
     def clear(self, instance: str) -> None:
+        self._firewall.gates.drop(bridge_name(instance))
         for network in self._networks(instance):
-            with _answers():
+            with engine_answers():
                 self._changer.remove_network(network)
         # Newest first: each saved root stands on the one before it.
         for image in sorted(self._root_tags(instance), reverse=True):
-            self._remove_image(f"{root_repository(instance)}:{image}")
+            self.drop_image(f"{root_repository(instance)}:{image}")
         for identity in self._roots(instance):
-            self._remove_image(identity)
+            self.drop_image(identity)
 
     def leftovers(self, instance: str) -> list[str]:
         return [
@@ -207,7 +189,10 @@ class DockerRuntime:
         inside = acceptance.env_of_process(state["State"]["Pid"])
         return frozenset(promised) if inside is None else frozenset(promised) & acceptance.gpus_in_env(inside)
 
-    def ssh_answers(self, host_port: int) -> bool:
+    def ssh_answers(self, host_port: int, container: str) -> bool:
+        if not self._options.publish:
+            state = self._inspect(container)
+            return state is not None and acceptance.ssh_banner_inside(state["State"]["Pid"], state["Id"])
         listen = self._options.listen
         return acceptance.ssh_banner("127.0.0.1" if listen == "0.0.0.0" else listen, host_port)  # noqa: S104
 
@@ -218,16 +203,26 @@ class DockerRuntime:
         if not self._firewall.assert_rules():
             logger.warning("the firewall rules around instances cannot be set: iptables is missing or refuses")
 
+    def guard(self, wanted: Iterable[DesiredInstance]) -> None:
+        for item in wanted:
+            if not self._firewall.gates.allow(bridge_name(item.id), item.allow_from if item.run != "gone" else ()):
+                logger.warning("SSH of %s cannot be kept from other addresses: iptables is missing or refuses", item.id)
+
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
         while not stopped.is_set():
             try:
-                with _answers(), closing(self._client(None)) as client:
+                with engine_answers(), closing(self._client(None)) as client:
                     self._follow_events(client, changed)
             except (EngineSilent, EngineRefused) as error:
                 if not stopped.is_set():
                     logger.warning("the engine's events broke off: %s", error)
             changed()  # something may have happened while nobody listened
             stopped.wait(WATCH_RETRY)
+
+    def doorway(self) -> DockerDoorway:
+        """The way into its containers, with a connection of its own to the engine."""
+        place = _place().get("base_url", DEFAULT_ENGINE)
+        return DockerDoorway(self._client(CHANGE_TIMEOUT), self.containers, engine_answers, place)
 
     def close(self) -> None:
         """After `stopped` was set: an event stream has no end of its own."""
@@ -244,12 +239,20 @@ class DockerRuntime:
         for _ in self._events:
             changed()
 
+    @property
+    def options(self) -> EngineOptions:
+        return self._options
+
+    def engine(self) -> Any:
+        """A client of its own, for long work beside the rest; its user closes it."""
+        return self._client(CHANGE_TIMEOUT)
+
     def _client(self, timeout: float | None) -> Any:
         return docker.APIClient(version=self._api, timeout=timeout, **_place())
 
     def _inspect(self, container: str) -> dict[str, Any] | None:
         try:
-            with _answers():
+            with engine_answers():
                 state: dict[str, Any] = self._reader.inspect_container(container)
         except EngineRefused as error:
             if error.missing:
@@ -258,37 +261,24 @@ class DockerRuntime:
         return state
 
     def _networks(self, instance: str) -> list[str]:
-        with _answers():
+        with engine_answers():
             listed = self._reader.networks(names=[network_name(instance)])
         return [item["Id"] for item in listed if item["Name"] == network_name(instance)]  # the engine matches parts too
 
     def _root_tags(self, instance: str) -> list[int]:
-        with _answers():
+        with engine_answers():
             listed = self._reader.images(name=root_repository(instance))
         return [int(tag.rpartition(":")[2]) for item in listed for tag in item["RepoTags"] or []]
 
-    def _remove_image(self, image: str) -> None:
-        try:
-            with _answers():
-                self._changer.remove_image(image, force=True)
-        except EngineRefused as error:
-            if not error.missing:
-                raise
-
     def _roots(self, instance: str) -> list[str]:
         """Saved roots by tag and by label: a crash can leave one without a tag."""
-        with _answers():
+        with engine_answers():
             labelled = self._reader.images(filters={"label": f"{INSTANCE_LABEL}={instance}"}, all=False)
         return [item["Id"] for item in labelled]
 
 
 def _place() -> dict[str, Any]:
     return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
-
-
-def _split_reference(reference: str) -> tuple[str, str]:
-    repository, tag = docker.utils.parse_repository_tag(reference)
-    return str(repository), str(tag or "latest")
 
 
 def _container(state: dict[str, Any]) -> Container:
@@ -308,4 +298,5 @@ def _container(state: dict[str, Any]) -> Container:
         out_of_memory=now["OOMKilled"],
         before_boot=now["StartedAt"] != _NEVER and datetime.fromisoformat(now["StartedAt"]) < cgroups.booted_at(),
         pid=now["Pid"] if status == "running" else 0,
+        root=int(labels.get(ROOT_LABEL, "0")),
     )

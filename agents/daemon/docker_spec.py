@@ -8,6 +8,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Any
 
+from agents.daemon.bridge import SSH_PORT
 from agents.daemon.plan import spec_of
 from agents.daemon.runtime import ContainerOrder
 from agents.protocol.messages import DesiredInstance
@@ -17,6 +18,7 @@ HOST_LABEL = "berth.host"
 FENCE_LABEL = "berth.fence"
 SPEC_LABEL = "berth.spec"
 GPUS_LABEL = "berth.gpus"
+ROOT_LABEL = "berth.root"
 OFFICIAL_LABEL = "berth.official"
 ROOT_REPOSITORY = "berth-root"
 BRIDGE_PREFIX = "berth"
@@ -49,6 +51,7 @@ class EngineOptions:
     network_pool: str = "10.209.0.0/16"
     seccomp: str = ""  # a profile as JSON text; "" leaves the engine's own default
     open_files: int = OPEN_FILES
+    publish: bool = True  # no port of a host behind NAT is of use to anybody outside
 
 
 def container_name(instance: str, generation: int) -> str:
@@ -80,8 +83,12 @@ def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, A
             FENCE_LABEL: str(desired.fence),
             SPEC_LABEL: spec_of(desired),
             GPUS_LABEL: ",".join(desired.gpu_uuids),
+            ROOT_LABEL: str(desired.root),
         },
-        "ExposedPorts": {f"{inside}/tcp": {} for inside, _ in desired.ports},
+        "ExposedPorts": {f"{inside}/tcp": {} for inside, _ in published_ports(desired)},
+        # A shell as the main program of an image goes on while it has a terminal.
+        "Tty": not desired.has_ssh,
+        "OpenStdin": not desired.has_ssh,
         "HostConfig": host_config(order, options),
         "NetworkingConfig": {"EndpointsConfig": {network_name(desired.id): {}}},
     }
@@ -93,8 +100,14 @@ def container_env(desired: DesiredInstance) -> list[str]:
         f"NVIDIA_VISIBLE_DEVICES={','.join(desired.gpu_uuids) or 'void'}",
         "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
         "LD_PRELOAD=",
+        f"BERTH_INSTANCE={desired.id}",
     ]
     return [*env, "BERTH_SIMULATED_GPUS=1"] if desired.simulated_gpus else env
+
+
+def published_ports(desired: DesiredInstance) -> list[tuple[int, int]]:
+    """All but that of SSH where the agent itself speaks it."""
+    return [pair for pair in desired.ports if desired.has_ssh or pair[0] != SSH_PORT]
 
 
 def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]:
@@ -104,7 +117,8 @@ def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]
         **_walls(options),
         "NetworkMode": network_name(desired.id),
         "PortBindings": {
-            f"{inside}/tcp": [{"HostIp": options.listen, "HostPort": str(outside)}] for inside, outside in desired.ports
+            f"{inside}/tcp": [{"HostIp": options.listen, "HostPort": str(outside)}]
+            for inside, outside in (published_ports(desired) if options.publish else [])
         },
         "PublishAllPorts": False,
         "Mounts": _mounts(order),
@@ -179,6 +193,7 @@ def _mounts(order: ContainerOrder) -> list[dict[str, Any]]:
     mounts = [_bind(order.access_path, "/run/berth", read_only=True)]
     if order.data_path:
         mounts.append(_bind(order.data_path, "/data", read_only=False))
+    mounts += [_bind(bind.source, bind.target, read_only=bind.read_only) for bind in order.binds]
     return mounts
 
 

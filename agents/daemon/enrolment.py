@@ -23,7 +23,7 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
     chosen = replace(
         wanted,
         gpu_seed=config.public_hex(key),  # simulated GPUs are the same ones at every start
-        address=wanted.address or facts.own_address(wanted.url, wanted.listen),
+        address="" if wanted.behind_nat else wanted.address or facts.own_address(wanted.url, wanted.listen),
     )
     with closing(assembly.build_runtime(state, chosen)) as runtime:
         shape = facts.gather(chosen, runtime, assembly.build_probe(chosen), state)

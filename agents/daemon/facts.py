@@ -48,7 +48,8 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
         images=runtime.official_images(),
         port_first=config.port_first,
         port_last=config.port_last,
-        address=config.address,
+        address="" if config.behind_nat else config.address,
+        behind_nat=config.behind_nat,
         warnings=preflight(config, runtime, probe),
         nvlink=probe.nvlink(),
         **measured.as_facts(measured.load(state)),
@@ -124,6 +125,8 @@ def disk_kind(path: Path, *, blocks: Path = Path("/sys/dev/block")) -> DiskKind:
 
 
 def _ephemeral(config: AgentConfig) -> bool:
+    if config.behind_nat:
+        return False  # it publishes none
     source = Path("/proc/sys/net/ipv4/ip_local_port_range")
     if not source.exists():
         return False

@@ -30,11 +30,13 @@ def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Ve
                 f"{desired.id}: fence {desired.fence}, generation {desired.generation} are older than the accepted "
                 f"{entry.fence}, {entry.generation}"
             )
-        elif entry.run == "gone" and desired.run != "gone":
-            refused.append(f"{desired.id} is gone and cannot come back")
+        elif entry.run == "gone" and desired.run != "gone" and desired.fence == entry.fence:
+            refused.append(f"{desired.id} is gone and cannot come back without another lease")
         else:
             accepted.append(desired)
-            fresh = replace(entry, fence=desired.fence, generation=desired.generation, run=desired.run)
+            # One that comes back under a higher fence was moved away and moved here again: nothing of it is left here.
+            known = Entry() if entry.run == "gone" and desired.run != "gone" else entry
+            fresh = replace(known, fence=desired.fence, generation=desired.generation, run=desired.run)
             if fresh != entry:
                 changes[desired.id] = fresh
     return Verdict(accepted, changes, refused)

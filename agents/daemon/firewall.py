@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from agents.daemon.docker_spec import BRIDGE_PREFIX
+from agents.daemon.gates import Gates
 
 FORWARD_CHAIN = "BERTH"
 INPUT_CHAIN = "BERTH-IN"
@@ -52,6 +53,7 @@ class Firewall:
     def __init__(self, resolv_conf: Path = Path("/etc/resolv.conf")) -> None:
         self._iptables = shutil.which("iptables")
         self.resolv_conf = resolv_conf
+        self.gates = Gates(self._call, self._restore)
 
     def assert_rules(self) -> bool:
         """Make the rules stand; whether they do. Cheap when they already stand: four reads."""
@@ -62,7 +64,7 @@ class Firewall:
         wanted = [rules(resolvers), rules(resolvers, rate=False)]
         if self._chain(FORWARD_CHAIN) + self._chain(INPUT_CHAIN) not in wanted and not any(map(self._load, wanted)):
             return False
-        return all(self._lead(chain, rule) for chain, rule in jumps())
+        return all(self._lead(chain, rule) for chain, rule in jumps()) and self.gates.assert_all()
 
     def _chain(self, name: str) -> list[str]:
         done = self._call("-S", name)
@@ -70,7 +72,11 @@ class Firewall:
 
     def _load(self, wanted: list[str]) -> bool:
         """Replace both chains in one atomic step, touching no other."""
-        text = "\n".join(["*filter", f":{FORWARD_CHAIN} - [0:0]", f":{INPUT_CHAIN} - [0:0]", *wanted, "COMMIT", ""])
+        return self._restore(
+            "\n".join(["*filter", f":{FORWARD_CHAIN} - [0:0]", f":{INPUT_CHAIN} - [0:0]", *wanted, "COMMIT", ""])
+        )
+
+    def _restore(self, text: str) -> bool:
         command = [f"{self._iptables}-restore", "--wait", "--noflush"]
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=TIMEOUT, check=False)  # noqa: S603
         return done.returncode == 0
@@ -81,6 +87,8 @@ class Firewall:
         return self._call("-I", chain, "1", *rule.split()).returncode == 0
 
     def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        if self._iptables is None:
+            return subprocess.CompletedProcess(arguments, 1, "", "iptables is missing")
         # A fixed program with rules made here.
         command = [str(self._iptables), "--wait", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)  # noqa: S603

@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from agents.daemon.plan import Action
-from agents.protocol.messages import DesiredInstance, Phase
+from agents.protocol.messages import DesiredInstance, LayerProgress, Phase
 
 
 class Superseded(Exception):
@@ -21,6 +22,14 @@ class Failed(Exception):
         self.detail = detail
 
 
+class Busy(NamedTuple):
+    """What is being done, for the report."""
+
+    phase: Phase
+    detail: str = ""
+    layers: tuple[LayerProgress, ...] = ()
+
+
 class Job:
     """Shared by the thread that works and the loop that reports and cancels."""
 
@@ -28,7 +37,7 @@ class Job:
         self.action = action
         self.cancelled = threading.Event()
         self._changed = changed
-        self._busy: tuple[Phase, str] | None = None
+        self._busy: Busy | None = None
         self._lock = threading.Lock()
         self._passable = False
 
@@ -37,14 +46,21 @@ class Job:
         return self.action.desired
 
     @property
-    def busy(self) -> tuple[Phase, str] | None:
+    def busy(self) -> Busy | None:
         return self._busy
 
     def say(self, phase: Phase, detail: str = "") -> None:
         """Tell the loop what is going on. Raises Superseded when the work is no longer wanted."""
+        self._tell(Busy(phase, detail))
+
+    def say_layers(self, detail: str, layers: tuple[LayerProgress, ...]) -> None:
+        """How far the image is."""
+        self._tell(Busy("pulling", detail, layers))
+
+    def _tell(self, busy: Busy) -> None:
         self.check()
-        if self._busy != (phase, detail):
-            self._busy = (phase, detail)
+        if self._busy != busy:
+            self._busy = busy
             self._changed(False)
 
     def check(self) -> None:

@@ -24,7 +24,8 @@ class Entry:
     run: Run = "running"  # as last accepted
     starting: int = 0  # the generation for which an existing container is being started again…
     started_from: str = ""  # …and its start stamp before that: still the same means not started yet
-    accepted: int = 0  # highest generation that passed the acceptance test
+    accepted: int = 0  # highest generation that passed the acceptance test…
+    root: int = 0  # …and the number of the root that it stands on
     failed: int = 0  # generation that failed for good, and why
     failure_code: str = ""
     failure_detail: str = ""

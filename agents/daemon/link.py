@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agents.daemon import __version__
 from agents.protocol.codec import MalformedMessage, decode, encode
-from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, Report
+from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, Report, WaitAnswer
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 
 SYNC_PATH = "/agent/v1/sync"
@@ -68,16 +68,14 @@ class WaitTarget:
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def trust() -> ssl.SSLContext:
     """One for all connections of the process: each costs 20 ms and some MB."""
     return httpx.create_ssl_context()
 
 
 def open_client(timeout: httpx.Timeout) -> httpx.Client:
     limits = httpx.Limits(max_connections=4, keepalive_expiry=120.0)
-    return httpx.Client(
-        timeout=timeout, limits=limits, verify=_trust(), headers={"User-Agent": f"berth-agent/{__version__}"}
-    )
+    return httpx.Client(timeout=timeout, limits=limits, verify=trust(), headers={"User-Agent": f"berth-agent/{__version__}"})
 
 
 class Link:
@@ -99,13 +97,17 @@ class Link:
     def sync(self, report: Report) -> DesiredState:
         return _read(DesiredState, self._signed_post(SYNC_PATH, encode(report)))
 
-    def wait(self, target: WaitTarget) -> None:
+    def wait(self, target: WaitTarget) -> WaitAnswer:
         """Returns when something may have changed, or the relay's own time is up."""
         try:
             answer = self._waiting.get(target.url, params={"since": target.version, "ticket": target.ticket})
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise LinkError(f"waiting: {error or type(error).__name__}") from error
         check_answer(answer)
+        try:
+            return decode(WaitAnswer, answer.content)
+        except MalformedMessage:  # that it came says enough: the exchange that follows tells the rest
+            return WaitAnswer(target.version)
 
     def signature(self, method: str, path: str, body: bytes) -> dict[str, str]:
         """The headers of one request, good for once. From any thread."""

@@ -4,24 +4,30 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agents.daemon import __version__
 from agents.daemon.access import AccessFolders
 from agents.daemon.alarm import Alarm
+from agents.daemon.bridge import Bridge, SimulatedBridge
 from agents.daemon.crew import Crew
 from agents.daemon.docker_spec import container_name
-from agents.daemon.fences import judge
+from agents.daemon.fences import Verdict, judge
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.link import Backoff, Link, LinkError, WaitTarget
-from agents.daemon.phases import row_of
+from agents.daemon.mailbox import Mailbox
+from agents.daemon.operations import STEP_BYTES, Operations
+from agents.daemon.phases import row_of, unvouched
 from agents.daemon.plan import Observed, plan
 from agents.daemon.runtime import Container, EngineRefused, EngineSilent, Runtime
 from agents.daemon.self_test import SelfTester
+from agents.daemon.slips import judge_slip
 from agents.daemon.steps import Steps
+from agents.daemon.streams import Streams
 from agents.daemon.telemetry import Telemetry
-from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, ObservedInstance, Report
+from agents.daemon.volume_store import SimulatedVolumes, Volumes
+from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, Report, WaitAnswer
 from agents.protocol.version import SUPPORTED
 
 logger = logging.getLogger(__name__)
@@ -44,6 +50,10 @@ class Parts:
     telemetry: Telemetry
     gather: Callable[[], HostFacts]
     self_tester: SelfTester
+    operations: Operations
+    volumes: Volumes = field(default_factory=SimulatedVolumes)
+    streams: Streams = field(default_factory=Streams)
+    bridge: Bridge = field(default_factory=SimulatedBridge)
 
 
 @dataclass(frozen=True)
@@ -53,27 +63,6 @@ class _View:
     containers: list[Container]
     seen_at: float  # when the engine was asked
     age_s: float = 0.0  # since it last answered; 0 when it just did
-
-
-class Mailbox:
-    """Where the loop leaves the newest place to wait at, and the waiter takes it, each once."""
-
-    def __init__(self) -> None:
-        self._target: WaitTarget | None = None
-        self._filled = threading.Condition()
-
-    def put(self, target: WaitTarget | None) -> None:
-        with self._filled:
-            self._target = target
-            self._filled.notify()
-
-    def take(self, stopped: threading.Event) -> WaitTarget | None:
-        """None once the agent is to stop."""
-        with self._filled:
-            while self._target is None and not stopped.is_set():
-                self._filled.wait()
-            target, self._target = self._target, None
-            return None if stopped.is_set() else target
 
 
 class Agent:
@@ -87,12 +76,14 @@ class Agent:
         self._backoff = Backoff()
         self._crew = Crew(steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change)
         parts.self_tester.changed = self._note_self_test
+        parts.operations.changed = self._note_change
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
         self._look_wanted = True
         self._desired: dict[str, DesiredInstance] | None = None  # None: not yet told since this start
         self._named: frozenset[str] = frozenset()
-        self._frozen = False
+        self._newest: DesiredState | None = None
+        self._answer: WaitAnswer | None = None
         self._interval = 20.0
         self._sync_wanted = True
         self._sync_not_before = 0.0
@@ -109,9 +100,12 @@ class Agent:
         threading.Thread(
             target=self.parts.runtime.watch, args=(self._note_engine, self._stopped), name="watch", daemon=True
         ).start()
+        self.parts.telemetry.start(self._note_self_test, self._stopped)
         while not self._stopped.is_set():
             if not self._turn():
                 self._alarm.sleep(self._idle_time())
+        self.parts.bridge.stop()
+        self.parts.streams.stop()
         self.parts.link.close()
         self.parts.runtime.close()
 
@@ -119,7 +113,8 @@ class Agent:
         """One exchange, the work that follows from it, and a report of the outcome. Raises LinkError."""
         self._begin()
         self._exchange(self._look())
-        while self._work(self._look()) or self._crew.at_work() or self.parts.self_tester.at_work():
+        beside = (self._crew, self.parts.self_tester, self.parts.operations)
+        while self._work(self._look()) or any(part.at_work() for part in beside):
             self._alarm.sleep(0.05)
         self._refresh_facts()
         self._exchange(self._look())
@@ -128,6 +123,7 @@ class Agent:
         """Leaves every container as it is."""
         self._stopped.set()
         self.parts.self_tester.cancel()
+        self.parts.operations.cancel()
         self._alarm.ring()
         self._mailbox.put(None)
 
@@ -139,7 +135,10 @@ class Agent:
         """One pass; whether another should follow at once."""
         if self._facts_wanted:
             self._refresh_facts()
+        heeded = self._heed_answer()
         view = self._look()
+        if heeded and self._work(view):
+            return True  # done already: the exchange that is due anyway tells the outcome
         if self._sync_due(view):
             try:
                 self._exchange(view)
@@ -206,7 +205,7 @@ class Agent:
     def _refresh_facts(self) -> None:
         self._facts_at, self._facts_wanted = time.monotonic(), False
         try:
-            fresh = self.parts.gather()
+            fresh = self.parts.telemetry.facts(self.parts.gather())
             if fresh != self._facts:
                 self._facts = fresh
                 self._alarm.ring()
@@ -239,21 +238,41 @@ class Agent:
             self._sync_wanted = True
         self._accept(desired)
 
+    def _heed_answer(self) -> bool:
+        """Take up what came with the relay's answer; whether there was anything to do."""
+        answer, self._answer = self._answer, None
+        if answer is None or self._newest is None or self._desired is None:
+            return False
+        verdict = judge_slip(answer, self._newest, self.parts.journal.entries())
+        self._admit(verdict)
+        fresh = {item.id: item for item in verdict.accepted}
+        self._desired = {**self._desired, **fresh}
+        self.parts.bridge.follow(self._desired.values())
+        self._named |= fresh.keys()
+        return bool(fresh)
+
+    def _admit(self, verdict: Verdict) -> None:
+        for reason in verdict.refused:
+            logger.warning("refused: %s", reason)
+        self.parts.journal.record(verdict.changes)
+        self.parts.runtime.guard(verdict.accepted)
+
     def _accept(self, desired: DesiredState) -> None:
         if desired.protocol not in SUPPORTED:
             raise LinkError(f"the control plane chose protocol {desired.protocol}, which this agent does not speak")
         verdict = judge(desired.instances, self.parts.journal.entries())
-        for reason in verdict.refused:
-            logger.warning("refused: %s", reason)
-        self.parts.journal.record(verdict.changes)
+        self._admit(verdict)
         self._desired = {item.id: item for item in verdict.accepted}
+        self.parts.bridge.follow(self._desired.values())
         self._named = frozenset(item.id for item in desired.instances)
-        self._crew.forget_absent(self._named)
-        if desired.frozen and not self._frozen:
+        self._crew.forget_absent(item.id for item in desired.instances if item.run == "gone")
+        if desired.frozen and not (self._newest and self._newest.frozen):
             logger.warning("frozen by the control plane: nothing is changed on this host until it says otherwise")
-        self._frozen = desired.frozen
+        self._newest = desired
+        self.parts.streams.follow(desired)
         if not desired.frozen:
             self.parts.self_tester.ask(desired.self_test, self._held_gpus)
+            self.parts.operations.take(desired.operations)
         self._interval = max(1.0, desired.report_interval_s)
         self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
 
@@ -261,8 +280,9 @@ class Agent:
         """Begin what the plan says; whether something was already done."""
         if self._desired is None:
             return False
-        self._crew.cancel_outdated({} if self._frozen else self._desired)
-        if self._frozen or view.age_s > 0:
+        frozen = self._newest is not None and self._newest.frozen
+        self._crew.cancel_outdated({} if frozen else self._desired)
+        if frozen or view.age_s > 0:
             return False  # nothing is known of the engine's present state, so nothing may be concluded
         observed = Observed(
             containers=view.containers,
@@ -280,7 +300,7 @@ class Agent:
             own.setdefault(container.instance, []).append(container)
         named = self._named if self._desired is not None else self._remembered(entries, own)
         samples = self.parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
-        busy = self._crew.busy(view.seen_at)
+        events, busy = self.parts.telemetry.gpu_events, self._crew.busy(view.seen_at)
         rows = [
             row_of(key, entries.get(key, Entry()), own.get(key, []), busy=busy.get(key), sample=samples.get(key))
             for key in sorted(named - absent)
@@ -290,11 +310,14 @@ class Agent:
             agent_version=__version__,
             versions=list(SUPPORTED),
             facts=self._facts if full and self._facts != self._told_facts else None,
-            instances=rows if view.age_s <= UNKNOWN_AFTER else [_unvouched(row) for row in rows],
+            instances=events.judged(rows) if view.age_s <= UNKNOWN_AFTER else [unvouched(row) for row in rows],
             absent=sorted(absent & named),
             foreign=sorted(foreign),
             engine_age_s=round(view.age_s, 1),
             self_test=self.parts.self_tester.result(),
+            operations=self.parts.operations.seen(),
+            gpu_events=events.tell() if full else [],
+            disks=self.parts.volumes.use() if full else [],
         )
 
     @staticmethod
@@ -307,7 +330,7 @@ class Agent:
         backoff = Backoff()
         while (target := self._mailbox.take(self._stopped)) is not None:
             try:
-                self.parts.link.wait(target)
+                self._answer = self.parts.link.wait(target)
                 backoff.reset()
             except LinkError as error:
                 delay = backoff.next_delay(error)
@@ -319,19 +342,9 @@ class Agent:
         self.parts.link.close_waiting()
 
 
-def _unvouched(row: ObservedInstance) -> ObservedInstance:
-    return ObservedInstance(
-        id=row.id,
-        generation=row.generation,
-        phase="unknown",
-        gpu_uuids=row.gpu_uuids,
-        container=row.container,
-        detail="The host's container engine does not answer.",
-    )
-
-
 def _gist(report: Report) -> tuple[Any, ...]:
     """What makes a report worth sending before its time."""
     rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
     tested = report.self_test.id if report.self_test else ""
-    return rows, tuple(report.absent), tuple(report.foreign), tested
+    beside = tuple((o.id, o.phase, o.done_bytes // STEP_BYTES, o.detail) for o in report.operations)
+    return rows, tuple(report.absent), tuple(report.foreign), tested, beside

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agents.daemon.jobs import Busy
 from agents.daemon.journal import Entry
 from agents.daemon.plan import is_unstarted
 from agents.daemon.runtime import Container
@@ -16,14 +17,14 @@ def row_of(
     entry: Entry,
     own: Sequence[Container],
     *,
-    busy: tuple[Phase, str] | None = None,
+    busy: Busy | None = None,
     sample: InstanceSample | None = None,
 ) -> ObservedInstance:
     """The row of one instance; `busy` is the phase and the sentence of the work now going on for it."""
     newest = max(own, key=lambda item: item.generation, default=None)
     phase, generation, code, detail = _judge(entry, newest, own)
     if busy is not None:
-        phase, detail, generation, code = busy[0], busy[1], entry.generation, ""
+        phase, detail, generation, code = busy.phase, busy.detail, entry.generation, ""
     return ObservedInstance(
         id=instance,
         generation=generation,
@@ -34,6 +35,7 @@ def row_of(
         detail=detail,
         failure_code=code,
         sample=sample,
+        layers=list(busy.layers) if busy is not None else [],
     )
 
 
@@ -68,3 +70,15 @@ def _why_ended(container: Container) -> tuple[str, str]:
     if container.out_of_memory:
         return "out_of_memory", "It used more memory than it has."
     return "exited", f"It ended with code {container.exit_code}."
+
+
+def unvouched(row: ObservedInstance) -> ObservedInstance:
+    """The row of an instance while the engine does not answer."""
+    return ObservedInstance(
+        id=row.id,
+        generation=row.generation,
+        phase="unknown",
+        gpu_uuids=row.gpu_uuids,
+        container=row.container,
+        detail="The host's container engine does not answer.",
+    )

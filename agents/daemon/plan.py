@@ -11,7 +11,7 @@ from agents.daemon.journal import Entry
 from agents.daemon.runtime import Container
 from agents.protocol.messages import DesiredInstance
 
-Kind = Literal["create", "start", "test", "advance", "replace", "discard", "refresh", "stop", "remove"]
+Kind = Literal["create", "start", "test", "advance", "replace", "reimage", "discard", "refresh", "stop", "remove"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Action:
     test      the acceptance test of a running container
     advance   rename to the new generation and start again: same specification
     replace   save the root, then a new container from it: other GPUs or shares
+    reimage   a new container from the image: a fresh root was asked for
     discard   remove older containers, now that the newest runs
     refresh   rewrite the access folder
     stop      stop what runs
@@ -53,9 +54,13 @@ def spec_of(desired: DesiredInstance) -> str:
         desired.cpu_millis,
         desired.ram_mb,
         desired.pids_limit,
-        desired.data_disk_gb,
+        desired.data_disk_gb > 0,  # it grows in place
         sorted(desired.ports),
     ]
+    if not desired.has_ssh:  # its SSH port is the agent's, and published by no container
+        parts.append("bridge")
+    if desired.mounts:  # without any the hash stays what it was
+        parts.append(sorted((item.kind, item.id, item.name) for item in desired.mounts))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -88,12 +93,21 @@ def _plan_running(desired: DesiredInstance, own: tuple[Container, ...], entry: E
         return None if entry.accepted >= desired.generation else Action("create", desired)
     newest = own[0]
     if newest.generation < desired.generation:
-        return Action("advance" if newest.spec == spec_of(desired) else "replace", desired, own)
+        return _plan_next(desired, own)
     if newest.status == "running":
         return _plan_alive(desired, own, entry, access)
     if newest.status == "created" or is_unstarted(newest, entry):
         return Action("start", desired, own)
     return None  # it ended by itself: the control plane decides
+
+
+def _plan_next(desired: DesiredInstance, own: tuple[Container, ...]) -> Action:
+    """Another run on the wanted root, wherever that is: after a re-image that failed it is not the newest container's."""
+    base = next((item for item in own if item.root == desired.root), None)
+    if base is None:
+        return Action("reimage", desired, own)
+    others = tuple(item for item in own if item.id != base.id)
+    return Action("advance" if base.spec == spec_of(desired) else "replace", desired, (base, *others))
 
 
 def _plan_alive(desired: DesiredInstance, own: tuple[Container, ...], entry: Entry, access: str) -> Action | None:

@@ -1,11 +1,14 @@
 """What the agent asks of a container engine, so that Docker and the simulation go through the same steps."""
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from agents.protocol.messages import DesiredInstance
+
+if TYPE_CHECKING:
+    from agents.daemon.pulls import Pull
 
 Status = Literal["created", "running", "paused", "exited"]
 
@@ -26,16 +29,28 @@ class Container:
     out_of_memory: bool = False
     before_boot: bool = False  # started before the machine's last boot
     pid: int = 0
+    root: int = 0  # number of the root file system that it stands on
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Counters of one container since its start, but for `ram_mb`, which is its use now."""
+    """Counters of one container since its start, but for `ram_mb` and `sessions`, which are as they are now."""
 
     cpu_ns: int
     ram_mb: int
     rx_bytes: int
     tx_bytes: int
+    oom_kills: int = 0
+    sessions: int = 0  # SSH connections that are open
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A folder of the host in a container."""
+
+    source: str
+    target: str
+    read_only: bool
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,7 @@ class ContainerOrder:
     image: str  # the desired image, or the saved root of an earlier container
     access_path: str
     data_path: str = ""  # "" when the instance has no data disk
+    binds: tuple[Bind, ...] = ()  # volumes and public data sets
 
 
 class EngineSilent(Exception):
@@ -62,6 +78,21 @@ class EngineRefused(Exception):
 
 class PullStalled(Exception):
     """The image did not arrive within the limits."""
+
+
+class NoRoom(Exception):
+    """What was asked for would fill the disk that the engine keeps everything on."""
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """What the engine knows of an image that it has."""
+
+    architecture: str = ""
+    engine_architecture: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    size_bytes: int = 0
+    digest: str = ""  # in its registry; "" when it came from none
 
 
 class Runtime(Protocol):
@@ -84,8 +115,26 @@ class Runtime(Protocol):
 
     def has_image(self, reference: str) -> bool: ...
 
-    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
-        """Raises EngineRefused (no such image) or PullStalled; returns early when cancelled."""
+    def pull_image(self, pull: "Pull", cancelled: threading.Event) -> None:
+        """Raises EngineRefused (no such image), PullStalled or NoRoom; returns early when cancelled."""
+
+    def image_room(self) -> int:
+        """Bytes free where the engine keeps images and containers."""
+
+    def image_facts(self, reference: str) -> ImageFacts:
+        """Raises EngineRefused (missing) for one that is not there."""
+
+    def save_image(self, container: str, reference: str) -> ImageFacts:
+        """The container's root file system as an image of that name, without what makes it this instance's."""
+
+    def tag_image(self, reference: str, name: str) -> None:
+        """One more name for an image that is there."""
+
+    def push_image(self, push: "Pull", cancelled: threading.Event) -> str:
+        """Send the image to the registry in its name; its digest there. Raises like `pull_image`."""
+
+    def drop_image(self, reference: str) -> None:
+        """Take the name from the image, and the image itself when nothing else uses it. One that is not there is fine."""
 
     def official_images(self) -> list[str]: ...
 
@@ -93,6 +142,9 @@ class Runtime(Protocol):
         """The saved root made for `generation`, or the newest one."""
 
     def save_root(self, container: str, instance: str, generation: int) -> str: ...
+
+    def drop_roots(self, instance: str, before: int) -> None:
+        """Remove the roots that were saved for generations before this one, as far as nothing stands on them."""
 
     def make_network(self, instance: str) -> None: ...
 
@@ -102,6 +154,9 @@ class Runtime(Protocol):
     def start(self, container: str) -> None: ...
 
     def stop(self, container: str, grace_s: int) -> None: ...
+
+    def warn(self, container: str) -> None:
+        """SIGTERM to every program of the renter's in the running container that catches it; never to one that would die."""
 
     def rename(self, container: str, instance: str, generation: int) -> None: ...
 
@@ -116,13 +171,16 @@ class Runtime(Protocol):
     def visible_gpus(self, container: str) -> frozenset[str]:
         """The GPU UUIDs that the running container really has."""
 
-    def ssh_answers(self, host_port: int) -> bool:
-        """One try to read an SSH banner from the published port."""
+    def ssh_answers(self, host_port: int, container: str) -> bool:
+        """One try to read an SSH banner from the published port; from inside where none is published."""
 
     def usage(self, container: Container) -> Usage | None: ...
 
     def secure(self) -> None:
         """Assert the host's firewall around the containers again."""
+
+    def guard(self, wanted: Iterable[DesiredInstance]) -> None:
+        """Let SSH of these be reached from where they allow it alone. Costs nothing while it is so."""
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
         """Call `changed` whenever a container of ours starts or ends, until `stopped`. May block until then."""

@@ -3,17 +3,21 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from agents.daemon.plan import spec_of
-from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, Status, Usage
+from agents.daemon.pulls import Pull
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, ImageFacts, Status, Usage
+from agents.protocol.messages import DesiredInstance
 
 VERSION = "simulated-1"
 OFFICIAL_IMAGE = "berth/base:1"
 KILLED = 137
+SIMULATED_ROOM = 4000 * 1000**3
+SIMULATED_IMAGE = 420 * 1000**2
 _BOOT_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -34,6 +38,8 @@ class _Made:
     exit_code: int = 0
     out_of_memory: bool = False
     before_boot: bool = False
+    warned: int = 0
+    root: int = 0
 
 
 class SimulatedRuntime:
@@ -67,7 +73,28 @@ class SimulatedRuntime:
     def has_image(self, reference: str) -> bool:
         return True
 
-    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
+    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
+        return None
+
+    def image_room(self) -> int:
+        return SIMULATED_ROOM
+
+    def image_facts(self, reference: str) -> ImageFacts:
+        return ImageFacts(size_bytes=SIMULATED_IMAGE)
+
+    def save_image(self, container: str, reference: str) -> ImageFacts:
+        """Nothing is kept: every image is there on a simulated host."""
+        with self._lock:
+            self._find(container)
+        return self.image_facts(reference)
+
+    def tag_image(self, reference: str, name: str) -> None:
+        return None
+
+    def push_image(self, push: Pull, cancelled: threading.Event) -> str:
+        return ""
+
+    def drop_image(self, reference: str) -> None:
         return None
 
     def official_images(self) -> list[str]:
@@ -84,6 +111,18 @@ class SimulatedRuntime:
             self._roots[instance] = generation
             self._save()
         return f"berth-root/{instance}:{generation}"
+
+    def drop_roots(self, instance: str, before: int) -> None:
+        with self._lock:
+            if self._roots.get(instance, before) < before:
+                del self._roots[instance]
+                self._save()
+
+    def bring_root(self, instance: str, generation: int) -> None:
+        """As if the root had come from another instance or another host."""
+        with self._lock:
+            self._roots[instance] = generation
+            self._save()
 
     def make_network(self, instance: str) -> None:
         return None
@@ -102,6 +141,7 @@ class SimulatedRuntime:
                 gpu_uuids=tuple(desired.gpu_uuids),
                 cpu_millis=desired.cpu_millis,
                 ram_mb=desired.ram_mb,
+                root=desired.root,
             )
             self._put(made)
         return made.id
@@ -117,6 +157,16 @@ class SimulatedRuntime:
         with self._lock:
             if container in self._made and self._made[container].status == "running":
                 self._put(replace(self._made[container], status="exited"))
+
+    def warn(self, container: str) -> None:
+        with self._lock:
+            made = self._find(container)
+            self._put(replace(made, warned=made.warned + 1))
+
+    def warnings(self, container: str) -> int:
+        """How often it was warned (for tests)."""
+        with self._lock:
+            return self._find(container).warned
 
     def kill(self, container: str, *, out_of_memory: bool = False) -> None:
         """As if the container had ended by itself (for tests and demonstrations)."""
@@ -147,7 +197,7 @@ class SimulatedRuntime:
         with self._lock:
             return frozenset(self._find(container).gpu_uuids)
 
-    def ssh_answers(self, host_port: int) -> bool:
+    def ssh_answers(self, host_port: int, container: str) -> bool:
         return True
 
     def usage(self, container: Container) -> Usage | None:
@@ -162,6 +212,9 @@ class SimulatedRuntime:
 
     def secure(self) -> None:
         return None
+
+    def guard(self, wanted: Iterable[DesiredInstance]) -> None:
+        """There is nothing to reach, so nothing to keep from it."""
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
         self._changed = changed
@@ -214,4 +267,5 @@ def _shown(made: _Made) -> Container:
         exit_code=made.exit_code,
         out_of_memory=made.out_of_memory,
         before_boot=made.before_boot,
+        root=made.root,
     )

@@ -3,7 +3,6 @@
 `checkpoint(name)` is called between them; tests pass one that ends the process there.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,14 +11,18 @@ from functools import partial
 
 from agents.daemon.access import AccessFolders
 from agents.daemon.beside import Beside
+from agents.daemon.bridge import SSH_PORT, Bridge, SimulatedBridge
+from agents.daemon.gpu_table import GpuTable
+from agents.daemon.images import Images
 from agents.daemon.jobs import Failed, Job
 from agents.daemon.journal import Journal
 from agents.daemon.plan import Kind
-from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, PullStalled, Runtime
+from agents.daemon.pulls import STALL_SECONDS, TOTAL_SECONDS
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, Runtime
+from agents.daemon.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.volumes import DiskFull, Disks, DiskTrouble
 from agents.protocol.messages import DesiredInstance
 
-SSH_PORT = 22
 POLL = 0.01
 GPU_PATIENCE = 3.0
 ALIVE_POLL = 0.25
@@ -40,35 +43,11 @@ class Limits:
     port_last: int
     local_images: bool = False  # never pull
     ssh_deadline_s: float = 60.0
+    program_s: float = 1.0  # for so long the program of an image without SSH must go on
     parallel_pulls: int = 2
-
-
-class GpuTable:
-    """The fourth wall against a double lease: GPUs between the check and the start of a container."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._lock = threading.Lock()
-        self._claims: dict[str, str] = {}
-
-    @contextmanager
-    def claimed(self, desired: DesiredInstance) -> Iterator[None]:
-        with self._lock:
-            rival = self._rival(desired)
-            if rival is None:
-                self._claims.update(dict.fromkeys(desired.gpu_uuids, desired.id))
-        if rival is not None:
-            raise Failed("gpu_conflict", f"GPU {rival} is held by another running container.")
-        try:
-            yield
-        finally:
-            with self._lock:
-                for uuid in desired.gpu_uuids:
-                    self._claims.pop(uuid, None)
-
-    def _rival(self, desired: DesiredInstance) -> str | None:
-        holders = {**self._runtime.running_gpus(), **self._claims} if desired.gpu_uuids else {}
-        return next((uuid for uuid in desired.gpu_uuids if holders.get(uuid, desired.id) != desired.id), None)
+    pull_stall_s: float = STALL_SECONDS
+    pull_total_s: float = TOTAL_SECONDS
+    cuda: str = ""  # the highest that the driver supports
 
 
 class Steps:
@@ -82,16 +61,27 @@ class Steps:
         access: AccessFolders,
         journal: Journal,
         limits: Limits,
+        volumes: Volumes | None = None,
         checkpoint: Checkpoint = pass_by,
+        bridge: Bridge | None = None,
     ) -> None:
         self._runtime = runtime
+        self._bridge = bridge or SimulatedBridge()
         self._disks = disks
+        self._volumes = volumes or SimulatedVolumes()
         self._access = access
         self._journal = journal
         self._limits = limits
         self._checkpoint = checkpoint
         self._gpus = GpuTable(runtime)
-        self._pulls = threading.BoundedSemaphore(limits.parallel_pulls)
+        self.images = Images(
+            runtime,
+            parallel=limits.parallel_pulls,
+            local=limits.local_images,
+            stall_s=limits.pull_stall_s,
+            total_s=limits.pull_total_s,
+            cuda=limits.cuda,
+        )
 
     def carry_out(self, job: Job) -> None:
         """Raises Failed, Superseded, EngineSilent or EngineRefused; whichever it is, calling again goes on."""
@@ -101,6 +91,7 @@ class Steps:
             "test": self._test,
             "advance": self._advance,
             "replace": self._replace,
+            "reimage": self._reimage,
             "discard": self._discard,
             "refresh": self._refresh,
             "stop": self._stop,
@@ -113,12 +104,14 @@ class Steps:
             *self._runtime.leftovers(instance),
             *self._disks.leftovers(instance),
             *self._access.leftovers(instance),
+            *self._bridge.leftovers(instance),
         ]
 
     def _create(self, job: Job) -> None:
         desired = job.desired
         base: str | None = desired.image
-        if self._journal.entry(desired.id).accepted:
+        entry = self._journal.entry(desired.id)
+        if desired.root_brought or (entry.accepted and entry.root == desired.root):
             base = self._runtime.saved_root(desired.id)
         if base is None:
             raise Failed("create_failed", "The instance's root file system is gone from the host.")
@@ -127,20 +120,8 @@ class Steps:
         self._build(job, base)
 
     def _bring_image(self, job: Job) -> None:
-        image = job.desired.image
-        if self._runtime.has_image(image):
-            return
-        if self._limits.local_images:
-            raise Failed("image_missing", f"The image {image} is not on this host.")
-        job.say("pulling", "Waiting for another image to arrive.")
-        with job.passable(), self._pulls:
-            try:
-                self._runtime.pull_image(image, lambda text: job.say("pulling", text), job.cancelled)
-            except PullStalled as error:
-                raise Failed("image_pull_timeout", str(error)) from error
-            except EngineRefused as error:
-                raise Failed("image_missing", f"The image {image} cannot be had: {error}") from error
-        self._checkpoint("pulled")
+        if self.images.bring(job):
+            self._checkpoint("pulled")
 
     def _build(self, job: Job, base: str) -> None:
         job.say("creating")
@@ -157,7 +138,7 @@ class Steps:
 
     def _make(self, desired: DesiredInstance, base: str, network: Beside) -> str:
         access, disk = self._furnish(desired)
-        order = ContainerOrder(desired, base, access, disk)
+        order = ContainerOrder(desired, base, access, disk, self._volumes.bind(desired.mounts))
         try:
             container = self._runtime.create(order)
         except EngineRefused as error:
@@ -189,6 +170,7 @@ class Steps:
         job.say("creating")
         with _as_failure("start_failed"):
             self._furnish(job.desired)
+            self._volumes.bind(job.desired.mounts)
             self._runtime.make_network(job.desired.id)
         self._launch(job, container)
 
@@ -210,11 +192,13 @@ class Steps:
             self._runtime.stop(container, 0)
             raise
         self._checkpoint("tested")
-        self._journal.amend(job.desired.id, accepted=job.desired.generation)
+        self._journal.amend(job.desired.id, accepted=job.desired.generation, root=job.desired.root)
         self._checkpoint("accepted")
 
     def _accept(self, job: Job, container: str) -> None:
         port = dict(job.desired.ports).get(SSH_PORT)
+        if not job.desired.has_ssh:
+            self._await_program(job, container)
         if port is not None:
             self._await_ssh(job, container, port)
         self._await_gpus(job, container)
@@ -231,7 +215,7 @@ class Steps:
     def _await_ssh(self, job: Job, container: str, port: int) -> None:
         deadline = time.monotonic() + self._limits.ssh_deadline_s
         look_again = time.monotonic() + ALIVE_POLL
-        while not self._runtime.ssh_answers(port):
+        while not self._ssh_answers(job.desired, port, container):
             job.check()
             now = time.monotonic()
             if now > deadline:
@@ -240,6 +224,20 @@ class Steps:
                 look_again = now + ALIVE_POLL
                 self._check_alive(job.desired.id, container)
             job.cancelled.wait(POLL)
+
+    def _ssh_answers(self, desired: DesiredInstance, port: int, container: str) -> bool:
+        return self._runtime.ssh_answers(port, container) if desired.has_ssh else self._bridge.answers(desired.id)
+
+    def _await_program(self, job: Job, container: str) -> None:
+        """An image that is not the market's runs its own program: one that goes on for a moment is taken to have begun."""
+        end = time.monotonic() + (0.0 if self._runtime.instant else self._limits.program_s)
+        while (found := self._find(job.desired.id, container)) is not None and found.status == "running":
+            if time.monotonic() > end:
+                return
+            job.check()
+            job.cancelled.wait(POLL)
+        said = f" with code {found.exit_code}" if found is not None else ""
+        raise Failed("program_ended", f"The image's own program ended at once{said}: it has nothing to do that lasts.")
 
     def _check_alive(self, instance: str, container: str) -> None:
         found = self._find(instance, container)
@@ -253,7 +251,7 @@ class Steps:
     def _advance(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
         job.say("creating")
-        self._halt(job, old)
+        self._halt_all(job)
         # Written before the rename: afterwards the same start stamp means that the start has yet to come.
         halted = self._find(desired.id, old.id)
         self._journal.amend(
@@ -267,13 +265,27 @@ class Steps:
     def _replace(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
         job.say("creating", "Saving the root file system.")
-        self._halt(job, old)
+        self._halt_all(job)
         saved = self._runtime.saved_root(desired.id, desired.generation)
         if saved is None:
             with _as_failure("create_failed"):
                 saved = self._runtime.save_root(old.id, desired.id, desired.generation)
         self._checkpoint("saved")
         self._build(job, saved)
+
+    def _reimage(self, job: Job) -> None:
+        """A fresh root from the image. What there is runs until the image has come, and stays until the new root runs."""
+        entry = self._journal.entry(job.desired.id)
+        if entry.accepted and entry.root >= job.desired.root:
+            raise Failed("create_failed", "The instance's root file system is gone from the host.")
+        self._bring_image(job)
+        job.say("creating", "Making a fresh root file system.")
+        self._halt_all(job)
+        self._build(job, job.desired.image)
+
+    def _halt_all(self, job: Job) -> None:
+        for container in job.action.containers:
+            self._halt(job, container)
 
     def _halt(self, job: Job, container: Container) -> None:
         if container.status in ("running", "paused"):
@@ -282,10 +294,21 @@ class Steps:
             self._checkpoint("halted")
 
     def _discard(self, job: Job) -> None:
+        """Of an earlier root nothing is left: its saved layers could pass for the present one's. A later root that did not
+        come to run has none, and those that are there are what the present one stands on."""
+        outdated = any(container.root < job.desired.root for container in job.action.containers)
+        if outdated:
+            self._runtime.drop_roots(job.desired.id, job.desired.generation)
+            self._checkpoint("forgotten")
         self._remove_containers(job.action.containers)
 
     def _refresh(self, job: Job) -> None:
+        """Rewrite the access folder. A notice is in its file before the programs are told to look."""
+        told = self._access.is_told(job.desired)
         self._access.write(job.desired)
+        self._checkpoint("refreshed")
+        if not told:
+            self._runtime.warn(job.action.containers[0].id)
 
     def _stop(self, job: Job) -> None:
         job.say("stopping")
@@ -297,8 +320,7 @@ class Steps:
     def _remove(self, job: Job) -> None:
         instance = job.desired.id
         job.say("stopping")
-        for container in job.action.containers:
-            self._halt(job, container)
+        self._halt_all(job)
         # Asked again: a start that was overtaken may have made one more meanwhile.
         self._remove_containers(self._runtime.containers(instance))
         self._runtime.clear(instance)
@@ -306,6 +328,7 @@ class Steps:
         self._disks.drop(instance)
         self._checkpoint("disk-removed")
         self._access.drop(instance)
+        self._bridge.drop(instance)
         left = self.leftovers(instance)
         if left:
             raise EngineRefused(f"still there: {', '.join(left)}")

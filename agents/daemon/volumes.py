@@ -1,11 +1,16 @@
 """Data disks: a fixed-size ext4 image for each instance, loop-mounted `nosuid,nodev`. A full one is full inside alone."""
 
 import errno
+import logging
 import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Protocol
+
+from agents.daemon import ext4
+
+logger = logging.getLogger(__name__)
 
 GIB = 1024**3
 MIB = 1024**2
@@ -48,6 +53,8 @@ class LoopDisks:
         image, mount = self._paths(instance)
         if not image.exists():
             self._format(image, size_gb)
+        if ext4.is_short(image):
+            self._fit(instance)
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
             _run("mount", "-t", "ext4", "-o", "loop,nosuid,nodev,noatime", str(image), str(mount))
@@ -62,16 +69,45 @@ class LoopDisks:
 
     def drop(self, instance: str) -> None:
         image, mount = self._paths(instance)
-        while mount.is_mount():  # a crash between two mounts can have stacked them
-            _run("umount", str(mount))
+        self.unmount(instance)  # a crash between two mounts can have stacked them
         if mount.exists():
             mount.rmdir()
         image.unlink(missing_ok=True)
         image.with_suffix(".new").unlink(missing_ok=True)
+        for folder in self._arriving(instance):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def leftovers(self, instance: str) -> list[str]:
         image, mount = self._paths(instance)
-        return [f"data disk {path.name}" for path in (image, mount) if path.exists()]
+        return [f"data disk {path.name}" for path in (image, mount, *self._arriving(instance)) if path.exists()]
+
+    def paths(self, instance: str) -> tuple[Path, Path]:
+        """Its image and where that is mounted, whether they are there or not."""
+        return self._paths(instance)
+
+    def unmount(self, instance: str) -> None:
+        """Of an instance that does not run: its image is whole and at rest afterwards."""
+        _, mount = self._paths(instance)
+        while mount.is_mount():
+            _run("umount", str(mount))
+
+    def allocate(self, path: Path, size: int) -> None:
+        """An empty file of this size, its room set aside as that of a data disk is. Raises DiskFull."""
+        self._allocate(path, size)
+
+    def _fit(self, instance: str) -> None:
+        """The file was made larger. Nothing runs on it now, unless a container that nobody knows has it still."""
+        image, _ = self._paths(instance)
+        self.unmount(instance)
+        try:
+            if not ext4.is_attached(image):
+                ext4.fit(image)
+        except ext4.Unfit as error:
+            logger.warning("the data disk of %s keeps its size: %s", instance, error)
+
+    def _arriving(self, instance: str) -> list[Path]:
+        """What comes, or came half, from another host: see moving.py."""
+        return sorted((self._images.parent / "moves").glob(f"{instance}-*"))
 
     def _paths(self, instance: str) -> tuple[Path, Path]:
         return self._images / f"{instance}.ext4", self._mounts / instance

@@ -6,6 +6,7 @@ from datetime import timedelta
 MAX_BODY_BYTES = 2 * 1024 * 1024
 TICKET_LIFETIME = timedelta(minutes=10)
 WAIT_PATH = "/agent/v1/wait"
+LINK_PATH = "/relay/v1/link"
 REPORT_INTERVAL_S = 20.0
 
 # What the agent is told when the database cannot be reached, or its last sync is still at work.

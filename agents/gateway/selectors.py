@@ -9,11 +9,16 @@ from django.db import connection
 
 from agents.gateway.errors import Forged, Revoked, UnknownHost
 from agents.gateway.incoming import SignedMessage
+from common.prepared import run
 from marketplace.states import HostState
 
 _HALTED = (HostState.FROZEN, HostState.RETIRED)
 _STANDING = """
-SELECT host.state, agent.facts_known, asked.id
+SELECT host.state, agent.facts_known, asked.id, host.address = '',
+       EXISTS (SELECT FROM storage_operation work WHERE work.host_id = host.id AND work.ended_at IS NULL),
+       EXISTS (SELECT FROM storage_attachment mount WHERE mount.host_id = host.id AND mount.detached_at IS NULL),
+       EXISTS (SELECT FROM instances_move move
+               WHERE move.ended_at IS NULL AND host.id IN (move.from_host_id, move.to_host_id))
 FROM agent_gateway_agentidentity agent
 JOIN marketplace_host host ON host.id = agent.host_id
 LEFT JOIN marketplace_selftest asked ON asked.host_id = host.id AND asked.verdict = 'pending'
@@ -26,7 +31,7 @@ def authentic_host(message: SignedMessage) -> UUID:
     """The host whose agent signed this message. Takes no lock, so that forgeries cannot hold up the true agent."""
     host_id = UUID(hex=message.envelope.host_id)
     with connection.cursor() as cursor:
-        cursor.execute(_KEY, [host_id])
+        run(cursor, _KEY, [host_id])
         row = cursor.fetchone()
     if row is None:
         raise UnknownHost()
@@ -42,15 +47,28 @@ def authentic_host(message: SignedMessage) -> UUID:
 
 @dataclass(frozen=True)
 class Standing:
-    """Whether the host may act, whether its present boot has sent its facts, and which self-test it is asked for."""
+    """Whether the host may act, whether its present boot has sent its facts, which self-test it is asked for, whether
+    renters come to it through the relay alone; and what there is for it at all: operations, mounted volumes, moves."""
 
     frozen: bool
     facts_known: bool
     self_test: UUID | None
+    behind_nat: bool
+    has_operations: bool
+    has_mounts: bool
+    has_moves: bool
 
 
 def standing_of(host_id: UUID) -> Standing:
     with connection.cursor() as cursor:
-        cursor.execute(_STANDING, [host_id])
-        state, facts_known, self_test = cursor.fetchone()
-    return Standing(frozen=state in _HALTED, facts_known=facts_known, self_test=self_test)
+        run(cursor, _STANDING, [host_id])
+        state, facts_known, self_test, behind_nat, *has = cursor.fetchone()
+    return Standing(
+        frozen=state in _HALTED,
+        facts_known=facts_known,
+        self_test=self_test,
+        behind_nat=behind_nat,
+        has_operations=has[0],
+        has_mounts=has[1],
+        has_moves=has[2],
+    )

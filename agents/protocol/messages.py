@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agents.protocol.readings import GpuEvent, SecondTrace
+
 Run = Literal["running", "stopped", "gone"]
 Phase = Literal["pulling", "creating", "testing", "running", "stopping", "stopped", "exited", "failed", "unknown"]
 
@@ -14,12 +16,20 @@ FAILURES = (
     "start_failed",
     "gpu_not_visible",  # acceptance test: a leased GPU is not in the container
     "ssh_silent",  # acceptance test: no SSH banner within the deadline
+    "gpu_lost",  # a leased GPU has fallen off the bus
     "gpu_conflict",  # another live container holds one of the GPUs (fourth wall)
     "disk_full",
     "exited",  # the container ended by itself
     "out_of_memory",
     "removed",  # someone on the host took the container away
     "host_restarted",  # the machine went down under the running container
+    "image_private",  # its registry does not let it be read
+    "image_wrong_architecture",
+    "image_too_large",  # for the room that the host has
+    "image_needs_cuda",  # a newer one than the host's driver supports
+    "registry_silent",  # the host cannot reach the image's registry
+    "registry_busy",  # the registry has had too many questions
+    "program_ended",  # the program of an image that is not the market's own ended at once
 )
 
 # why a check of a self-test was not made (Check.reason)
@@ -79,6 +89,7 @@ class HostFacts:
     net_up_mbps: int | None = None
     net_down_mbps: int | None = None
     net_measured_at: int | None = None
+    behind_nat: bool = False  # nobody can reach its ports from outside: renters come through the relay
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,34 @@ class SelfTestResult:
 
 
 @dataclass(frozen=True)
+class OperationOrder:
+    """Work beside the running of containers, such as a snapshot or a copy. It is named until its end has been reported, so
+    an agent that knows nothing of it (any more) begins it; beginning again must go on from what is there.
+
+    `kind` decides what `args` hold; an agent that does not know the kind reports it failed with "unknown_operation".
+    """
+
+    id: str  # uuid, 32 hex digits
+    kind: str
+    args: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ObservedOperation:
+    """How far it is. Reported until the desired state no longer names it. Sizes in bytes; 0: not known."""
+
+    id: str
+    phase: Literal["running", "done", "failed"]
+    done_bytes: int = 0
+    total_bytes: int = 0
+    detail: str = ""  # a sentence for its owner
+    failure_code: str = ""
+    outcome: dict[str, str] = field(default_factory=dict)
+    done_files: int = 0
+    total_files: int = 0  # 0: not known, or not a matter of files
+
+
+@dataclass(frozen=True)
 class GpuSample:
     uuid: str
     util_pct: int
@@ -129,6 +168,31 @@ class InstanceSample:
     rx_bytes: int
     tx_bytes: int
     gpus: list[GpuSample] = field(default_factory=list)
+    oom_kills: int = 0  # programs that the kernel ended for lack of memory since the container's start
+    trace: SecondTrace | None = None
+    sessions: int = 0  # SSH connections, terminals and other streams that are open now
+
+
+@dataclass(frozen=True)
+class DiskUse:
+    """How full a mounted disk is: a data disk (by its instance's id) or a volume (by its own)."""
+
+    id: str  # uuid, 32 hex digits
+    used_mb: int
+    total_mb: int
+    inodes_used: int
+    inodes_total: int
+
+
+@dataclass(frozen=True)
+class LayerProgress:
+    """One layer of an image on its way; sizes in bytes, compressed."""
+
+    id: str  # its first 12 hex digits
+    done_bytes: int = 0
+    total_bytes: int = 0  # 0: not known yet
+    step: str = "waiting"  # waiting, downloading, downloaded, unpacking, ready
+    unpacked_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -145,6 +209,7 @@ class ObservedInstance:
     detail: str = ""  # a sentence for the renter: progress or failure
     failure_code: str = ""
     sample: InstanceSample | None = None
+    layers: list[LayerProgress] = field(default_factory=list)  # while it is pulling; at most 64
 
 
 @dataclass(frozen=True)
@@ -159,6 +224,20 @@ class Report:
     foreign: list[str] = field(default_factory=list)  # containers with our label that no desired state names
     engine_age_s: float = 0.0  # seconds since the container engine last answered
     self_test: SelfTestResult | None = None
+    operations: list[ObservedOperation] = field(default_factory=list)
+    gpu_events: list[GpuEvent] = field(default_factory=list)
+    disks: list[DiskUse] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Storage beside the data disk. A volume is found at /mnt/<name>, and this instance alone writes it; what is public is a
+    snapshot by its id, read by many at /pub/<name>."""
+
+    id: str  # uuid, 32 hex digits
+    kind: Literal["volume", "public"]
+    name: str  # lower-case letters, digits and hyphens
+    size_gb: int = 0
 
 
 @dataclass(frozen=True)
@@ -183,6 +262,27 @@ class DesiredInstance:
     ssh_keys: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     stop_grace_s: int = 10
+    preempt_at: int | None = None  # it is stopped then, for others: Unix seconds by the control plane's clock
+    root: int = 0  # number of its root file system: one that no container here has means a fresh one, from `image`
+    root_brought: bool = False  # that root came by a clone or a move: its first container is made of it, never of `image`
+    password_hash: str = ""  # of root, as crypt(3) reads it; "": SSH takes no password
+    allow_from: list[str] = field(default_factory=list)  # networks from which SSH answers; none: from everywhere
+    mounts: list[Mount] = field(default_factory=list)
+    has_ssh: bool = True  # else its own program runs, on a terminal, and the agent speaks SSH
+    image_bytes: int = 0  # compressed, as its registry says; 0: not known
+    # `username` and `password` of the image's registry, told only until it runs: never in labels, logs or journal.
+    registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Tunnel:
+    """A TCP port of the relay that leads to a port of an instance, for a host that nobody can reach from outside."""
+
+    relay_port: int
+    instance: str  # uuid, 32 hex digits
+    port: int  # inside the instance
+    ticket: str  # for the relay: this host may have that port
+    allow: list[str] = field(default_factory=list)  # networks (CIDR) that may come in; empty: all
 
 
 @dataclass(frozen=True)
@@ -199,6 +299,20 @@ class DesiredState:
     need_facts: bool = False
     frozen: bool = False  # do nothing but report (second agent with this identity, or an operator's freeze)
     self_test: str = ""  # id of a self-test to make and to report; "" asks for none
+    slip_key: str = ""  # this host's key to slips and grants, in hex; "": take none
+    operations: list[OperationOrder] = field(default_factory=list)
+    now: int = 0  # Unix seconds by the control plane's clock, by which grants end; 0: not told
+    link_url: str = ""  # where to keep a WebSocket open for streams; "": nowhere
+    link_ticket: str = ""
+    tunnels: list[Tunnel] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class WaitAnswer:
+    """The relay's. `slip` may hold the change that made `version`: see slips.py."""
+
+    version: int
+    slip: str = ""
 
 
 @dataclass(frozen=True)

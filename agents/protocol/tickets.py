@@ -13,10 +13,33 @@ class BadTicket(Exception):
 
 @dataclass(frozen=True)
 class Ticket:
-    """Leave to wait for one topic (`host:<hex>` or `user:<hex>`) until `expires_at` (Unix seconds)."""
+    """Leave to wait for one topic (`host:<hex>` or `user:<hex>`) until `expires_at` (Unix seconds).
+
+    Streams have topics of their own: `link:<host>` and `tunnel:<port>:<host>` for a host's agent, `pair:<id>:<side>` for the
+    two agents of a copy, and what `read_stream_ticket` reads for who wants to enter an instance.
+    """
 
     topic: str
     expires_at: int
+
+
+@dataclass(frozen=True)
+class StreamTicket:
+    """Leave to have the relay ask this host's agent for a stream. Where it may lead is in the sealed `grant`: grants.py."""
+
+    host: str
+    grant: str
+    expires_at: int
+
+
+def read_stream_ticket(secret: str, text: str, *, now: float) -> StreamTicket:
+    """The ticket in `text`. Raises BadTicket."""
+    ticket = read_ticket(secret, text, now=now)
+    kind, _, rest = ticket.topic.partition(":")
+    host, _, grant = rest.partition(":")
+    if kind != "stream" or not host or not grant:
+        raise BadTicket("not for a stream")
+    return StreamTicket(host, grant, ticket.expires_at)
 
 
 def sign_ticket(secret: str, *, topic: str, expires_at: int) -> str:

@@ -18,6 +18,8 @@ from agents.relay.switchboard import Switchboard
 
 GRACE_S = 3  # waiters are answered at once; only a client that does not read can take longer
 BACKLOG = 4_096
+MESSAGE_BYTES = 2 * 1024 * 1024
+PING_S = 20.0
 KEEP_ALIVE_S = 75  # an agent comes back on its connection after a sync
 
 
@@ -60,9 +62,20 @@ def build_server(app: Starlette, *, host: str, port: int) -> RelayServer:
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=KEEP_ALIVE_S,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # what streams carry is compressed or encrypted already
+        # Keeps the ways open through NAT. No answer is no reason to hang up: it waits behind what a slow reader left unread.
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=None,
     )
+    logging.getLogger("uvicorn.error").addFilter(_tells_no_ticket)
     return RelayServer(config, app.state.switchboard)
+
+
+def _tells_no_ticket(record: logging.LogRecord) -> bool:
+    """uvicorn writes a line with the whole address, ticket included, for each WebSocket."""
+    return '"WebSocket ' not in str(record.msg)
 
 
 def allow_many_connections() -> None:

@@ -21,15 +21,32 @@ class RelayConfig:
     coalesce_s: float = 0.2  # a burst of changes becomes at most five page events a second
     retry_ms: int = 3_000
     waiters_per_topic: int = 64
+    tcp_listen: str = "127.0.0.1"
+    tcp_ports: range = range(0)  # that lead to hosts behind NAT; none unless told
+    web_host: str = ""  # below which programs of instances have names of their own; "" for none
 
 
 def read_config(environment: Mapping[str, str]) -> RelayConfig:
-    """REDIS_URL and RELAY_SECRET (or NAME_FILE); RELAY_ORIGIN lists the sites whose pages may read events, by comma."""
+    """REDIS_URL and RELAY_SECRET (or NAME_FILE); RELAY_ORIGIN lists the sites whose pages may read events, by comma;
+    RELAY_TCP_PORTS (FIRST-LAST) are the ports that lead to hosts behind NAT, on the address RELAY_TCP_LISTEN;
+    RELAY_WEB_HOST is the name below which programs of instances have names of their own."""
     return RelayConfig(
         redis_url=_secret(environment, "REDIS_URL"),
         secret=_secret(environment, "RELAY_SECRET"),
         origins=tuple(item.strip().rstrip("/") for item in environment.get("RELAY_ORIGIN", "").split(",") if item.strip()),
+        tcp_listen=environment.get("RELAY_TCP_LISTEN", "127.0.0.1"),
+        tcp_ports=_ports(environment.get("RELAY_TCP_PORTS", "")),
+        web_host=environment.get("RELAY_WEB_HOST", "").partition(":")[0],
     )
+
+
+def _ports(text: str) -> range:
+    if not text:
+        return range(0)
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) < 2**16):
+        raise MissingSetting(f"RELAY_TCP_PORTS is FIRST-LAST, such as 20000-29999, not {text!r}.")
+    return range(int(first), int(last) + 1)
 
 
 def _secret(environment: Mapping[str, str], name: str) -> str:

@@ -1,4 +1,4 @@
-"""The relay's addresses: waiting agents, page events, its own health."""
+"""The relay's addresses: waiting agents, page events, streams, its own health."""
 
 import asyncio
 import random
@@ -12,11 +12,16 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Host, Route
 
 from agents.protocol.tickets import BadTicket, Ticket, read_ticket
 from agents.relay.config import RelayConfig
+from agents.relay.doors import Doors
+from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
+from agents.relay.hub import Hub, Pairs
+from agents.relay.streams import ROUTES as STREAM_ROUTES
 from agents.relay.switchboard import Switchboard
+from agents.relay.web import WebSites
 
 MAX_DIGITS = 19
 NEVER_SEEN = -1  # differs from every counter, so that the first comparison answers
@@ -32,34 +37,56 @@ class Refusal(HTTPException):
 
 def build_app(config: RelayConfig) -> Starlette:
     switchboard = Switchboard(config.redis_url)
+    hub = Hub()
+    doors = Doors(hub, secret=config.secret, listen=config.tcp_listen, ports=config.tcp_ports)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await switchboard.start()
+        sweep = asyncio.create_task(doors.sweep())
         yield
+        sweep.cancel()
+        await doors.close()
         await switchboard.stop()
 
     cross_origin = Middleware(CORSMiddleware, allow_origins=config.origins, allow_methods=["GET"])
     app = Starlette(
         routes=[
+            *([Host(f"{{site}}.{config.web_host}", WebSites(hub, secret=config.secret))] if config.web_host else []),
             Route("/agent/v1/wait", wait_for_change),
+            Route("/relay/v1/wait", wait_for_change_of_mine),
             Route("/relay/v1/events", stream_changes, middleware=[cross_origin]),
             Route("/healthz", show_health),
+            *STREAM_ROUTES,
+            *DOWNLOAD_ROUTES,
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: render_problem},
     )
     app.state.config, app.state.switchboard = config, switchboard
+    app.state.hub, app.state.doors, app.state.pairs = hub, doors, Pairs()
     return app
 
 
 async def wait_for_change(request: Request) -> Response:
     """`{"version": n}` as soon as the host's counter differs from `since`, else after 20 to 30 s."""
+    return await _wait(request, "host:")
+
+
+async def wait_for_change_of_mine(request: Request) -> Response:
+    """The same for a person's script."""
+    return await _wait(request, "user:")
+
+
+async def _wait(request: Request, kind: str) -> Response:
     config, switchboard = _parts(request)
-    topic, since = _ticket(request, "host:").topic, _since(request)
+    topic, since = _ticket(request, kind).topic, _since(request)
     hold_s = random.uniform(*config.hold_s)  # noqa: S311 no secret: it spreads load
-    version = await switchboard.wait(topic, since=since, hold_s=hold_s)
-    return JSONResponse({"version": since if version is None else version}, headers={"Cache-Control": "no-store"})
+    change = await switchboard.wait(topic, since=since, hold_s=hold_s)
+    answer: dict[str, int | str] = {"version": since if change.version is None else change.version}
+    if change.slip:
+        answer["slip"] = change.slip
+    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
 
 async def stream_changes(request: Request) -> Response:
@@ -75,7 +102,9 @@ async def stream_changes(request: Request) -> Response:
 async def show_health(request: Request) -> Response:
     """200 while the program runs: without Redis it still answers, only later."""
     switchboard = _parts(request)[1]
-    return JSONResponse({"status": "ok", "redis": switchboard.listening, "waiters": len(switchboard)})
+    state = request.app.state
+    counts = {"waiters": len(switchboard), "links": len(state.hub), "tunnels": len(state.doors)}
+    return JSONResponse({"status": "ok", "redis": switchboard.listening, **counts})
 
 
 def render_problem(request: Request, error: Exception) -> Response:
@@ -92,7 +121,8 @@ async def _events(config: RelayConfig, switchboard: Switchboard, ticket: Ticket,
         if left_s <= 0:
             yield "event: expired\ndata:\n\n"
             return
-        version = await switchboard.wait(ticket.topic, since=since, hold_s=min(config.keep_alive_s, left_s))
+        change = await switchboard.wait(ticket.topic, since=since, hold_s=min(config.keep_alive_s, left_s))
+        version = change.version
         if version == since:
             yield ": keep-alive\n\n"
             continue
@@ -122,5 +152,5 @@ def _ticket(request: Request, prefix: str) -> Ticket:
 def _since(request: Request) -> int:
     text = request.query_params.get("since", "")
     if not (text.isascii() and text.isdigit() and len(text) < MAX_DIGITS):
-        raise Refusal(400, "invalid_since", "since must be the version of the last desired state, a whole number.")
+        raise Refusal(400, "invalid_since", "since must be the version that was told last, a whole number.")
     return int(text)

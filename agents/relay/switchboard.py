@@ -5,6 +5,7 @@ import logging
 import random
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass
 
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
@@ -15,11 +16,15 @@ from redis.exceptions import RedisError
 logger = logging.getLogger("berth.relay")
 
 KEY_PREFIX = "wake:"
+SLIP_PREFIX = "slip:"  # what changed, told just before the counter
 # A busy event loop must not take itself for a dead Redis: a killed one resets its connections and is noticed at once,
 # only a hanging one has to be waited for.
 REDIS_TIMEOUT_S = 10.0
 QUIET_S = 10.0  # a silent subscription is asked for a sign of life after this time, and given up after twice as long
 BACKOFF_S = (0.1, 5.0)  # first and longest pause between attempts to reach Redis
+# uvloop says RuntimeError where a connection closes between its being taken and its first word ("the handler is closed");
+# a message that is no number is a ValueError. Neither may end the listening: a deaf relay looks like a quiet one.
+REDIS_FAULTS = (RedisError, OSError, RuntimeError, ValueError)
 
 # Without Redis agents sync by themselves, though neither all at once nor in a hot loop: a wait lasts 2 to 5 s, or longer
 # if more than this many a second would come back. Those who wait when it is lost are answered at twice that rate.
@@ -27,18 +32,26 @@ BLIND_HOLD_S = (2.0, 5.0)
 BLIND_ANSWERS_PER_S = 500
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What ended a wait: the counter, None when nobody can tell it; and the slip of this very change, if it had one."""
+
+    version: int | None
+    slip: str = ""
+
+
 class Waiter:
     """One request that waits, with the counter that it has seen and the future that ends its wait."""
 
     __slots__ = ("future", "since")
 
-    def __init__(self, since: int, future: "asyncio.Future[int | None]") -> None:
+    def __init__(self, since: int, future: "asyncio.Future[Change]") -> None:
         self.since = since
         self.future = future
 
-    def answer(self, version: int | None) -> None:
+    def answer(self, version: int | None, slip: str = "") -> None:
         if not self.future.done():
-            self.future.set_result(version)
+            self.future.set_result(Change(version, slip))
 
 
 class Switchboard:
@@ -90,13 +103,18 @@ class Switchboard:
     def count(self, topic: str) -> int:
         return len(self._waiters.get(topic, ()))
 
-    async def wait(self, topic: str, *, since: int, hold_s: float) -> int | None:
+    @property
+    def has_compared(self) -> bool:
+        """Nobody's counter is still to be looked at."""
+        return self._reader is None or self._reader.done()
+
+    async def wait(self, topic: str, *, since: int, hold_s: float) -> Change:
         """The topic's counter as soon as it differs from `since`; `since` itself when the time is over.
 
         None when Redis is or goes away: then nobody can tell whether something changed, and the caller should look.
         """
         if self.closing:
-            return since
+            return Change(since)
         waiter = self._join(topic, since)
         outcome: int | None = since
         if self.listening:
@@ -141,7 +159,7 @@ class Switchboard:
             asked, self._questions = self._questions, []
             try:
                 values = await self._redis.mget([KEY_PREFIX + topic for topic, _ in asked])
-            except (RedisError, OSError):
+            except REDIS_FAULTS:
                 # They still wait. Should Redis be gone, the subscription tells, and everyone is answered.
                 self._questions = [question for question in asked + self._questions if not question[1].future.done()]
                 await asyncio.sleep(BACKOFF_S[0])
@@ -159,13 +177,13 @@ class Switchboard:
                     await self._subscribe(subscription)
                     pause = BACKOFF_S[0]
                     await self._dispatch(subscription)
-            except (RedisError, OSError, ValueError) as error:
+            except REDIS_FAULTS as error:
                 self._lose(error)
             await asyncio.sleep(pause)
             pause = min(pause * 2, BACKOFF_S[1])
 
     async def _subscribe(self, subscription: PubSub) -> None:
-        await subscription.psubscribe(f"{KEY_PREFIX}*")
+        await subscription.psubscribe(f"{KEY_PREFIX}*", f"{SLIP_PREFIX}*")
         if await subscription.get_message(timeout=REDIS_TIMEOUT_S) is None:
             raise RedisError("Redis did not confirm the subscription.")
         self.listening = True
@@ -183,7 +201,21 @@ class Switchboard:
                 continue
             asked = False
             if message["type"] == "pmessage":
-                self._wake(message["channel"].decode()[len(KEY_PREFIX) :], int(message["data"]))
+                self._deliver(message["channel"].decode(), message["data"])
+
+    def _deliver(self, channel: str, content: bytes) -> None:
+        if channel.startswith(SLIP_PREFIX):
+            version, _, slip = content.decode(errors="replace").partition(" ")
+            if version.isdecimal():  # it is a hint: one that makes no sense is no reason to lose the others' wake-ups
+                self._hand_over(channel[len(SLIP_PREFIX) :], int(version), slip)
+        else:
+            self._wake(channel[len(KEY_PREFIX) :], int(content))
+
+    def _hand_over(self, topic: str, version: int, slip: str) -> None:
+        """Only to those who have seen all but this change: the others need a whole exchange, and the counter wakes them."""
+        for waiter in self._waiters.get(topic, ()):
+            if waiter.since == version - 1:
+                waiter.answer(version, slip)
 
     def _wake(self, topic: str, version: int) -> None:
         # A waiter that has already seen this version came after the change; Redis was only slower to tell.

@@ -8,8 +8,10 @@ from uuid import UUID
 from billing.errors import StillMetered
 from billing.models import Entry, Meter, Posting, Wallet
 from billing.policy import CREDITED_SPAN
-from billing.pricing import charge, elapsed_microseconds, split_charge
-from billing.services.ledger import Movement, lock_wallets, post, post_usage
+from billing.pricing import charge, split_charge, stretches
+from billing.services.coupons import give_back
+from billing.services.ledger import Movement, lock_wallets, post
+from billing.services.usage import post_usage
 from billing.services.wallets import open_wallet
 from common import clock
 
@@ -24,17 +26,20 @@ class _Piece:
 
     @property
     def cut(self) -> tuple[int, int]:
-        """In microseconds since the meter opened."""
-        opened_at = self.meter.opened_at
-        return elapsed_microseconds(opened_at, self.begin), elapsed_microseconds(opened_at, self.end)
+        """In microseconds of continuous use."""
+        return self.meter.used_us(self.begin), self.meter.used_us(self.end)
+
+    @property
+    def rate_micros(self) -> int:
+        return self.meter.tariff.rate_at(self.cut[0])
 
     @property
     def charge_micros(self) -> int:
-        return charge(self.meter.rate_micros_per_hour, *self.cut)
+        return charge(self.meter.tariff, *self.cut)
 
     def movements(self, platform_id: UUID) -> list[Movement]:
         """The usage's own entries the other way round: each wallet returns exactly what it got for these seconds."""
-        fee, share = split_charge(self.meter.rate_micros_per_hour, self.meter.fee_bps, *self.cut)
+        fee, share = split_charge(self.meter.tariff, self.meter.fee_bps, *self.cut)
         return [
             Movement(self.meter.payer_id, Entry.Kind.REFUND, fee + share),
             Movement(self.meter.payee_id, Entry.Kind.HOST_SHARE, -share),
@@ -59,7 +64,7 @@ def credit_source(
     run = list(meters.order_by("-opened_at"))
     if any(meter.closed_at is None for meter in run):
         raise StillMetered("What this run costs is known when its meter is closed.")
-    post_usage(meter_ids=[meter.pk for meter in run], until=None, at=clock.now())
+    post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
     settled = list(meters.order_by("-opened_at"))
     pieces = [piece for piece in _last(settled, since) if piece.charge_micros > 0]
     for number, piece in enumerate(pieces):
@@ -73,8 +78,9 @@ def credit_source(
             movements=piece.movements(platform_id),
             at=clock.now(),
             period=(piece.begin, piece.end),
-            rate_micros_per_hour=piece.meter.rate_micros_per_hour,
+            rate_micros_per_hour=piece.rate_micros,
         )
+    give_back(source_kind=source_kind, source_id=source_id)
     return sum(piece.charge_micros for piece in pieces)
 
 
@@ -85,7 +91,8 @@ def _last(newest_first: Sequence[Meter], since: datetime) -> Iterator[_Piece]:
         begin = max(meter.opened_at, since, meter.settled_until - left)
         if begin < meter.settled_until and left > timedelta(0):
             left -= meter.settled_until - begin
-            yield _Piece(meter, begin, meter.settled_until)
+            for from_us, to_us in stretches(meter.tariff, meter.used_us(begin), meter.used_us(meter.settled_until)):
+                yield _Piece(meter, meter.moment(from_us), meter.moment(to_us))
 
 
 def _key(key: str, number: int) -> str:

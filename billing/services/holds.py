@@ -1,5 +1,6 @@
 """Sets money aside for a source before it costs anything, and gives back what is left."""
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
@@ -7,13 +8,16 @@ from django.db.models import F
 
 from billing.errors import InsufficientFunds
 from billing.models import Hold, Wallet
+from billing.services import coupons
+from billing.services.budgets import check_budgets
 from billing.services.ledger import lock_wallets
 from billing.services.settle import lock_source, settle_source
 from billing.services.wallets import open_wallet
+from billing.tariffs import Scope
 from common import clock
 from common.errors import InvalidInput
 from common.money import format_money
-from common.prepared import Prepared, insert
+from common.prepared import Prepared, insert, run
 
 _SET_ASIDE = "UPDATE billing_wallet SET held_micros = held_micros + %(needed)s WHERE id = %(wallet)s"
 _WALLET = Prepared(
@@ -31,54 +35,92 @@ _HOLD = Prepared(
     source_kind=str,
     source_id=UUID,
 )
+_ANY = Scope()
 
 
-def hold_funds(*, owner_id: UUID, amount_micros: int, source_kind: str, source_id: UUID) -> None:
-    """Set money of the owner's wallet aside for the source, inside the caller's transaction; raises InsufficientFunds.
+def hold_funds(
+    *,
+    owner_id: UUID,
+    amount_micros: int,
+    source_kind: str,
+    source_id: UUID,
+    scope: Scope = _ANY,
+    from_escrow: bool = False,
+) -> None:
+    """Set money of the owner's wallet aside for the source, inside the caller's transaction; raises InsufficientFunds
+    or BudgetExceeded.
 
-    A source that has an open hold already keeps it, raised to the amount where it was less.
+    Coupons that fit the `scope` are drawn first. A source that has an open hold already keeps it, raised to the amount
+    where it was less. `from_escrow`: of what was prepaid; lock the owner's wallet before.
     """
     if amount_micros < 0:
         raise InvalidInput("Less than nothing cannot be held.")
-    wallet = _locked_wallet(owner_id)
+    wallet = _locked_escrow() if from_escrow else _locked_wallet(owner_id)
     hold = open_hold(source_kind, source_id)
     needed = amount_micros if hold is None else max(0, amount_micros - hold.amount_micros)
+    if needed and not from_escrow:
+        check_budgets(wallet_id=wallet.pk, source_kind=source_kind, source_id=source_id, needed_micros=needed)
+        wallet.balance_micros += coupons.draw(
+            owner_id=owner_id, source_kind=source_kind, source_id=source_id, wanted_micros=needed, scope=scope
+        )
     _check_funds(wallet, needed)
     with connection.cursor() as cursor:
-        cursor.execute(_SET_ASIDE, {"wallet": wallet.pk, "needed": needed})
+        run(cursor, _SET_ASIDE, {"wallet": wallet.pk, "needed": needed})
     if hold is None:
-        insert(
-            Hold(wallet=wallet, source_kind=source_kind, source_id=source_id, amount_micros=needed, created_at=clock.now())
-        )
+        insert(_draft(wallet, source_kind, source_id, scope, needed))
     else:
-        Hold.objects.filter(pk=hold.pk).update(amount_micros=F("amount_micros") + needed)
+        kept = Scope(hold.mode, hold.gpu_model) if scope == _ANY else scope
+        Hold.objects.filter(pk=hold.pk).update(
+            amount_micros=F("amount_micros") + needed, mode=kept.mode, gpu_model=kept.gpu_model
+        )
 
 
-def release_hold(*, source_kind: str, source_id: UUID) -> None:
-    """Charge what the source still owes, then free the rest of its hold. Does nothing when no hold is open."""
+def release_hold(*, source_kind: str, source_id: UUID, at: datetime | None = None) -> None:
+    """Charge what the source still owes, then free the rest of its hold. Does nothing when no hold is open.
+
+    `at` is where a calendar meter ends, by default now. Coupon money that was drawn and not charged goes back.
+    """
     if not lock_source(source_kind=source_kind, source_id=source_id):
         return
     hold = open_hold(source_kind, source_id)  # its row lock waits for a meter that is just being opened on it
-    settle_source(source_kind=source_kind, source_id=source_id)
+    settle_source(source_kind=source_kind, source_id=source_id, at=at)
     if hold is None:
         return
     hold.refresh_from_db(fields=["amount_micros"])
     Wallet.objects.filter(pk=hold.wallet_id).update(held_micros=F("held_micros") - hold.amount_micros)
     Hold.objects.filter(pk=hold.pk).update(released_at=clock.now())
-
-
-def _locked_wallet(owner_id: UUID) -> Wallet:
-    """The renter's wallet in one statement; only a renter without one takes more."""
-    wallet = _WALLET.first(owner_id=owner_id)
-    if wallet is None:
-        wallet_id = open_wallet(owner_id=owner_id).pk
-        wallet = lock_wallets([wallet_id])[wallet_id]
-    return wallet
+    coupons.give_back(source_kind=source_kind, source_id=source_id)
 
 
 def open_hold(source_kind: str, source_id: UUID) -> Hold | None:
     """The source's hold that has not been released, locked."""
     return _HOLD.first(source_kind=source_kind, source_id=source_id)
+
+
+def _draft(wallet: Wallet, source_kind: str, source_id: UUID, scope: Scope, amount_micros: int) -> Hold:
+    return Hold(
+        wallet=wallet,
+        source_kind=source_kind,
+        source_id=source_id,
+        mode=scope.mode,
+        gpu_model=scope.gpu_model,
+        amount_micros=amount_micros,
+        created_at=clock.now(),
+    )
+
+
+def _locked_wallet(owner_id: UUID) -> Wallet:
+    """The renter's wallet in one statement; only a renter without one takes more."""
+    wallet = _WALLET.first(owner_id=owner_id)
+    return _locked(open_wallet(owner_id=owner_id).pk) if wallet is None else wallet
+
+
+def _locked_escrow() -> Wallet:
+    return _locked(open_wallet(owner_id=None, kind=Wallet.Kind.ESCROW).pk)
+
+
+def _locked(wallet_id: UUID) -> Wallet:
+    return lock_wallets([wallet_id])[wallet_id]
 
 
 def _check_funds(wallet: Wallet, needed: int) -> None:

@@ -18,6 +18,8 @@ from docker.errors import DockerException
 from config.local.terminal import say
 
 REFERENCE = "berth/base:1"
+SYNC_REFERENCE = "berth/sync:1"
+SYNC_FOLDER = "sync"  # beside the base image's
 CONTENT_LABEL = "berth.content"
 LOCAL_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _PING_TIMEOUT_S = 3
@@ -84,7 +86,8 @@ class ImageBuild:
         content = content_hash(self._context)
         with contextlib.closing(docker.APIClient(timeout=_BUILD_TIMEOUT_S)) as client:
             self._build_unless_there(client, content)
-        self._note(state="ready")
+            self._note(state="ready")
+            self._build_sync(client, self._context.parent / SYNC_FOLDER)
 
     def _build_unless_there(self, client: Any, content: str) -> None:
         if _content_of(client, REFERENCE) != content:
@@ -100,6 +103,19 @@ class ImageBuild:
             )
             self._follow(stream)
             say(f"image {REFERENCE}: built in {self._seconds():.0f} s")
+
+    def _build_sync(self, client: Any, context: Path) -> None:
+        """What copies disks to and from object storage. Instances run without it."""
+        if not context.is_dir() or _content_of(client, SYNC_REFERENCE) == (content := content_hash(context)):
+            return
+        options: dict[str, Any] = {"rm": True, "forcerm": True, "decode": True, "labels": {CONTENT_LABEL: content}}
+        try:
+            for line in client.build(path=str(context), tag=SYNC_REFERENCE, **options):
+                if "error" in line:
+                    raise DockerException(str(line["error"]).strip())
+            say(f"image {SYNC_REFERENCE}: built; disks can be copied to object storage")
+        except (DockerException, requests.RequestException) as error:
+            say(f"image {SYNC_REFERENCE}: the build failed: {error}; no disk can be copied to object storage")
 
     def _follow(self, stream: Iterator[dict[str, Any]]) -> None:
         with self._log.open("a", encoding="utf-8") as log:

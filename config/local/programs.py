@@ -17,6 +17,7 @@ WEB_BACKPRESSURE = 256
 # give what is free to the waiting, look each time.
 WEB_MARKET_AGE_MS = 250
 WORKER_GRACE_S = 10.0
+RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance has it
 _BIN = Path(sys.executable).parent
 
 
@@ -35,9 +36,14 @@ def stack_environment(layout: Layout, environment: Mapping[str, str]) -> dict[st
         "PORT": str(layout.port),
         "SECRET_KEY_FILE": str(_secret_file(layout, "secret_key")),
         "RELAY_SECRET_FILE": str(_secret_file(layout, "relay_secret")),
+        "LEDGER_SIGNING_KEY_FILE": str(_secret_file(layout, "ledger_signing_key", secrets.token_hex(32))),
         "SITE_URL": layout.url,
         "RELAY_URL": layout.relay_url,
         "RELAY_ORIGIN": layout.url,
+        "RELAY_TCP_PORTS": RELAY_TCP_PORTS,
+        "RELAY_TCP_LISTEN": layout.host,
+        # Browsers take every name below localhost for this machine.
+        "RELAY_WEB_HOST": f"localhost:{layout.relay_port}",
         "BEAT_SCHEDULE": str(layout.state / "celerybeat-schedule"),
     }
 
@@ -50,8 +56,11 @@ def write_environment(layout: Layout, environment: Mapping[str, str]) -> None:
         "REDIS_URL",
         "SECRET_KEY_FILE",
         "RELAY_SECRET_FILE",
+        "LEDGER_SIGNING_KEY_FILE",
         "SITE_URL",
         "RELAY_URL",
+        "RELAY_TCP_PORTS",
+        "RELAY_WEB_HOST",
     )
     lines = [f"{name}={shlex.quote(environment[name])}\n" for name in names]
     path = layout.state / "env"
@@ -83,9 +92,10 @@ def beat(layout: Layout, environment: dict[str, str]) -> Program:
     return Program("beat", command, environment)
 
 
-def _secret_file(layout: Layout, name: str) -> Path:
+def _secret_file(layout: Layout, name: str, content: str = "") -> Path:
+    """Written once: `content`, or a random word."""
     path = layout.state / name
     if not path.exists():
         path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(48), encoding="utf-8")
+        path.write_text(content or secrets.token_urlsafe(48), encoding="utf-8")
     return path

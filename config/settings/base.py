@@ -1,9 +1,20 @@
 """Settings that are the same everywhere. Domain constants live in each app's `policy.py`, not here."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from common.redis_client import NO_RETRY
-from config.env import database_from_url, read_int, read_list, read_secret, read_text
+from config.env import (
+    database_from_url,
+    read_int,
+    read_list,
+    read_port_range,
+    read_secret,
+    read_signing_key,
+    read_stripe_key,
+    read_text,
+    read_webhook_secrets,
+)
 from config.pages import site_policy
 from config.settings.panels import UNFOLD, UNFOLD_HOST  # noqa: F401  (read by name)
 
@@ -18,7 +29,21 @@ CSRF_TRUSTED_ORIGINS = read_list("CSRF_TRUSTED_ORIGINS", [])
 SITE_URL = read_text("SITE_URL", "http://127.0.0.1:8000")
 # Where browsers and agents reach the relay. Empty: the reverse proxy serves it on the site's own origin.
 RELAY_URL = read_text("RELAY_URL", "")
+# Name and port under which each program of an instance gets a name of its own at the relay (<instance>-<port>.<this>), apart
+# from every page of the market. Empty: links lead straight to the host.
+RELAY_WEB_HOST = read_text("RELAY_WEB_HOST", "")
+# Hosts behind NAT: the ports on which the relay leads to their instances, and the name by which renters reach it there.
+# None: only hosts with an address of their own are taken in.
+RELAY_TCP_PORTS = read_port_range("RELAY_TCP_PORTS")
+RELAY_TCP_ADDRESS = read_text("RELAY_TCP_ADDRESS", urlsplit(RELAY_URL or SITE_URL).hostname)
 MARKET_CURRENCY = read_text("MARKET_CURRENCY", "USD")
+# Prices include tax: this part, in hundredths of a percent on top of the net price, is shown on invoices as tax within them.
+MARKET_TAX_BPS = read_int("MARKET_TAX_BPS", 0)
+MARKET_SELLER = {
+    "name": read_text("MARKET_SELLER_NAME", "Berth"),
+    "address": read_text("MARKET_SELLER_ADDRESS", ""),  # lines divided by semicolons
+    "tax_id": read_text("MARKET_SELLER_TAX_ID", ""),
+}
 MARKET_MAX_AGE_MS = read_int("MARKET_MAX_AGE_MS", 0)  # how old a market a search may see; 0: as it is now
 # Simulated hosts and GPUs are refused at enrolment unless this is on (development and tests only).
 SIMULATION_ALLOWED = False
@@ -29,6 +54,23 @@ API_RATE_USER = read_int("API_RATE_USER", 6_000)
 API_RATE_ANONYMOUS = read_int("API_RATE_ANONYMOUS", 1_200)
 # Opens /metrics to a Prometheus on another machine. Empty: only staff and this machine.
 METRICS_TOKEN = read_secret("METRICS_TOKEN", "")
+# Private networks that webhooks and registries of users may reach (CIDR, divided by commas). None: public addresses only.
+OUTBOUND_ALLOWED_NETWORKS = read_list("OUTBOUND_ALLOWED_NETWORKS", [])
+# What hosts copy disks to and from object storage with: images/sync.
+SYNC_IMAGE = read_text("SYNC_IMAGE", "berth/sync:1")
+# Where images that are saved from instances go, as engines name it ("registry.example.org"). "": each stays on its host.
+MARKET_REGISTRY = read_text("MARKET_REGISTRY", "")
+# A P-256 key and its certificate (PEM), with which the market tells its registry who may read and write what.
+MARKET_REGISTRY_KEY = read_secret("MARKET_REGISTRY_KEY", "")
+MARKET_REGISTRY_CERTIFICATE = read_secret("MARKET_REGISTRY_CERTIFICATE", "")
+# Signs usage records. The public keys of those before it stay published beside its own.
+LEDGER_SIGNING_KEY = read_signing_key("LEDGER_SIGNING_KEY")
+LEDGER_FORMER_KEYS = read_list("LEDGER_FORMER_KEYS", [])
+# Card payments are off without a key. During a rotation both webhook secrets hold, divided by a comma.
+STRIPE_SECRET_KEY = read_stripe_key("STRIPE_SECRET_KEY")
+STRIPE_WEBHOOK_SECRETS = read_webhook_secrets("STRIPE_WEBHOOK_SECRETS", needed=bool(STRIPE_SECRET_KEY))
+STRIPE_API_BASE = read_text("STRIPE_API_BASE", "https://api.stripe.com")
+STRIPE_CHECKOUT_ORIGIN = read_text("STRIPE_CHECKOUT_ORIGIN", "https://checkout.stripe.com")
 
 INSTALLED_APPS = [
     "unfold",
@@ -66,6 +108,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.language.RememberLanguage",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "config.pages.PageHeaders",
@@ -83,7 +126,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["config.tags", "config.faults"],
+            "builtins": ["config.tags", "config.faults", "config.agent_words"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -112,7 +155,7 @@ CACHES = {
     },
 }
 
-CONTENT_SECURITY_POLICY = site_policy(RELAY_URL)
+CONTENT_SECURITY_POLICY = site_policy(RELAY_URL, RELAY_WEB_HOST)
 SESSION_COOKIE_SECURE = True
 CSRF_COOKIE_SECURE = True
 
@@ -138,6 +181,7 @@ ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXIES
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Berth"
+MFA_TOTP_TOLERANCE = 1  # a step of 30 s either way: a phone's clock, and the time to type (RFC 6238, section 5.2)
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -175,7 +219,14 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    "ENUM_NAME_OVERRIDES": {"BillingModeEnum": "marketplace.search.terms.BILLING_MODES"},
+    "ENUM_NAME_OVERRIDES": {
+        "BillingModeEnum": "marketplace.search.terms.BILLING_MODES",
+        "InvoiceKindEnum": ["invoice", "credit_note"],
+        "AlertKindEnum": ["gpu_idle", "disk_full", "inodes_full", "memory_high", "out_of_memory", "gpu_fault"],
+        "DiskKindEnum": ["volume", "disk"],
+        "ScheduleActionEnum": ["start", "stop"],
+        "WatchActionEnum": ["tell", "rent"],
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "common.openapi.document_problems",
@@ -197,4 +248,5 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {"stripe": {"level": "WARNING"}},  # it tells of each request otherwise
 }

@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("SECRET_KEY", "development-only-secret-key-of-berth-not-for-production")
 os.environ.setdefault("RELAY_SECRET", "development-only-relay-secret-of-berth")
+os.environ.setdefault("LEDGER_SIGNING_KEY", "d5" * 32)
 os.environ.setdefault("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1],testserver")
 
 from config.settings.base import *  # noqa: F403  (settings modules compose by star import)

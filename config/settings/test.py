@@ -5,3 +5,4 @@ from config.settings.dev import *  # noqa: F403  (settings modules compose by st
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 WHITENOISE_AUTOREFRESH = True
+DATABASES["default"]["TEST"] = {"TEMPLATE": "berth_migrated"}  # tests/services_plugin.py makes it

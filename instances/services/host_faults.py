@@ -6,10 +6,12 @@ from uuid import UUID, uuid5
 
 from django.conf import settings
 
-from billing.policy import INSTANCE_SOURCE
+from billing.estimates import RESERVED
+from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
 from billing.services.credits import credit_source
 from common.money import format_money
 from instances.models import Instance
+from instances.selectors import active_term
 from instances.services.moves import SYSTEM, record_event
 from instances.states import InstanceState
 from marketplace.services.reliability import record_failed_start, record_host_fault, record_start
@@ -44,9 +46,11 @@ def tell_given_back(instance: Instance, micros: int) -> None:
 
 
 def _give_back(instance: Instance, code: str, at: datetime) -> int:
+    """Of a prepaid term it goes back into escrow, and to the renter when the term ends."""
+    term = active_term(instance.pk) if instance.billing_mode == RESERVED else None
     return credit_source(
-        source_kind=INSTANCE_SOURCE,
-        source_id=instance.pk,
+        source_kind=INSTANCE_SOURCE if term is None else TERM_SOURCE,
+        source_id=instance.pk if term is None else term.pk,
         key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{instance.run_generation}",
         since=instance.started_at or at,
         until=at,

@@ -1,18 +1,16 @@
 """Renters hear of maintenance that their hosts' owners announce, and of its being called off."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from common.database import use_case
 from instances.selectors import live_on_host
 from instances.services.moves import HOST, record_event, touch_renter
-from instances.states import InstanceState
+from instances.states import ENDING
 from marketplace.selectors.reliability import untold_maintenance
 from marketplace.services.maintenance import mark_told
 
 if TYPE_CHECKING:
     from marketplace.models import Maintenance
-
-_LEAVING: Final = (InstanceState.RELEASING, InstanceState.GONE)
 
 
 def tell_of_maintenance() -> int:
@@ -26,7 +24,7 @@ def _tell(window: "Maintenance") -> int:
     with use_case():
         if not mark_told(maintenance_id=window.pk):
             return 0
-        staying = [each for each in live_on_host(window.host_id).values() if each.state not in _LEAVING]
+        staying = [each for each in live_on_host(window.host_id).values() if each.state not in ENDING]
         for instance in staying:
             record_event(instance, kind=kind, actor=HOST, detail=f"{detail} {window.detail}".strip())
             touch_renter(instance)

@@ -1,17 +1,28 @@
 """Moves of instances: state, deadline, event and wake-ups together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from common import clock, wake
 from common.errors import StaleRow, UnlawfulMove
 from common.prepared import insert
 from common.transitions import move
+from instances.errors import Locked
 from instances.models import Instance, InstanceEvent
 from instances.policy import DEADLINES
-from instances.states import INSTANCE_MACHINE, InstanceState
+from instances.services.slips import write_slip
+from instances.services.telling import tell_of_move
+from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
 
+# What an instance that is to run again no longer says of its last run.
+BEGINS_ANEW: Final[Mapping[str, Any]] = {
+    **{"stopped_at": None, "stop_requested_at": None, "release_at": None},
+    **{"failure_code": "", "failure_detail": "", "fault_of": "", "progress": ""},
+    **{"cpu_only": False, "setback_code": "", "setback_detail": ""},
+    **{"paid_from": None, "retention_micros_per_day": 0, "retention_left": None},
+}
 RENTER: Final = "renter"
 HOST: Final = "host"
 SYSTEM: Final = "system"
@@ -25,7 +36,7 @@ def move_instance(
     instance: Instance, target: InstanceState, *, kind: str, actor: str, detail: str = "", **fields: object
 ) -> None:
     """Move the instance and say so to its renter's pages. Raises UnlawfulMove or StaleRow; then nothing has changed."""
-    limit = DEADLINES.get(target)
+    limit = _longest(instance, target)
     move(
         instance,
         target,
@@ -36,6 +47,7 @@ def move_instance(
         deadline=None if limit is None else clock.now() + limit,
         **fields,
     )
+    tell_of_move(instance, kind=kind, detail=detail)
     touch_renter(instance)
 
 
@@ -53,16 +65,29 @@ def touch_host(instance: Instance) -> None:
     wake.touch(f"host:{instance.host_id.hex}")
 
 
+def touch_to_run(instance: Instance) -> None:
+    """A new generation is to run: wake its host's agent and tell it at once what to do; then the renter's pages."""
+    wake.touch(f"host:{instance.host_id.hex}", f"user:{instance.renter_id.hex}", slip=write_slip(instance))
+
+
 def check_action(instance: Instance, verb: str) -> None:
     """Raises UnlawfulMove, naming what is possible, when the renter may not ask for `verb` now."""
     if verb in instance.actions:
         return
+    if verb in PROTECTED:
+        check_lock(instance)
     possible = ", ".join(instance.actions) or "nothing"
     raise UnlawfulMove(
         f"An instance that is {instance.state} cannot take the action {verb}; possible now: {possible}.",
         state=instance.state,
         actions=instance.actions,
     )
+
+
+def check_lock(instance: Instance) -> None:
+    """Raises Locked for what its renter has locked; what is on its way out already is not."""
+    if instance.locked and instance.state not in ENDING:
+        raise Locked("It is locked against release and re-imaging. Unlock it first.")
 
 
 def retry_stale(attempt: Callable[[], Result]) -> Result:
@@ -73,6 +98,14 @@ def retry_stale(attempt: Callable[[], Result]) -> Result:
         except StaleRow:
             continue
     return attempt()
+
+
+def _longest(instance: Instance, target: InstanceState) -> timedelta | None:
+    """How long the state may last; None: as long as it likes. For a fresh root an image may have to come first."""
+    limit = DEADLINES.get(target)
+    if limit is None or not instance.awaits_root:
+        return limit
+    return max(limit, DEADLINES[InstanceState.PROVISIONING])
 
 
 def _record_move(instance: Instance, origin: str, target: str, *, reason: str, actor: str, detail: str) -> None:

@@ -1,21 +1,29 @@
-"""The order must be what its quote says: mode, number of GPUs, disk, all of it; and what can be ordered at all so far."""
+"""The order must be what its quote says: mode, number of GPUs, disk, all of it; and each quote is good for one order."""
 
 from dataclasses import dataclass, fields
 from hmac import compare_digest
 from uuid import UUID
 
+from django.db import connection
+
 from accounts.models import User
-from common.errors import DomainError, FieldError
+from common import clock
+from common.errors import DomainError, FieldError, NotFound
 from common.ids import public_id
 from common.money import format_money
-from instances.errors import ModeNotRentable, QuoteMismatch
+from common.prepared import run
+from instances.errors import QuoteExpired, QuoteMismatch, QuoteUsed
 from instances.models import Quote
 from instances.selectors import quote_of
-from instances.services.quote import HOURLY, quote_again
+from instances.services.quote import quote_again
 from instances.signatures import quote_signature
-from marketplace.policy import FREE_DATA_DISK_GB
 
 _NOT_OF_A_QUOTE = ("max_total_micros", "signature")
+
+_CLAIM = """
+UPDATE instances_quote SET used_at = %(now)s
+WHERE id = %(quote)s AND renter_id = %(renter)s AND used_at IS NULL AND expires_at > %(now)s
+"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,9 @@ class Expected:
         return {name: value for name, value in named.items() if value is not None}
 
 
+ANYTHING = Expected()
+
+
 def check_match(quote: Quote, expected: Expected) -> None:
     """Raises QuoteMismatch that says each difference."""
     said = [_difference(quote, name, wanted) for name, wanted in expected.wishes.items()]
@@ -54,16 +65,24 @@ def check_match(quote: Quote, expected: Expected) -> None:
         raise QuoteMismatch(f"The order is not what was quoted. {detail}", errors=found)
 
 
-def check_rentable(quote: Quote) -> None:
-    """Prices of every mode can be compared; only what is metered exactly can be ordered. Raises ModeNotRentable."""
-    if quote.billing_mode != HOURLY:
-        detail = f"Quotes in the {quote.billing_mode} mode are for comparing; so far only hourly can be ordered."
-        raise ModeNotRentable(detail, errors=[FieldError("billing_mode", ModeNotRentable.code, detail)])
-    if quote.has_paid_disk:
-        detail = (
-            f"Data disks that cost money can be compared but not ordered yet; up to {FREE_DATA_DISK_GB} GB are included."
-        )
-        raise ModeNotRentable(detail, errors=[FieldError("data_disk_gb", ModeNotRentable.code, detail)])
+def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = None) -> Quote:
+    """The quote with offer, host and image, spent by this transaction: of two orders on one quote the second waits here.
+
+    `for_instance`: the one that it changes; None: a new rent.
+    """
+    with connection.cursor() as cursor:  # a fifth of the time that the ORM takes to compose it
+        run(cursor, _CLAIM, {"now": clock.now(), "quote": quote_id, "renter": renter.pk})
+        claimed = cursor.rowcount
+    quote = quote_of(renter, quote_id)
+    if not claimed and quote.used_at is not None:
+        raise QuoteUsed("This quote has been ordered already; ask for a new one for another order.")
+    if not claimed:
+        raise QuoteExpired("This quote has expired; ask for a new one.")
+    if quote.for_instance_id != for_instance:
+        raise NotFound("This quote is for something else: a new rent and a change in place have quotes of their own.")
+    if for_instance is None and not quote.image.active:
+        raise NotFound("The quote's image is not offered any more; ask for a new quote with another one.")
+    return quote
 
 
 def quote_for_order(*, renter: User, quote_id: UUID, expected: Expected) -> Quote | None:

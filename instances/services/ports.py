@@ -2,27 +2,37 @@
 
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 
+from common.prepared import run
 from instances.errors import NoPorts
 from instances.models import InstancePort
 
 # In any order, so that the next renter of a freed port is seldom met with the former one's host key.
-_TAKE = """
+_TAKE_FREE = """
 INSERT INTO instances_instanceport (instance_id, host_id, host_port)
 SELECT %(instance)s, %(host)s, port FROM generate_series(%(first)s::int, %(last)s::int) AS port
 WHERE NOT EXISTS (
-    SELECT FROM instances_instanceport taken WHERE taken.host_id = %(host)s AND taken.host_port = port
+    SELECT FROM instances_instanceport taken WHERE {whose} AND taken.host_port = port
 )
 ORDER BY random() LIMIT %(count)s
 RETURNING host_port
 """
+_TAKE = _TAKE_FREE.format(whose="taken.host_id = %(host)s")
+# Behind NAT the numbers are the relay's, which all such hosts share: whoever takes some waits for who is taking some.
+_TAKE_RELAYED = _TAKE_FREE.format(whose="taken.host_port BETWEEN %(first)s AND %(last)s")
+_IN_TURN = "SELECT pg_advisory_xact_lock(hashtext('instances.relay-ports'))"
 
 
 def take_ports(*, instance_id: UUID, host_id: UUID, first: int, last: int, count: int) -> list[int]:
     """`count` free ports of the host, inside the transaction whose lease holds the host's row lock. Raises NoPorts."""
+    relayed = (first, last) == settings.RELAY_TCP_PORTS
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE, {"instance": instance_id, "host": host_id, "first": first, "last": last, "count": count})
+        if relayed:
+            cursor.execute(_IN_TURN)
+        which = {"instance": instance_id, "host": host_id, "first": first, "last": last, "count": count}
+        run(cursor, _TAKE_RELAYED if relayed else _TAKE, which)
         ports = [int(row[0]) for row in cursor.fetchall()]
     if len(ports) < count:
         raise NoPorts("The host has no free ports left for another instance. Choose another offer.")

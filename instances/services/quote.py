@@ -1,6 +1,6 @@
 """Quotes: an all-in price for one order, checked against the offer and good for ten minutes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -8,16 +8,18 @@ from uuid import UUID
 
 from accounts.models import User
 from billing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRONT, Estimate, Line, Plan, Work, estimate
-from billing.pricing import hold_for
+from billing.pricing import hold_for, hold_of
+from billing.tariffs import Tariff
 from common import clock
 from common.database import use_case
-from common.errors import FieldError, InvalidInput
+from common.errors import FieldError, wrong_field
 from common.money import format_money
 from instances.errors import DiskTooLarge
 from instances.models import Quote
 from instances.plans import disk_line, offer_plan, offer_plans, plain_number
 from instances.policy import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME
 from instances.selectors import quote_of
+from instances.services.image_fit import check_image_fits
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.prices import TERM_HOURS, disk_micros_per_hour
@@ -28,13 +30,13 @@ from storage.selectors import find_image
 if TYPE_CHECKING:
     from storage.models import Image
 
-__all__ = ["HOURLY", "create_quote", "quote_again"]
+__all__ = ["HOURLY", "Wish", "create_quote", "draft_quote", "plan_of", "quote_again"]
 
 _PAYMENTS: Final = (UPFRONT, NO_UPFRONT)
 
 
 @dataclass(frozen=True)
-class _Wish:
+class Wish:
     """How it is to be paid for, and how far the projection looks."""
 
     billing_mode: str
@@ -63,16 +65,13 @@ def create_quote(
     reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound, InvalidInput, DiskTooLarge,
     OfferClosed or GpuTaken.
     """
-    offer, chosen = offer_view(offer_id), find_image(image)
+    offer, chosen = offer_view(offer_id), find_image(image, renter)
     payment = payment or (UPFRONT if billing_mode == RESERVED else "")
     hours = hours if hours is not None else TERM_HOURS.get(term, 1)
-    wish = _Wish(billing_mode, term, payment, max_price_micros, hours)
-    plan = _plan_of(offer, wish)
-    _check_size(offer, gpu_count, hours)
-    _check_disk(offer, data_disk_gb)
-    _check_cuda(offer, chosen)
-    _check_open(offer, gpu_count)
-    quote = _draft(offer, wish, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
+    wish = Wish(billing_mode, term, payment, max_price_micros, hours)
+    plan = plan_of(offer, wish)
+    check_offer(offer, chosen, gpu_count=gpu_count, data_disk_gb=data_disk_gb, billing_mode=billing_mode, hours=hours)
+    quote = draft_quote(offer, wish, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
     quote.renter, quote.image = renter, chosen
     with use_case():
         quote.save(force_insert=True)
@@ -99,19 +98,29 @@ def quote_again(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
 # -- what can be asked for
 
 
-def _plan_of(offer: OfferView, wish: _Wish) -> Plan:
+def check_offer(
+    offer: OfferView, image: "Image", *, gpu_count: int, data_disk_gb: int, billing_mode: str = HOURLY, hours: int = 1
+) -> None:
+    """Raises InvalidInput, DiskTooLarge, OfferClosed or GpuTaken."""
+    _check_size(offer, gpu_count, hours)
+    _check_disk(offer, data_disk_gb)
+    check_image_fits(offer, image, data_disk_gb=data_disk_gb)
+    _check_open(offer, gpu_count, billing_mode)
+
+
+def plan_of(offer: OfferView, wish: Wish) -> Plan:
     """The offer's prices in the wished mode. A wish that belongs to another mode is refused, never ignored."""
     if wish.billing_mode not in offer_plans(offer, term=_any_term(offer)):
         sold = ", ".join(offer_plans(offer, term=_any_term(offer)))
-        raise _wrong("billing_mode", f"This offer does not sell the mode {wish.billing_mode!r}; it sells {sold}.")
+        raise wrong_field("billing_mode", f"This offer does not sell the mode {wish.billing_mode!r}; it sells {sold}.")
     _check_strays(wish)
     if wish.billing_mode == RESERVED:
         _check_term(offer, wish)
     plan = offer_plan(offer, wish.billing_mode, term=wish.term, payment=wish.payment)
     if plan is None:
-        raise _wrong("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+        raise wrong_field("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
     if plan.mode == SPOT:
-        _check_bid(plan, wish.max_price_micros)
+        plan = _within_bid(offer, plan, wish.max_price_micros)
     return plan
 
 
@@ -119,72 +128,66 @@ def _any_term(offer: OfferView) -> str:
     return next(iter(offer.reserved_discounts), "")
 
 
-def _check_strays(wish: _Wish) -> None:
+def _check_strays(wish: Wish) -> None:
     if wish.billing_mode != RESERVED and (wish.term or wish.payment):
-        raise _wrong("term" if wish.term else "payment", "Term and payment belong to the reserved mode.")
+        raise wrong_field("term" if wish.term else "payment", "Term and payment belong to the reserved mode.")
     if wish.billing_mode != SPOT and wish.max_price_micros is not None:
-        raise _wrong("max_price", "A highest price belongs to the spot mode.")
+        raise wrong_field("max_price", "A highest price belongs to the spot mode.")
 
 
-def _check_term(offer: OfferView, wish: _Wish) -> None:
+def _check_term(offer: OfferView, wish: Wish) -> None:
     if wish.term not in offer.reserved_discounts:
-        raise _wrong("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+        raise wrong_field("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
     if wish.payment not in _PAYMENTS:
-        raise _wrong("payment", f"Choose one of {', '.join(_PAYMENTS)}.")
+        raise wrong_field("payment", f"Choose one of {', '.join(_PAYMENTS)}.")
     if wish.payment == NO_UPFRONT and TERM_HOURS[wish.term] < NO_UPFRONT_HOURS_MIN:
-        raise _wrong("payment", "Terms under 30 days are paid upfront.")
+        raise wrong_field("payment", "Terms under 30 days are paid upfront.")
     ends = clock.now() + timedelta(hours=TERM_HOURS[wish.term])
     if offer.listed_until is not None and offer.listed_until < ends:
-        raise _wrong("term", f"The host stays until {offer.listed_until:%Y-%m-%d %H:%M} UTC; choose a shorter term.")
+        raise wrong_field("term", f"The host stays until {offer.listed_until:%Y-%m-%d %H:%M} UTC; choose a shorter term.")
 
 
-def _check_bid(plan: Plan, max_price_micros: int | None) -> None:
-    if max_price_micros is None or max_price_micros < plan.unit_micros:
-        floor = format_money(plan.unit_micros)
-        raise _wrong("max_price", f"Name the most that you pay per GPU and hour, {floor} or more.")
+def _within_bid(offer: OfferView, plan: Plan, max_price_micros: int | None) -> Plan:
+    """At the market's present price; a bid below it waits, and would pay at most its own maximum."""
+    floor = offer.spot_floor_micros or 0
+    if max_price_micros is None or max_price_micros < floor:
+        raise wrong_field("max_price", f"Name the most that you pay per GPU and hour, {format_money(floor)} or more.")
+    return replace(plan, unit_micros=min(plan.unit_micros, max_price_micros))
 
 
 def _check_size(offer: OfferView, gpu_count: int, hours: int) -> None:
     if not 1 <= gpu_count <= offer.gpu_total:
-        raise _wrong("gpu_count", f"Choose 1 to {offer.gpu_total} GPUs of this offer.")
+        raise wrong_field("gpu_count", f"Choose 1 to {offer.gpu_total} GPUs of this offer.")
     if not 1 <= hours <= QUOTE_HOURS_MAX:
-        raise _wrong("hours", f"Choose 1 to {QUOTE_HOURS_MAX} hours.")
+        raise wrong_field("hours", f"Choose 1 to {QUOTE_HOURS_MAX} hours.")
 
 
 def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
     limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)
     if data_disk_gb < 0:
-        raise _wrong("data_disk_gb", "A disk cannot be smaller than nothing.")
+        raise wrong_field("data_disk_gb", "A disk cannot be smaller than nothing.")
     if data_disk_gb > limit:
         detail = f"The data disk can have at most {limit} GB here."
         raise DiskTooLarge(detail, errors=[FieldError("data_disk_gb", DiskTooLarge.code, detail)])
 
 
-def _check_cuda(offer: OfferView, image: "Image") -> None:
-    if image.cuda and _version(offer.cuda) < _version(image.cuda):
-        has = offer.cuda or "none"
-        raise _wrong("image", f"The image needs CUDA {image.cuda}; the driver of this offer's host supports {has}.")
+def check_image(offer: OfferView, image: "Image") -> None:
+    """Whether the image can run on the offer's host, for an instance that is there. Raises like check_image_fits."""
+    check_image_fits(offer, image, data_disk_gb=0)
 
 
-def _check_open(offer: OfferView, gpu_count: int) -> None:
+def _check_open(offer: OfferView, gpu_count: int, mode: str) -> None:
     if not offer.listed or offer.draining or offer.host_state != HostState.ONLINE:
         raise OfferClosed("This offer takes no new rents at the moment. Choose another one.")
-    if offer.gpu_free < gpu_count:
-        raise GpuTaken(f"{gpu_count} GPUs were asked for, {offer.gpu_free} are free.")
-
-
-def _wrong(field: str, detail: str) -> InvalidInput:
-    return InvalidInput(detail, errors=[FieldError(field, "invalid", detail)])
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
+    free = offer.gpu_free + offer.gpu_spot  # spot rents make room for every other
+    if mode != SPOT and free < gpu_count:
+        raise GpuTaken(f"{gpu_count} GPUs were asked for, {free} are free.")
 
 
 # -- what it costs
 
 
-def _draft(offer: OfferView, wish: _Wish, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
+def draft_quote(offer: OfferView, wish: Wish, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
     now: datetime = clock.now()
     use = estimate(plan, Work(Fraction(wish.hours), gpu_count))
     disk = disk_line(offer, data_disk_gb=data_disk_gb, hours=Fraction(wish.hours))
@@ -200,13 +203,19 @@ def _draft(offer: OfferView, wish: _Wish, plan: Plan, *, gpu_count: int, data_di
         payment=wish.payment,
         max_price_micros=wish.max_price_micros,
         rate_micros_per_hour=plan.unit_micros * gpu_count + disk_rate,
-        due_now_micros=_due_now(plan, use, gpu_count, wish.max_price_micros) + hold_for(disk_rate),
+        due_now_micros=_due_now(plan, use, gpu_count, wish.max_price_micros) + _disk_hold(offer, data_disk_gb),
         projected_micros=use.total_micros + (disk.amount_micros if disk else 0),
         committed_micros=use.commitment_micros,
         lines=_lines(offer, use, disk, data_disk_gb),
         created_at=now,
         expires_at=now + QUOTE_LIFETIME,
     )
+
+
+def _disk_hold(offer: OfferView, data_disk_gb: int) -> int:
+    """An hour of the disk above the free quota, as it is held at the order."""
+    paid_gb = max(0, data_disk_gb - FREE_DATA_DISK_GB)
+    return hold_of(Tariff(offer.disk_micros_gb_day * paid_gb, hours=24))
 
 
 def _due_now(plan: Plan, use: Estimate, gpu_count: int, max_price_micros: int | None) -> int:
@@ -217,13 +226,13 @@ def _due_now(plan: Plan, use: Estimate, gpu_count: int, max_price_micros: int | 
 
 
 def _lines(offer: OfferView, use: Estimate, disk: Line | None, data_disk_gb: int) -> list[dict[str, str]]:
-    lines = [_line(line, offer.gpu_name) for line in use.lines]
+    lines = [line_of(line, offer.gpu_name) for line in use.lines]
     if data_disk_gb:
-        lines.append(_line(Line("Data disk", Fraction(min(data_disk_gb, FREE_DATA_DISK_GB)), "GB", 0, 0)))
-    return [*lines, _line(disk)] if disk else lines
+        lines.append(line_of(Line("Data disk", Fraction(min(data_disk_gb, FREE_DATA_DISK_GB)), "GB", 0, 0)))
+    return [*lines, line_of(disk)] if disk else lines
 
 
-def _line(line: Line, item: str = "") -> dict[str, str]:
+def line_of(line: Line, item: str = "") -> dict[str, str]:
     return {
         "item": item or line.item,
         "quantity": plain_number(line.quantity),

@@ -2,23 +2,31 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
-from billing.policy import INSTANCE_SOURCE
-from billing.services.meters import close_meter, open_meter, prove_meters
+from billing.estimates import RESERVED
+from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
+from billing.services.meters import prove_meters
 from common.database import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
-from instances.models import Instance, InstanceSample
+from instances.models import Instance, InstanceSample, InstanceTrace
 from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
-from instances.selectors import ids_of_host, live_on_host
+from instances.selectors import ids_of_host, live_on_host, running_terms
+from instances.selectors.moves import ids_moved
+from instances.services.alerts import note_out_of_memory
+from instances.services.endings import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
+from instances.services.hints import hint_waiting
 from instances.services.host_faults import note_host_fault, note_start, tell_given_back
+from instances.services.move_ends import note_cleared
 from instances.services.moves import HOST, move_instance, record_event, touch_host, touch_renter
+from instances.services.observations import ObservedRow, sample_of, trace_of
 from instances.services.ports import free_ports
-from instances.services.watches import hint_waiting
+from instances.services.reimage import go_back, goes_back, settled_root
+from instances.services.spot.bids import hint_freed
+from instances.services.term_ends import turn_term
 from instances.states import Desired, FaultOf, InstanceState
 from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
@@ -26,48 +34,8 @@ from marketplace.services.lease import release_leases
 logger = logging.getLogger(__name__)
 
 ABSENT: Final = "absent"
+OUT_OF_MEMORY: Final = "out_of_memory"
 _ALIVE: Final = ("running", "stopping")
-
-
-class GpuUse(Protocol):
-    """Use of one GPU, in percent and MiB."""
-
-    @property
-    def util_pct(self) -> int: ...
-    @property
-    def vram_used_mb(self) -> int: ...
-
-
-class Use(Protocol):
-    """Use of one instance, as its agent measured it."""
-
-    @property
-    def cpu_pct(self) -> float: ...
-    @property
-    def ram_mb(self) -> int: ...
-    @property
-    def disk_mb(self) -> int: ...
-    @property
-    def rx_bytes(self) -> int: ...
-    @property
-    def tx_bytes(self) -> int: ...
-    @property
-    def gpus(self) -> Sequence[GpuUse]: ...
-
-
-@dataclass(frozen=True)
-class ObservedRow:
-    """What a host's agent sees of one instance."""
-
-    id: UUID
-    generation: int
-    phase: str
-    gpu_uuids: Sequence[str] = ()
-    container: str = ""
-    run_seconds: float = 0.0
-    detail: str = ""
-    failure_code: str = ""
-    sample: Use | None = None
 
 
 def observe_report(
@@ -80,12 +48,14 @@ def observe_report(
     """
     live = live_on_host(host_id)
     seen = [(live[row.id], row) for row in rows if row.id in live]
-    _prove_and_sample(seen, at)
+    terms = _turn_terms([instance for instance, _row in seen if instance.billing_mode == RESERVED], at)
+    _prove_and_sample(seen, terms, at)
     for instance, row in seen:
         _attend(instance, _answer_to(instance, row, at))
     for instance_id in absent:
         if instance_id in live:
             _attend(live[instance_id], _answer_to_absence(live[instance_id], at))
+    note_cleared(host_id=host_id, absent=[instance_id for instance_id in absent if instance_id not in live], at=at)
     if foreign:
         detail = f"Containers that nobody asked for: {', '.join(sorted(foreign))[:2000]}"
         open_incident(kind="foreign_container", subject=public_id("host", host_id), detail=detail)
@@ -173,25 +143,27 @@ def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> 
 
 
 def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    """The acceptance test has passed: only now does the meter run."""
-    open_meter(
-        source_kind=INSTANCE_SOURCE,
-        source_id=instance.pk,
-        payer_id=instance.renter_id,
-        payee_id=instance.payee_id,  # type: ignore[attr-defined]  # annotated by live_on_host
-        label=f"{instance.name}: {instance.gpu_count} × {instance.gpu_model}",  # type: ignore[attr-defined]
-        rate_micros_per_hour=instance.rate_micros_per_hour,
-        at=at,
-    )
+    """The acceptance test has passed: only now does the meter run, or the reserved term begin."""
+    begin_use(instance, at=at)
     note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
-    move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **_seen(row, at))
+    fresh = settled_root(instance)
+    seen = {**_seen(row, at), **fresh}
+    move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **seen)
+    if fresh:
+        record_event(instance, kind="reimaged", actor=HOST)
 
 
 def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    """Charge what is proven and free the money at once; the GPUs only when the container is proven stopped (D2)."""
-    _end_money(instance)
+    """Charge what is proven and free the money at once; the GPUs only when the container is proven stopped (D2).
+
+    A fresh root that fails at its first run is no end: the former one is taken up again.
+    """
+    if goes_back(instance, row):
+        go_back(instance, row, at)
+        return
     code = row.failure_code[:40] or row.phase
     fault, given_back = FAULT_OF.get(code, FaultOf.HOST), 0
+    close_use_of(instance, host_failed=fault == FaultOf.HOST)
     if fault == FaultOf.HOST:
         given_back = note_host_fault(instance, owner_id=instance.payee_id, code=code, at=at)  # type: ignore[attr-defined]  # annotated by live_on_host
     move_instance(
@@ -209,19 +181,25 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         **_seen(row, at),
     )
     tell_given_back(instance, given_back)
+    if code == OUT_OF_MEMORY:
+        note_out_of_memory(instance, now=at)
     touch_host(instance)
 
 
 def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    _end_money(instance)
-    _give_back(instance, reason="stopped")
+    """Its GPUs are free, unless a reserved term runs or its renter asked to keep them."""
+    close_use_of(instance)
+    kept = keep_gpus(instance, at=at)
+    if not kept:
+        _give_back(instance, reason="stopped")
     move_instance(
         instance,
         InstanceState.STOPPED,
         kind="stopped",
         actor=HOST,
         stopped_at=at,
-        release_at=at + RETENTION,
+        holds_gpus=kept,
+        release_at=None if kept else at + RETENTION,
         progress="",
         **_seen(row, at),
     )
@@ -229,19 +207,26 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
 
 def _become_gone(instance: Instance, at: datetime) -> None:
     """The host has proven that nothing is left of it."""
-    _end_money(instance)
+    close_everything(instance, at=at)
     _give_back(instance, reason="released")
-    move_instance(instance, InstanceState.GONE, kind="gone", actor=HOST, released_at=at, release_at=None, observed_at=at)
+    ended: dict[str, Any] = {"released_at": at, "release_at": None, "holds_gpus": False, "observed_at": at}
+    move_instance(instance, InstanceState.GONE, kind="gone", actor=HOST, **ended)
     free_ports(instance_id=instance.pk)
 
 
 def _let_go(instance: Instance, at: datetime) -> None:
-    """A failed instance's container is proven stopped: its GPUs are free, its data waits for the renter."""
-    _give_back(instance, reason="failed")
+    """A failed instance's container is proven stopped: its data waits for the renter, and its GPUs are free.
+
+    Inside a reserved term they stay its own: it can be started again, so the term is charged again.
+    """
+    kept = let_go_failed(instance, at=at)
+    if not kept:
+        _give_back(instance, reason="failed")
     same = Instance.objects.filter(pk=instance.pk, state=instance.state, generation=instance.generation)
-    if not same.update(stopped_at=at, release_at=at + RETENTION, observed_at=at):
+    due = None if kept else at + RETENTION
+    if not same.update(stopped_at=at, holds_gpus=kept, release_at=due, observed_at=at):
         raise StaleRow("The instance moved meanwhile.")
-    record_event(instance, kind="gpus_released", actor=HOST)
+    record_event(instance, kind="gpus_kept" if kept else "gpus_released", actor=HOST)
     touch_renter(instance)
 
 
@@ -257,10 +242,7 @@ def _give_back(instance: Instance, *, reason: str) -> None:
     """Its GPUs are free: those who wait for some hear of it at once."""
     if release_leases(holder=instance.pk, reason=reason):
         hint_waiting()
-
-
-def _end_money(instance: Instance) -> None:
-    close_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk)
+        hint_freed(instance.offer_id)
 
 
 def _seen(row: ObservedRow, at: datetime) -> dict[str, Any]:
@@ -284,23 +266,49 @@ def _strangers(host_id: UUID, unknown: set[UUID]) -> list[UUID]:
     """Ids that never were this host's. One that is gone is no stranger: its last report may still be on its way."""
     if not unknown:
         return []
-    return sorted(unknown - ids_of_host(host_id, list(unknown)))
+    known = ids_of_host(host_id, list(unknown)) | ids_moved(host_id, list(unknown))
+    return sorted(unknown - known)
 
 
 # -- proof and samples, for all instances at once
 
 
-def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], at: datetime) -> None:
+def _turn_terms(reserved: Sequence[Instance], at: datetime) -> list[UUID]:
+    """The terms that this report proves, running or stopped: their host is there. Those that are over end by it."""
+    if not reserved:
+        return []
+    ids = [instance.pk for instance in reserved]
+    over = [term.instance_id for term in running_terms(ids) if term.ends_at <= at]
+    for instance_id in over:
+        _attend_term(instance_id, at)
+    return [term.pk for term in running_terms(ids) if term.ends_at > at]
+
+
+def _attend_term(instance_id: UUID, at: datetime) -> None:
+    try:
+        turn_term(instance_id=instance_id, now=at, host_is_there=True)
+    except StaleRow:
+        logger.info("the term of instance %s is turned by the sweep", instance_id)
+    except DomainError as error:
+        logger.exception("the term of instance %s is not turned", instance_id)
+        open_incident(kind="report_refused", subject=public_id("inst", instance_id), detail=error.detail)
+
+
+def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], terms: Sequence[UUID], at: datetime) -> None:
     pairs = list(seen)
     proven = [instance.pk for instance, row in pairs if _proves_use(instance, row, at)]
-    samples = [_sample(instance, row.sample, at) for instance, row in pairs if row.sample is not None]
-    if not proven and not samples:
+    samples = [sample_of(instance.pk, row.sample, at) for instance, row in pairs if row.sample is not None]
+    if not proven and not samples and not terms:
         return
     with use_case():
         if proven:
             prove_meters(source_kind=INSTANCE_SOURCE, source_ids=proven, at=at)
+        if terms:
+            prove_meters(source_kind=TERM_SOURCE, source_ids=terms, at=at)
         if samples:
             InstanceSample.objects.bulk_create(samples)
+            traces = [trace_of(instance.pk, row.sample, at) for instance, row in pairs if row.sample is not None]
+            InstanceTrace.objects.bulk_create([trace for trace in traces if trace is not None])
 
 
 def _proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
@@ -312,18 +320,3 @@ def _proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
         return current or (instance.state == InstanceState.RESTARTING and row.generation <= instance.run_generation)
     asked = instance.stop_requested_at
     return instance.state != InstanceState.FAILED and asked is not None and at <= asked + STOP_GRACE
-
-
-def _sample(instance: Instance, use: Use, at: datetime) -> InstanceSample:
-    gpus = use.gpus
-    return InstanceSample(
-        instance_id=instance.pk,
-        at=at,
-        cpu_pct=use.cpu_pct,
-        ram_mb=use.ram_mb,
-        disk_mb=use.disk_mb,
-        rx_bytes=use.rx_bytes,
-        tx_bytes=use.tx_bytes,
-        gpu_util_pct=sum(gpu.util_pct for gpu in gpus) / len(gpus) if gpus else 0.0,
-        vram_used_mb=sum(gpu.vram_used_mb for gpu in gpus),
-    )

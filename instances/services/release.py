@@ -1,23 +1,44 @@
 """Release: the end of an instance and its data. It is gone when the host has proven that nothing is left."""
 
+from datetime import datetime
 from uuid import UUID
 
 from accounts.models import User
+from billing.estimates import RESERVED
+from billing.policy import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
+from billing.selectors.standings import announced_releases
+from billing.services.escrow import lock_parties
+from billing.services.meters import cap_meter
 from common import clock
 from common.database import use_case
+from common.errors import StaleRow
 from instances.models import Instance
 from instances.selectors import any_instance, instance_of
-from instances.services.moves import RENTER, SYSTEM, move_instance, retry_stale, touch_host
-from instances.services.stop import cap_use
+from instances.selectors.archives import is_archive_awaited, is_archive_wanted
+from instances.services.archives import give_up_archive
+from instances.services.meters import cap_use
+from instances.services.mounts import check_not_restored
+from instances.services.moves import RENTER, SYSTEM, check_lock, move_instance, retry_stale, touch_host
+from instances.services.spot.changes import leave_queue
+from instances.services.term_ends import leave_terms
+from instances.services.terms import payee_of
 from instances.states import Desired, InstanceState
+from storage.selectors.volumes import is_being_restored
+from storage.services.syncs import end_syncs
 
 
 def release_instance(*, renter: User, instance_id: UUID) -> Instance:
-    """The renter's wish to end it; asked again, it changes nothing."""
+    """The renter's wish to end it; asked again, it changes nothing.
+
+    A reserved term is ended early and settled first: raises InsufficientFunds where that costs more than the wallet has.
+    Raises Locked, or VolumeBusy while a snapshot is being put back.
+    """
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
+        check_lock(instance)
         if "release" in instance.actions:
+            check_not_restored(instance)
             _release(instance, kind="release_asked", actor=RENTER, detail="")
         return instance
 
@@ -26,18 +47,38 @@ def release_instance(*, renter: User, instance_id: UUID) -> Instance:
 
 
 def expire_instance(*, instance_id: UUID) -> bool:
-    """Release what has been stopped for longer than its data is kept; False when the renter was faster."""
-    with use_case():
-        instance = any_instance(instance_id)
-        due = instance.release_at is not None and instance.release_at <= clock.now()
-        if due and instance.state in (InstanceState.STOPPED, InstanceState.FAILED):
-            _release(instance, kind="retention_over", actor=SYSTEM, detail="The data was kept for 30 days after the stop.")
-            return True
-    return False
+    """Release what has been stopped for longer than its data is kept; False when the renter was faster.
+
+    Never before the date that the renter was told, whatever the instance's own row says.
+    """
+    try:
+        with use_case():
+            instance = any_instance(instance_id)
+            due = instance.release_at is not None and instance.release_at <= clock.now()
+            announced = announced_releases([instance_id]).get(instance_id)
+            if not due or (announced is not None and announced > clock.now()):
+                return False
+            if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED):
+                return False
+            if is_being_restored(instance_id) or is_archive_awaited(instance, clock.now()):
+                return False
+            if is_archive_wanted(instance):
+                give_up_archive(instance)
+            detail = "The data was kept for 30 days after the stop."
+            _release(instance, kind="retention_over", actor=SYSTEM, detail=detail)
+    except StaleRow:
+        return False
+    return True
 
 
 def _release(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
+    if instance.billing_mode == RESERVED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
+        leave_terms(instance, actor=actor)
+    end_syncs(subject=instance.pk)
     cap_use(instance)
+    _cap_storage(instance, clock.now())
+    leave_queue(instance=instance)
     move_instance(
         instance,
         InstanceState.RELEASING,
@@ -50,3 +91,9 @@ def _release(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
         progress="",
     )
     touch_host(instance)
+
+
+def _cap_storage(instance: Instance, now: datetime) -> None:
+    """Neither the disk nor kept GPUs are charged after the wish to end them, however long the host takes."""
+    for source_kind in (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE):
+        cap_meter(source_kind=source_kind, source_id=instance.pk, at=now)

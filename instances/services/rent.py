@@ -5,37 +5,36 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db import connection
-
 from accounts.models import User
 from accounts.selectors import ssh_keys_of
+from billing.estimates import RESERVED, SPOT, TIERED, UPFRONT
 from billing.policy import INSTANCE_SOURCE
-from billing.pricing import hold_for
-from billing.services.holds import hold_funds
+from billing.services.escrow import lock_parties
+from billing.services.orders import record_order
 from common import clock
 from common.database import use_case
-from common.errors import NotFound
 from common.ids import new_uuid
 from common.prepared import insert
-from instances.errors import QuoteExpired, QuoteUsed
 from instances.models import Instance, InstanceEvent, Quote
-from instances.policy import DEADLINES, JUPYTER_PORT, JUPYTER_TOKEN_BYTES, SSH_PORT, TENSORBOARD_PORT
-from instances.selectors import quote_of
-from instances.services.moves import RENTER, touch_host, touch_renter
-from instances.services.order_match import Expected, check_match, check_rentable
+from instances.policy import DEADLINES, JUPYTER_TOKEN_BYTES
+from instances.services.meters import hold_for_disk, hold_for_use, open_disk
+from instances.services.mounts import mount_ordered
+from instances.services.moves import RENTER, touch_renter, touch_to_run
+from instances.services.order_match import ANYTHING, Expected, check_match, claim_quote
 from instances.services.ports import take_ports
+from instances.services.spot.orders import lease_or_wait
+from instances.services.terms import agree_term
+from instances.services.volume_moves import check_can_wait, volumes_to_bring
 from instances.states import InstanceState
-from marketplace.services.lease import LeasedGpus, lease_gpus
+from instances.ways import check_ports, container_ports
+from marketplace.policy import FREE_DATA_DISK_GB
+from marketplace.prices import discounted, disk_micros_per_hour
+from marketplace.services.lease import LeasedGpus
 
 if TYPE_CHECKING:
-    from storage.models import Image
+    from storage.models import Volume
 
-ANYTHING = Expected()
-
-_CLAIM = """
-UPDATE instances_quote SET used_at = %(now)s
-WHERE id = %(quote)s AND renter_id = %(renter)s AND used_at IS NULL AND expires_at > %(now)s
-"""
+__all__ = ["ANYTHING", "container_ports", "rent_instance"]
 
 
 def rent_instance(
@@ -45,84 +44,121 @@ def rent_instance(
     name: str = "",
     ssh_key_ids: Sequence[UUID] | None = None,
     expected: Expected = ANYTHING,
+    auto_renew: bool = False,
+    extra_ports: Sequence[int] = (),
+    volume_ids: Sequence[UUID] = (),
+    data_sets: Sequence[str] = (),
 ) -> Instance:
     """What the quote says, or an error and nothing: QuoteExpired, QuoteUsed, PriceChanged, GpuTaken, InsufficientFunds,
-    QuoteMismatch (it is not what was `expected`), ModeNotRentable.
+    QuoteMismatch (it is not what was `expected`).
 
-    `ssh_key_ids` None means all keys of the renter. They are copied: later changes do not reach this instance.
+    `ssh_key_ids` None means all keys of the renter, those added later too. `extra_ports` are container ports to be published
+    beside the image's own. `volume_ids` are the renter's volumes: those on other
+    hosts of the region are moved first, and it is copying until they have come. `data_sets` are public ones on its host.
     """
     with use_case():
-        quote = _claim_quote(renter, quote_id)
+        quote = claim_quote(renter, quote_id)
         check_match(quote, expected)
-        check_rentable(quote)
         keys = ssh_keys_of(renter, ssh_key_ids)
-        instance_id = new_uuid()
-        hold_funds(
-            owner_id=renter.pk,
-            amount_micros=hold_for(quote.rate_micros_per_hour),
-            source_kind=INSTANCE_SOURCE,
-            source_id=instance_id,
-        )
-        leased = lease_gpus(
-            offer_id=quote.offer_id, count=quote.gpu_count, holder=instance_id, expected_version=quote.offer_version
-        )
-        instance = _draft(quote, instance_id, leased)
-        instance.name = name or f"{quote.image.slug}-{instance_id.hex[-6:]}"
+        instance = draft_instance(quote)
+        instance.name = name or f"{quote.image.slug}-{instance.pk.hex[-6:]}"
         instance.ssh_keys = [key.public_key for key in keys]
-        instance.ports = _ports(quote, instance_id)
+        instance.all_keys = ssh_key_ids is None
+        _set_money_aside(instance, quote, auto_renew=auto_renew)
+        coming = volumes_to_bring(renter_id=renter.pk, host_id=instance.host_id, volume_ids=volume_ids)
+        _take_gpus(instance, lease_or_wait(quote=quote, instance_id=instance.pk), coming)
+        instance.ports = _ports(quote, instance.pk, check_ports(extra_ports, container_ports(quote.image)))
         insert(instance)
+        mount_ordered(instance, volume_ids=volume_ids, data_sets=data_sets, coming=coming)
         insert(InstanceEvent(instance=instance, kind="rented", to_state=instance.state, actor=RENTER))
-        touch_host(instance)
-        touch_renter(instance)
+        _record(instance, quote)
+        if instance.state != InstanceState.REQUESTED:
+            touch_renter(instance)
+        else:
+            touch_to_run(instance)
     return instance
 
 
-def _claim_quote(renter: User, quote_id: UUID) -> Quote:
-    """The quote with offer, host and image, spent by this transaction: of two orders on one quote the second waits here."""
-    with connection.cursor() as cursor:  # a fifth of the time that the ORM takes to compose it
-        cursor.execute(_CLAIM, {"now": clock.now(), "quote": quote_id, "renter": renter.pk})
-        claimed = cursor.rowcount
-    quote = quote_of(renter, quote_id)
-    if not claimed and quote.used_at is not None:
-        raise QuoteUsed("This quote has been ordered already; ask for a new one for another instance.")
-    if not claimed:
-        raise QuoteExpired("This quote has expired; ask for a new one.")
-    if not quote.image.active:
-        raise NotFound("The quote's image is not offered any more; ask for a new quote with another one.")
-    return quote
+def gpu_terms(quote: Quote) -> dict[str, object]:
+    """What an instance keeps of a quote's prices: of all its GPUs per hour, and the steps of a tiered rent."""
+    offer = quote.offer
+    disk = disk_micros_per_hour(disk_micros_gb_day=offer.disk_micros_gb_day, data_disk_gb=quote.data_disk_gb)
+    rate = quote.rate_micros_per_hour - (0 if quote.for_instance_id else disk)
+    steps = [[hours, discounted(offer.price_micros, off_bps) * quote.gpu_count] for hours, off_bps in offer.tiers]
+    return {
+        "billing_mode": quote.billing_mode,
+        "rate_micros_per_hour": rate,
+        "tiers": steps if quote.billing_mode == TIERED else [],
+        "spot_max_micros": quote.max_price_micros if quote.billing_mode == SPOT else None,
+    }
 
 
-def _draft(quote: Quote, instance_id: UUID, leased: LeasedGpus) -> Instance:
-    now = clock.now()
-    return Instance(
-        id=instance_id,
+def draft_instance(quote: Quote) -> Instance:
+    """Everything but its GPUs and their share of the host."""
+    offer, now = quote.offer, clock.now()
+    paid_gb = max(0, quote.data_disk_gb - FREE_DATA_DISK_GB)
+    instance = Instance(
+        id=new_uuid(),
         renter_id=quote.renter_id,
-        host=quote.offer.host,
-        offer=quote.offer,
+        host=offer.host,
+        offer=offer,
         quote=quote,
         image=quote.image,
-        billing_mode=quote.billing_mode,
-        rate_micros_per_hour=quote.rate_micros_per_hour,
         gpu_count=quote.gpu_count,
-        gpu_uuids=list(leased.gpu_uuids),
-        cpu_millis=leased.cpu_millis,
-        ram_mb=leased.ram_mb,
+        cpu_millis=offer.cpu_millis_per_gpu * quote.gpu_count,
+        ram_mb=offer.ram_mb_per_gpu * quote.gpu_count,
         data_disk_gb=quote.data_disk_gb,
+        disk_micros_per_day=offer.disk_micros_gb_day * paid_gb,
         jupyter_token=secrets.token_hex(JUPYTER_TOKEN_BYTES) if quote.image.has_jupyter else "",
         created_at=now,
         deadline=now + DEADLINES[InstanceState.REQUESTED],
     )
+    for name, value in gpu_terms(quote).items():
+        setattr(instance, name, value)
+    return instance
 
 
-def _ports(quote: Quote, instance_id: UUID) -> list[tuple[int, int]]:
-    """(container port, host port) of everything that the image serves."""
-    host, wanted = quote.offer.host, container_ports(quote.image)
+def _set_money_aside(instance: Instance, quote: Quote, *, auto_renew: bool) -> None:
+    if quote.billing_mode == RESERVED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
+        agree_term(instance=instance, quote=quote, list_unit_micros=quote.offer.price_micros, auto_renew=auto_renew)
+    else:
+        hold_for_use(instance)
+    hold_for_disk(instance)
+
+
+def _take_gpus(instance: Instance, leased: LeasedGpus | None, coming: Sequence["Volume"]) -> None:
+    """Without GPUs it waits for them, with them for volumes that are to come: its money is set aside, and nothing is
+    charged, the disk neither."""
+    check_can_wait(instance, coming, leased=leased is not None)
+    if leased is None:
+        instance.state, instance.deadline = InstanceState.WAITING, None
+        return
+    instance.gpu_uuids, instance.cpu_millis, instance.ram_mb = list(leased.gpu_uuids), leased.cpu_millis, leased.ram_mb
+    if coming:
+        instance.state, instance.deadline = InstanceState.COPYING, clock.now() + DEADLINES[InstanceState.COPYING]
+        return
+    open_disk(instance, at=instance.created_at, payee_id=instance.host.owner_id)
+
+
+def _record(instance: Instance, quote: Quote) -> None:
+    record_order(
+        owner_id=instance.renter_id,
+        kind="rent",
+        key=f"rent:{instance.pk.hex}",
+        source_kind=INSTANCE_SOURCE,
+        source_id=instance.pk,
+        title=f"{instance.name}: {instance.gpu_count} × {instance.offer.gpu_model}",
+        billing_mode=instance.billing_mode,
+        amount_micros=(quote.committed_micros or 0) if quote.payment == UPFRONT else 0,
+        rate_micros_per_hour=instance.rate_micros_per_hour,
+    )
+
+
+def _ports(quote: Quote, instance_id: UUID, extra: Sequence[int]) -> list[tuple[int, int]]:
+    """(container port, host port) of everything that the image serves, and of what its renter opens beside it."""
+    host, wanted = quote.offer.host, [*container_ports(quote.image), *extra]
     taken = take_ports(
         instance_id=instance_id, host_id=host.pk, first=host.port_first, last=host.port_last, count=len(wanted)
     )
     return list(zip(wanted, taken, strict=True))
-
-
-def container_ports(image: "Image") -> list[int]:
-    served = ((SSH_PORT, True), (JUPYTER_PORT, image.has_jupyter), (TENSORBOARD_PORT, image.has_tensorboard))
-    return [port for port, wanted in served if wanted]

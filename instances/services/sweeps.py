@@ -1,18 +1,23 @@
 """Periodic passes over instances: each finds its own work in the tables, so a lost hint costs time and nothing else."""
 
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from billing.policy import INSTANCE_SOURCE, WATCH_SOURCE
-from billing.selectors import exhausted_sources, ledger_findings, open_holds
+from billing.selectors import exhausted_sources, open_holds
+from billing.services.audits import audit_ledger as run_audit
+from billing.services.funds import is_unpaid
 from common.database import use_case
 from common.ids import public_id
-from instances.models import Instance, InstanceSample
-from instances.policy import SAMPLES_KEPT
+from instances.models import Instance
 from instances.selectors import data_due, expected_holdings, overdue_instances, watch_holds_expected
+from instances.selectors.moves import holdings_to_come
+from instances.services.keep import drop_unpaid_gpus
 from instances.services.moves import SYSTEM, record_event, touch_renter
 from instances.services.release import expire_instance
 from instances.services.stop import halt_instance
+from instances.services.term_ends import end_unpaid_terms, turn_terms
 from marketplace.selectors import breaker_open, live_leases
 from marketplace.services.incidents import open_incident
 
@@ -36,9 +41,15 @@ def stop_exhausted(*, now: datetime) -> int:
     """Stop what runs on although its hold is used up and its wallet cannot pay for more; how many. Data is kept."""
     if breaker_open(now):
         return 0
-    detail = "The wallet cannot pay for another hour. The data is kept: top up and start again."
     ids = exhausted_sources(source_kind=INSTANCE_SOURCE, now=now)
-    return sum(halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=detail) for instance_id in ids)
+    return sum(_halt_unpaid(instance_id, now) for instance_id in ids)
+
+
+def follow_terms(*, now: datetime) -> int:
+    """Terms that are over or unpaid, and GPUs that nobody pays to keep; how many. Not while our own net is down (D6)."""
+    if breaker_open(now):
+        return 0
+    return turn_terms(now=now) + end_unpaid_terms(now=now) + drop_unpaid_gpus(now=now)
 
 
 def purge_expired(*, now: datetime) -> int:
@@ -58,8 +69,8 @@ def compare_leases() -> int:
 
 
 def audit_ledger() -> int:
-    """What `verify_ledger` finds becomes incidents; how many. It stands here because billing may not call the market."""
-    findings = ledger_findings()
+    """What `verify_ledger` finds is stored and becomes incidents; how many. Here: billing may not call the market."""
+    _, findings = run_audit(asked_by="nightly")
     for finding in findings:
         open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=str(finding))
     return len(findings)
@@ -79,10 +90,11 @@ def compare_watch_holds() -> int:
     return len(differences)
 
 
-def drop_old_samples(*, now: datetime) -> int:
-    with use_case():
-        dropped, _ = InstanceSample.objects.filter(at__lt=now - SAMPLES_KEPT).delete()
-    return dropped
+def _halt_unpaid(instance_id: UUID, now: datetime) -> bool:
+    """A top-up that came in since it was found to be unpaid keeps it running (faults.md row 64)."""
+    detail = "The wallet cannot pay for another hour. The data is kept: top up and start again."
+    unpaid = partial(is_unpaid, source_kind=INSTANCE_SOURCE, source_id=instance_id, now=now)
+    return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=detail, only_if=unpaid)
 
 
 def _tell_overdue(instance: Instance) -> bool:
@@ -106,7 +118,7 @@ def _watch_hold_differences() -> dict[UUID, str]:
 
 
 def _lease_differences() -> dict[UUID, str]:
-    expected = {holding.instance_id: set(holding.gpu_uuids) for holding in expected_holdings()}
+    expected = {holding.instance_id: set(holding.gpu_uuids) for holding in [*expected_holdings(), *holdings_to_come()]}
     held: dict[UUID, set[str]] = {}
     for lease in live_leases():
         held.setdefault(lease.holder, set()).add(lease.gpu_uuid)

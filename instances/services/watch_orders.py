@@ -46,7 +46,7 @@ def draft_watch(*, user: User, line: str, action: str, order: Order, lifetime: t
     """What `create_watch` would write, checked, with nothing written and nothing held."""
     asked = parse_line(line)
     slug = order.image or asked.image
-    image = find_image(slug) if slug else None
+    image = find_image(slug, user) if slug else None
     disk_gb = asked.data_disk_gb if order.data_disk_gb is None else order.data_disk_gb
     _check_wishes(asked, order.max_price_micros, disk_gb, lifetime)
     if action == WatchAction.RENT:

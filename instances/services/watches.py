@@ -107,12 +107,6 @@ def drop_old_watches(*, now: datetime) -> int:
     return dropped
 
 
-def hint_waiting() -> None:
-    """GPUs have just become free: look at the wait list after this transaction. The sweep would within seconds anyway."""
-    if someone_waits():
-        enqueue("instances.serve_watches")
-
-
 # -- the pass
 
 

@@ -16,7 +16,7 @@ from marketplace.console.panel import USUAL_COUNTS, Choice
 from marketplace.console.rows import rent_query
 from marketplace.console.words import DISK_WORDS, LENGTH_WORDS, MODE_WORDS, Words, percent_words
 from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.prices import all_in_micros, unit_price_micros
+from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.params import read_params
 from marketplace.search.terms import BILLING_MODES, OfferQuery
 from marketplace.selectors import offers_like
@@ -140,7 +140,7 @@ def price_of(row: Row, query: OfferQuery) -> int | None:
         price_micros=row["price_micros"],
         reserved_discounts=row["reserved_discounts"],
         tiers=row["tiers"],
-        spot_floor_micros=row["spot_floor_micros"],
+        spot_floor_micros=spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]),
     )
     if unit is None:
         return None

@@ -14,10 +14,11 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import DomainError, InvalidInput
 from marketplace.console.home import EXAMPLES
 from marketplace.console.panel import THRESHOLDS, USUAL_COUNTS, Choice, fill_panel
-from marketplace.console.rows import offer_rows, rent_query
+from marketplace.console.rows import OfferRow, offer_rows, rent_query
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS, TERM_WORDS, Words, condition_words, plain_number
 from marketplace.errors import SearchSyntaxError
 from marketplace.policy import FREE_DATA_DISK_GB
+from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace, beside_volume, place_asked, way_to
 from marketplace.search.grammar import write_line
 from marketplace.search.params import read_params, write_params
 from marketplace.search.terms import BILLING_MODES, TERMS, Condition, OfferQuery
@@ -48,6 +49,7 @@ class Images:
 
     needs: Callable[[str], str]
     choices: Callable[[], Sequence[ImageChoice]]
+    place_of_volume: PlaceOf
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Refusal:
 def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> dict[str, Any]:
     """Everything for `market.html`, or `refused` for a search that cannot be read."""
     try:
-        query = read_params(params, image_needs=images.needs)
+        place = place_asked(params, images.place_of_volume)
+        query = read_params(beside_volume(params, place), image_needs=images.needs)
         found = search_market(query, THRESHOLDS)
     except (InvalidInput, SearchSyntaxError) as error:
         return {"refused": _refusal(error, params.get("q", "")), "line": params.get("q", "")}
@@ -91,12 +94,13 @@ def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> 
     return {
         "query": query,
         "page": page,
-        "rows": offer_rows(page.offers, query, picks),
+        "rows": _placed(offer_rows(page.offers, query, picks), place),
+        "beside": place,
         "total": page.total,
         "total_shown": f"{page.total:,}",
         "panel": panel,
         "rest": parse_qsl(write_params(OfferQuery(conditions=panel.rest))),
-        **_addresses(query, page),
+        **_kept(_addresses(query, page), place),
         **_reasons(query, found.removed, page.total),
         **_wishes(query, choices, images),
     }
@@ -145,6 +149,19 @@ def _addresses(query: OfferQuery, page: OfferPage) -> dict[str, Any]:
         "previous_query": write_params(replace(query, cursor=page.previous)),
         "rent_query": rent_query(query),
     }
+
+
+def _placed(rows: Sequence[OfferRow], place: VolumePlace | None) -> Sequence[OfferRow]:
+    """With how the volume comes to each of their hosts, if one is to be mounted."""
+    return rows if place is None else [replace(row, way=way_to(place, row.row)) for row in rows]
+
+
+def _kept(addresses: dict[str, Any], place: VolumePlace | None) -> dict[str, Any]:
+    """The addresses that lead to the same search go on naming the volume."""
+    if place is None:
+        return addresses
+    same = ("share", "search_query", "next_query", "previous_query", "rent_query")
+    return addresses | {name: f"{addresses[name]}&{MOUNTABLE}={place.id}".removeprefix("&") for name in same}
 
 
 def _reasons(query: OfferQuery, removed: Sequence[Removed], total: int) -> dict[str, Any]:

@@ -15,14 +15,17 @@ from marketplace.console.rows import OfferRow, rent_query
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.price_chart import price_chart
-from marketplace.prices import TERM_HOURS, all_in_micros, discounted, unit_price_micros
+from marketplace.prices import TERM_HOURS, all_in_micros, discounted, spot_price_micros, unit_price_micros
 from marketplace.search.grammar import write_line
 from marketplace.search.params import read_params
 from marketplace.search.terms import Condition, OfferQuery, Op
 from marketplace.selectors import facts_of_offer, host_record, offers_like
+from marketplace.selectors.spot import spot_lately
 from marketplace.share import usual_counts
+from marketplace.spot_chart import spot_chart
 
 _BPS_PER_PERCENT: Final = 100
+_BPS: Final = 10_000
 
 Row = Mapping[str, Any]
 
@@ -53,15 +56,18 @@ def offer_context(offer_id: UUID, params: QueryDict, picks: Sequence[UUID]) -> d
         "facts": facts,
         "measured": {fact.name: fact for fact in facts.measured},
         "chart": price_chart(offer_id),
+        "spot_lately": spot_lately(offer_id),
+        "spot_chart": spot_chart(offer_id, floor_micros=row["spot_floor_micros"]),
         "record": host_record(row["host_id"]),
         "wait_line": write_line(replace(query, conditions=(Condition("gpu", Op.EQ, row["gpu_model"]),))),
         "query": query,
         "price": lines[0],
         "lines": lines,
         "counts": _counts(row, query),
-        "is_open": row["gpu_free"] >= query.gpu_count,
+        "is_open": row["gpu_free"] + row["gpu_spot"] >= query.gpu_count,
         "rent_query": rent_query(query),
         "free_disk_gb": FREE_DATA_DISK_GB,
+        "hold_micros": discounted(row["price_micros"], _BPS - row["hold_bps"]),
     }
 
 
@@ -126,9 +132,10 @@ def _term_line(row: Row, query: OfferQuery) -> PriceLine:
 def _spot_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
     if row["spot_floor_micros"] is None:
         return []
-    label = gettext("%(mode)s, from") % {"mode": MODE_WORDS["spot"]}
+    label = gettext("%(mode)s, now") % {"mode": MODE_WORDS["spot"]}
     wishes = rent_query(replace(query, billing_mode="spot"))
-    return [PriceLine("spot", label, *_line(row, query, row["spot_floor_micros"]), query=wishes)]
+    now = spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]) or 0
+    return [PriceLine("spot", label, *_line(row, query, now), query=wishes)]
 
 
 def _percent(off_bps: int) -> str:

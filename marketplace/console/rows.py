@@ -11,6 +11,7 @@ from common import clock
 from common.ids import public_id
 from marketplace.console.words import DISK_WORDS, percent_words
 from marketplace.policy import FREE_DATA_DISK_GB
+from marketplace.search.beside import VolumeWay
 from marketplace.search.terms import OfferQuery
 
 _MIB_PER_GIB: Final = 1024
@@ -24,6 +25,7 @@ class OfferRow:
     row: Mapping[str, Any]
     query: OfferQuery
     picked: bool = False
+    way: VolumeWay | None = None
 
     def __getattr__(self, name: str) -> Any:
         """Plain columns as they are."""
@@ -55,6 +57,15 @@ class OfferRow:
     @property
     def ram_mb(self) -> int:
         return int(self.row["ram_mb_per_gpu"] * self.count)
+
+    @property
+    def gpu_orderable(self) -> int:
+        return int(self.row["gpu_free"] + self.row["gpu_spot"])
+
+    @property
+    def is_soon(self) -> bool:
+        """Too few are free, but spot rents would make room for an order."""
+        return int(self.row["gpu_free"]) < self.count <= self.gpu_orderable
 
     @property
     def disk_words(self) -> str:

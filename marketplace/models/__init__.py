@@ -1,11 +1,12 @@
 """Supply: hosts, their GPUs, the offers made of them, who holds which GPU, and how far a host can be trusted."""
 
 from marketplace.models.hosts import Gpu, Host, HostEvent, JoinToken
-from marketplace.models.leases import Incident, Lease
-from marketplace.models.offers import Offer, OfferPrice, SavedSearch
+from marketplace.models.leases import Claim, Incident, Lease
+from marketplace.models.offers import Offer, OfferPrice, SavedSearch, SpotPrice
 from marketplace.models.trust import Maintenance, Measurement, ReliabilityEvent, SelfTest
 
 __all__ = [
+    "Claim",
     "Gpu",
     "Host",
     "HostEvent",
@@ -19,4 +20,5 @@ __all__ = [
     "ReliabilityEvent",
     "SavedSearch",
     "SelfTest",
+    "SpotPrice",
 ]

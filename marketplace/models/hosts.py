@@ -87,6 +87,11 @@ class Host(models.Model):
     def verified(self) -> bool:
         return self.verification == Verification.VERIFIED
 
+    @property
+    def behind_nat(self) -> bool:
+        """Nobody reaches its ports from outside, so renters come through the relay. It has no address then."""
+        return not self.address
+
 
 class HostEvent(models.Model):
     """One move or finding of a host: what its owner and the reliability score read."""

@@ -24,6 +24,7 @@ class Lease(models.Model):
     price_micros = models.BigIntegerField(help_text="Per hour, of this one GPU.")
     cpu_millis = models.PositiveIntegerField(default=0)
     ram_mb = models.PositiveIntegerField(default=0)
+    spot = models.BooleanField(default=False, help_text="Yields to hourly and reserved rents after notice.")
     promised_until = models.DateTimeField(
         null=True, blank=True, help_text="The end that the host had named when it was leased; it may move only later."
     )
@@ -40,10 +41,30 @@ class Lease(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["holder"], condition=Q(released_at__isnull=True), name="live_lease_of_holder"),
+            models.Index(fields=["holder", "leased_at"], name="lease_of_holder"),
         ]
 
     def __str__(self) -> str:
         return f"{self.gpu_id} held by {self.holder}"
+
+
+class Claim(models.Model):
+    """GPUs that an accepted order waits for: spot rents are making room, and nobody else may take them meanwhile.
+
+    It ends in the transaction that leases them, or with the order.
+    """
+
+    holder = models.UUIDField(primary_key=True)
+    offer = models.ForeignKey(Offer, on_delete=models.CASCADE, related_name="claims")
+    gpu_count = models.PositiveIntegerField()
+    price_micros = models.BigIntegerField(help_text="Per hour and GPU, as ordered.")
+    made_at = models.DateTimeField(default=clock.now, help_text="First come, first served.")
+
+    class Meta:
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(gpu_count__gt=0), name="claim_has_gpus")]
+
+    def __str__(self) -> str:
+        return f"claim on {self.gpu_count} of {self.offer_id}"
 
 
 class Incident(models.Model):

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from common import clock
 from common.ids import new_uuid
 from marketplace.models.hosts import Host
-from marketplace.policy import DEFAULT_TIERS
+from marketplace.policy import DEFAULT_HOLD_BPS, DEFAULT_TIERS
 from marketplace.states import HostState
 
 
@@ -20,8 +20,9 @@ def default_tiers() -> list[list[int]]:
 class Offer(models.Model):
     """What can be rented: the GPUs of one model on one host, at a price. Denormalised for search, kept by services alone.
 
-    `gpu_free` counts GPUs that are present, healthy and without a live lease, and is 0 while the host is not open
-    (silent, frozen, draining, unlisted). `version` grows with each change of price or shape, so that a quote can be checked.
+    `gpu_free` counts GPUs that are present, healthy, without a live lease and claimed by no waiting order; `gpu_spot` those
+    that a further order would be given after the notice of spot rents. Both are 0 while the host is not open (silent,
+    frozen, draining, unlisted). `version` grows with each change of price or shape, so that a quote can be checked.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -65,9 +66,16 @@ class Offer(models.Model):
         default=default_tiers, blank=True, help_text="[[hours of continuous use, basis points off], …], rising."
     )
     spot_floor_micros = models.BigIntegerField(null=True, blank=True, help_text="Per GPU and hour; empty: no spot market.")
+    spot_now_micros = models.BigIntegerField(
+        null=True, blank=True, help_text="What spot rents pay per GPU and hour now; empty: the floor, nobody has bid more."
+    )
+    hold_bps = models.PositiveIntegerField(
+        default=DEFAULT_HOLD_BPS, help_text="Of the hourly price, for GPUs that a stopped instance keeps; basis points."
+    )
     disk_micros_gb_day = models.BigIntegerField(default=0, help_text="Micro-units per GB above the free quota and day.")
     gpu_total = models.PositiveIntegerField(default=0)
     gpu_free = models.PositiveIntegerField(default=0)
+    gpu_spot = models.PositiveIntegerField(default=0, help_text="Leased to spot rents that would yield to an order now.")
     vram_mb = models.PositiveIntegerField(default=0, help_text="Nominal: 24 GB is 24576, whatever the driver keeps back.")
     cpu_millis_per_gpu = models.PositiveIntegerField(default=0)
     ram_mb_per_gpu = models.PositiveIntegerField(default=0)
@@ -86,6 +94,7 @@ class Offer(models.Model):
                 name="offer_spot_floor_not_negative",
             ),
             models.CheckConstraint(condition=Q(disk_micros_gb_day__gte=0), name="offer_disk_price_not_negative"),
+            models.CheckConstraint(condition=Q(hold_bps__lte=10_000), name="offer_hold_at_most_the_price"),
             models.UniqueConstraint(fields=["host", "gpu_model"], name="one_offer_per_host_and_model"),
         ]
         indexes: ClassVar = [models.Index(fields=["changed_xid"], name="offer_by_change")]
@@ -109,6 +118,24 @@ class OfferPrice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.offer_id} from {self.at:%Y-%m-%d %H:%M}"
+
+
+class SpotPrice(models.Model):
+    """The spot market's price of an offer from a moment on, and what it followed from. Public, never changed."""
+
+    id = models.BigAutoField(primary_key=True)
+    offer = models.ForeignKey(Offer, on_delete=models.CASCADE, related_name="spot_prices")
+    at = models.DateTimeField(default=clock.now)
+    price_micros = models.BigIntegerField(help_text="Per GPU and hour.")
+    supply = models.PositiveIntegerField(help_text="GPUs that spot rents could have.")
+    demand = models.PositiveIntegerField(help_text="GPUs that bids at the floor or above asked for.")
+
+    class Meta:
+        ordering = ("at", "id")
+        indexes: ClassVar = [models.Index(fields=["offer", "at"], name="spot_price_of_offer")]
+
+    def __str__(self) -> str:
+        return f"{self.offer_id} spot from {self.at:%Y-%m-%d %H:%M}"
 
 
 class SavedSearch(models.Model):

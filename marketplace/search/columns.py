@@ -46,6 +46,7 @@ class Look:
     own: int | None
     changed: bool
     gone: bool
+    at: float  # before it was asked, by the monotonic clock: what it found out is no older
 
 
 class Copy:
@@ -58,7 +59,6 @@ class Copy:
     def forget(self) -> None:
         self._store: Store | None = None
         self._last: Look | None = None
-        self._looked_at = 0.0
         # Rows as the asker's own unfinished transaction left them; None: all of them are gone in it.
         self._unproven: set[bytes] | None = set()
 
@@ -74,7 +74,7 @@ class Copy:
         store, last = self._store, self._last
         if store is None or last is None or self._unproven is None:
             return self._load()
-        if not self._unproven and (time.monotonic() - self._looked_at) * 1_000 < settings.MARKET_MAX_AGE_MS:
+        if not self._unproven and (time.monotonic() - last.at) * 1_000 < settings.MARKET_MAX_AGE_MS:
             return store
         look = _look(last.since, last.running)
         if look.server != last.server or look.since < last.since:
@@ -86,7 +86,7 @@ class Copy:
             self.forget()
             first = _look(_NEVER, ())
             self._store = store = Store()
-            store.put(_records(store, "gpu_free > 0", {}))
+            store.put(_records(store, "gpu_free + gpu_spot > 0", {}))
             if self._follow(store, first, _look(first.since, first.running)):
                 return store
 
@@ -97,7 +97,7 @@ class Copy:
         """
         unproven = self._unproven or set()
         if not (look.changed or look.gone or unproven):
-            self._last, self._looked_at = look, time.monotonic()
+            self._last = look
             return True
         ids = [key.ljust(16, b"\0").hex() for key in unproven]
         asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": ids}
@@ -114,7 +114,7 @@ class Copy:
             store.slim()
             own = set(records["id"][records["xid"] == (look.own or 0)].tolist())
         self._unproven = None if None in own_gone else own | {key for key in own_gone if key is not None}
-        self._last, self._looked_at = look, time.monotonic()
+        self._last = look
         return True
 
 
@@ -135,10 +135,11 @@ def forget() -> None:
 
 
 def _look(since: int, running: Iterable[int]) -> Look:
+    at = time.monotonic()
     snapshot, own, server, changed, gone = _answer([since, list(running)])
     _, above, listed = snapshot.split(":")
     not_ended = {int(each) for each in listed.split(",") if each}
-    look = Look(server, int(above), (), own, changed, gone)
+    look = Look(server, int(above), (), own, changed, gone, at)
     return replace(look, running=tuple(sorted({*not_ended, *_own(look)})))
 
 

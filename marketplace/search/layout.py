@@ -20,7 +20,8 @@ _FIELDS: Final = {
     "verified": ("verified", "bool", "?"),
     "nvlink": ("nvlink", "bool", "?"),
     "tiered": ("tiers <> '[]'::jsonb", "bool", "?"),
-    "count": ("gpu_free", "int4", ">i4"),
+    # What can be ordered: the free ones, and those that spot rents give up for an order, two minutes later.
+    "count": ("gpu_free + gpu_spot", "int4", ">i4"),
     "gpu_total": ("gpu_total", "int4", ">i4"),
     "vram": ("vram_mb", "int4", ">i4"),
     "cpu": ("cpu_millis_per_gpu", "int4", ">i4"),
@@ -39,7 +40,11 @@ _FIELDS: Final = {
     "lease_hours": ("coalesce(listed_until, 'infinity')", "timestamptz", ">i8"),
     "created": ("created_at", "timestamptz", ">i8"),
     "hourly": ("price_micros", "int8", ">i8"),
-    "spot": (f"coalesce(spot_floor_micros, {UNKNOWN})", "int8", ">i8"),
+    "spot": (
+        f"CASE WHEN spot_floor_micros IS NULL THEN {UNKNOWN} ELSE greatest(spot_floor_micros, spot_now_micros) END",
+        "int8",
+        ">i8",
+    ),
     "disk_price": ("disk_micros_gb_day", "int8", ">i8"),
     **{
         f"off_{term}": (f"coalesce((reserved_discounts ->> '{term}')::int4, {UNKNOWN})", "int4", ">i4")

@@ -14,6 +14,7 @@ from marketplace.search.versions import version_number
 from marketplace.search.words import Combinations, Words
 
 THOUSANDTHS: Final = 1_000
+NEWS_MAX: Final = 500  # as JSON in about 15 ms
 _SPARE: Final = 1_024
 _BLOATED: Final = 2  # times as many slots as open offers
 _TYPES: Final[Mapping[str, Any]] = {
@@ -47,6 +48,7 @@ class Store:
         self.orders: dict[str, Order] = {}
         # What others keep beside it: offers' JSON by slot, until the offer changes; what follows from the words alone.
         self.bodies: dict[int, bytes] = {}
+        self.news: set[int] = set()  # open offers that changed since `bodies` was last filled; none where they were many
         self.kept: dict[str, Any] = {}
         self._columns: dict[str, NDArray[Any]] = {name: np.empty(0, kind) for name, kind in _TYPES.items()}
         self._sorted_ids: NDArray[np.bytes_] = np.empty(0, "S16")
@@ -94,16 +96,17 @@ class Store:
         self._grow(int(np.count_nonzero(fresh)))
         self._write(self._values(records), slots, fresh)
         self._index(slots[fresh])
-        for slot in slots.tolist():
-            self.bodies.pop(slot, None)
+        self._drop_bodies(slots)
+        self.news.update(slots[records["count"] > 0][: NEWS_MAX + 1].tolist())
+        if len(self.news) > NEWS_MAX:
+            self.news.clear()
 
     def close(self, ids: Iterable[bytes]) -> None:
         """These offers are gone."""
         slots = self.slots_of(np.array(list(ids), "S16"))
         slots = slots[slots >= 0]
         self._columns["count"][slots] = 0
-        for slot in slots.tolist():
-            self.bodies.pop(slot, None)
+        self._drop_bodies(slots)
 
     def slim(self) -> None:
         """Drop the slots of closed offers once they are too many."""
@@ -116,6 +119,12 @@ class Store:
         self._sorted_ids = self["id"][self._sorted_slots]
         self.orders.clear()
         self.bodies.clear()
+        self.news.clear()
+
+    def _drop_bodies(self, slots: NDArray[np.intp]) -> None:
+        for slot in slots.tolist():
+            self.bodies.pop(slot, None)
+            self.news.discard(slot)
 
     def _grow(self, by: int) -> None:
         needed = self.size + by

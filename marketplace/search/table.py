@@ -17,7 +17,7 @@ ABOUT: Final = {
     "vram": "Memory of each GPU",
     "fp16": "Rate of the model in FP16",
     "fp32": "Rate of the model in FP32",
-    "count": "GPUs that are free together",
+    "count": "GPUs that can be ordered together: free, or free in about two minutes when spot rents yield",
     "gpu_total": "GPUs of the model on the host",
     "nvlink": "GPUs linked by NVLink",
     "region": "Region, as the host owner wrote it",

@@ -57,7 +57,7 @@ class Term:
         return UNORDERED if self.kind in (Kind.CHOICE, Kind.FLAG) else ORDERED
 
 
-# `count` is GPUs that are free together; `price` is per GPU-hour and `total` per hour of all GPUs asked for, both in the
+# `count` is GPUs to be had together; `price` is per GPU-hour and `total` per hour of all GPUs asked for, both in the
 # chosen billing mode and with the data disk above the free quota spread over the GPUs; `lease_hours` is how long the host
 # promises to stay (no end planned fits every minimum); `value` is TFLOPS (FP16) per unit of money and hour.
 TERMS: Final[Mapping[str, Term]] = {

@@ -1,5 +1,6 @@
 """Hosts as their owners and the other apps see them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -37,6 +38,24 @@ def host_of(owner_id: UUID, host_id: UUID) -> Host:
     if host is None:
         raise NotFound("There is no such host.")
     return host
+
+
+@dataclass(frozen=True)
+class HostName:
+    """What a host is called, and where it stands."""
+
+    name: str
+    region: str
+
+
+def host_names(host_ids: Sequence[UUID]) -> dict[UUID, HostName]:
+    rows = Host.objects.filter(pk__in=host_ids).values_list("pk", "name", "region")
+    return {pk: HostName(name, region) for pk, name, region in rows}
+
+
+def offer_models(offer_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The GPU model of each of these offers."""
+    return dict(Offer.objects.filter(pk__in=offer_ids).values_list("pk", "gpu_model"))
 
 
 def host_events(host_id: UUID) -> QuerySet[HostEvent]:

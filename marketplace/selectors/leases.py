@@ -1,6 +1,8 @@
 """Who holds which GPU now."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import F, QuerySet
@@ -17,6 +19,25 @@ class LiveLease:
     gpu_model: str
     host_id: UUID
     offer_id: UUID
+
+
+@dataclass(frozen=True)
+class LeaseSpan:
+    """One GPU in the hands of one holder, from when to when (None: still)."""
+
+    holder: UUID
+    gpu_uuid: str
+    gpu_model: str
+    host_id: UUID
+    leased_at: datetime
+    released_at: datetime | None
+
+
+def lease_spans(holders: Sequence[UUID]) -> list[LeaseSpan]:
+    """Every lease that these holders ever had, in the order of the GPUs' places in their hosts."""
+    rows = Lease.objects.filter(holder__in=holders).order_by("leased_at", "gpu__index", "gpu__uuid")
+    columns = ("holder", "gpu__uuid", "gpu__model", "gpu__host_id", "leased_at", "released_at")
+    return [LeaseSpan(*row) for row in rows.values_list(*columns)]
 
 
 def live_leases_of(holder: UUID) -> list[LiveLease]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from common import clock
 from common.errors import NotFound
-from marketplace.prices import all_in_micros, unit_price_micros
+from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.representation import offer_shape
 from marketplace.search.columns import searching
 from marketplace.search.engine import Removed, Search
@@ -77,7 +77,7 @@ def _priced(row: Mapping[str, Any], query: OfferQuery) -> dict[str, Any]:
         term=query.term,
         reserved_discounts=row["reserved_discounts"],
         tiers=row["tiers"],
-        spot_floor_micros=row["spot_floor_micros"],
+        spot_floor_micros=spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]),
     )
     if unit is None:
         return offer_shape(row, clock.now()) | {"price": None, "total": None, "value": None}

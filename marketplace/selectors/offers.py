@@ -69,7 +69,10 @@ class OfferView:
     reserved_discounts: dict[str, int]
     tiers: list[list[int]]
     spot_floor_micros: int | None
+    spot_now_micros: int | None
     disk_micros_gb_day: int
+    hold_bps: int
+    gpu_spot: int
     gpu_total: int
     gpu_free: int
     vram_mb: int
@@ -82,6 +85,11 @@ class OfferView:
     gpu_architecture: str
     fp16_tflops: float | None
     fp32_tflops: float | None
+
+    @property
+    def gpu_orderable(self) -> int:
+        """Free now, or about two minutes after an order, when spot rents have yielded."""
+        return self.gpu_free + self.gpu_spot
 
     @property
     def vram_gb(self) -> int:

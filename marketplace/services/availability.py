@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 
-from common.prepared import Prepared
+from common.prepared import Prepared, run
 from marketplace.models import Offer
 from marketplace.policy import ENGINE_SLOW_AFTER_S
 from marketplace.states import HostState, Verification
@@ -17,7 +18,10 @@ _COPIED = (
     *("nvlink", "disk_kind", "disk_read_mbps", "disk_write_mbps", "net_up_mbps", "net_down_mbps"),
     *("disk_measured_at", "disk_samples", "net_measured_at", "net_samples"),
 )
-_COUNTED = ("host_name", "host_state", "verified", "disk_free_gb", "pcie_gen", "pcie_width", "gpu_total", "gpu_free")
+_COUNTED = (
+    *("host_name", "host_state", "verified", "disk_free_gb", "pcie_gen", "pcie_width"),
+    *("gpu_total", "gpu_free", "gpu_spot"),
+)
 _COMPARED = (*_COPIED, *_COUNTED)
 
 
@@ -25,35 +29,56 @@ def _listed(alias: str) -> str:
     return ", ".join(f"{alias}.{column}" for column in _COMPARED)
 
 
-# The one definition of what an offer's denormalised columns must say.
-_TRUTH = f"""
+_MEANING: dict[str, Any] = {
+    "open": HostState.ONLINE.value,
+    "verified": Verification.VERIFIED.value,
+    "slow": ENGINE_SLOW_AFTER_S,
+}
+# The one definition of what an offer's denormalised columns must say. What is open for rent is counted as it is: free, or
+# leased to spot rents; then the orders that wait for GPUs are taken off, first from what is free: in the order in which
+# they came, each that can be served from what is left. For one that needs more than there is nothing is kept back.
+_OFFERS = f"""
     SELECT o.id AS offer_id, {", ".join(f"h.{column}" for column in _COPIED)},
            h.name AS host_name, h.state AS host_state, h.verification = %(verified)s AS verified,
            h.disk_free_gb / 10 * 10 AS disk_free_gb,
-           coalesce(min(g.pcie_gen) FILTER (WHERE g.present), 0) AS pcie_gen,
-           coalesce(min(g.pcie_width) FILTER (WHERE g.present), 0) AS pcie_width,
-           count(g.id) FILTER (WHERE g.present) AS gpu_total,
-           count(g.id) FILTER (
-               WHERE g.present AND g.healthy AND o.listed AND NOT h.draining
-                 AND h.state = %(open)s AND h.engine_age_s < %(slow)s
-                 AND NOT EXISTS (SELECT FROM marketplace_lease l WHERE l.gpu_id = g.id AND l.released_at IS NULL)
-           ) AS gpu_free
+           gpus.pcie_gen, gpus.pcie_width, gpus.total AS gpu_total,
+           greatest(0, gpus.free - line.claimed) AS gpu_free,
+           greatest(0, gpus.free + gpus.spot - line.claimed) - greatest(0, gpus.free - line.claimed) AS gpu_spot
       FROM marketplace_offer o
       JOIN marketplace_host h ON h.id = o.host_id
-      LEFT JOIN marketplace_gpu g ON g.offer_id = o.id
-     WHERE %(all)s OR o.id = ANY(%(ids)s::uuid[])
-     GROUP BY o.id, h.id
+     CROSS JOIN LATERAL (
+           SELECT coalesce(min(g.pcie_gen), 0) AS pcie_gen, coalesce(min(g.pcie_width), 0) AS pcie_width,
+                  count(*) AS total,
+                  count(*) FILTER (WHERE g.healthy AND open.now AND l.id IS NULL) AS free,
+                  count(*) FILTER (WHERE g.healthy AND open.now AND l.spot) AS spot
+             FROM (SELECT o.listed AND NOT h.draining AND h.state = %(open)s AND h.engine_age_s < %(slow)s AS now) open
+             JOIN marketplace_gpu g ON g.offer_id = o.id AND g.present
+             LEFT JOIN marketplace_lease l ON l.gpu_id = g.id AND l.released_at IS NULL
+     ) gpus
+     CROSS JOIN LATERAL (
+           SELECT CASE WHEN EXISTS (SELECT FROM marketplace_claim c WHERE c.offer_id = o.id) THEN (
+               WITH RECURSIVE walk (place, claimed) AS (
+                   SELECT 0::bigint, 0::bigint
+                   UNION ALL
+                   SELECT walk.place + 1,
+                          walk.claimed + CASE WHEN walk.claimed + c.gpu_count <= gpus.free + gpus.spot
+                                              THEN c.gpu_count ELSE 0 END
+                     FROM walk JOIN (
+                          SELECT gpu_count, row_number() OVER (ORDER BY made_at, holder) AS place
+                            FROM marketplace_claim WHERE offer_id = o.id) c ON c.place = walk.place + 1)
+               SELECT max(walk.claimed) FROM walk) ELSE 0 END AS claimed
+     ) line
 """  # noqa: S608  (put together from constants of this module)
 _DIFFERS = f"({_listed('o')}) IS DISTINCT FROM ({_listed('t')})"
 _REFRESH = f"""
     UPDATE marketplace_offer o
        SET {", ".join(f"{column} = t.{column}" for column in _COMPARED)}
-      FROM ({_TRUTH}) t
+      FROM ({_OFFERS} WHERE o.id = ANY(%(ids)s::uuid[])) t
      WHERE o.id = t.offer_id AND o.id = ANY(%(ids)s::uuid[]) AND {_DIFFERS}
 """  # noqa: S608  (put together from constants of this module)
 _COMPARE = f"""
     SELECT o.id, {", ".join(f"o.{column}, t.{column}" for column in _COMPARED)}
-      FROM marketplace_offer o JOIN ({_TRUTH}) t ON t.offer_id = o.id
+      FROM marketplace_offer o JOIN ({_OFFERS}) t ON t.offer_id = o.id
      WHERE {_DIFFERS}
      ORDER BY o.id
 """  # noqa: S608  (put together from constants of this module)
@@ -93,7 +118,7 @@ def refresh_offers(*, offer_ids: Sequence[UUID], locked: bool = False) -> None:
         if not locked:
             lock_offers(offer_ids)
         with connection.cursor() as cursor:
-            cursor.execute(_REFRESH, _arguments(offer_ids))
+            run(cursor, _REFRESH, {**_MEANING, "ids": list(offer_ids)})
 
 
 def refresh_offers_of_host(*, host_id: UUID) -> None:
@@ -103,20 +128,10 @@ def refresh_offers_of_host(*, host_id: UUID) -> None:
 def compare_offers() -> list[Difference]:
     """Every offer against the truth, in one statement and so at one moment."""
     with connection.cursor() as cursor:
-        cursor.execute(_COMPARE, _arguments(None))
+        cursor.execute(_COMPARE, _MEANING)
         rows = cursor.fetchall()
     found = []
     for offer_id, *values in rows:
         pairs = zip(_COMPARED, values[::2], values[1::2], strict=True)
         found += [Difference(offer_id, column, shown, truth) for column, shown, truth in pairs if shown != truth]
     return found
-
-
-def _arguments(offer_ids: Sequence[UUID] | None) -> dict[str, bool | float | str | list[str]]:
-    return {
-        "all": offer_ids is None,
-        "ids": [str(key) for key in offer_ids or ()],
-        "open": HostState.ONLINE.value,
-        "verified": Verification.VERIFIED.value,
-        "slow": ENGINE_SLOW_AFTER_S,
-    }

@@ -10,6 +10,7 @@ from common import clock, wake
 from common.database import use_case
 from common.digest import secret_digest
 from common.errors import NotFound
+from common.prepared import run
 from common.transitions import move
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
 from marketplace.models import Host, HostEvent, JoinToken, Lease
@@ -60,7 +61,8 @@ def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
     with use_case():
         leave = _lock_join_token(token)
         host = Host(owner_id=leave.owner_id, name=leave.host_name, region=leave.region, **host_columns(shape))
-        host.address = host.address or host.hostname
+        if not shape.behind_nat:
+            host.address = host.address or host.hostname
         host.agent_version = plain(agent_version, 20)
         host.save(force_insert=True)
         for uuid in claimed_elsewhere(host, shape.gpus):
@@ -120,7 +122,7 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
     slow = engine_age_s >= ENGINE_SLOW_AFTER_S
     seen: dict[str, Any] = {"last_seen_at": at, "engine_age_s": engine_age_s, "agent_version": plain(agent_version, 20)}
     with connection.cursor() as cursor:
-        cursor.execute(_SEEN, {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S})
+        run(cursor, _SEEN, {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S})
         if cursor.rowcount:
             return
     with use_case():

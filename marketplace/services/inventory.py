@@ -11,7 +11,7 @@ from django.db.models import F, Q
 
 from common.errors import InvalidInput
 from marketplace.catalogue import nominal_vram_gb, recognise
-from marketplace.errors import GpuClaimed, SimulationRefused
+from marketplace.errors import GpuClaimed, NoWayIn, SimulationRefused
 from marketplace.models import Gpu, Host, Offer
 from marketplace.policy import FIRST_DISK_MICROS_GB_DAY, MAX_GPUS_PER_HOST
 from marketplace.services.availability import refresh_offers
@@ -64,6 +64,7 @@ class HostShape:
     net_up_mbps: int | None = None
     net_down_mbps: int | None = None
     net_measured_at: int | None = None
+    behind_nat: bool = False
 
     @property
     def simulated(self) -> bool:
@@ -102,6 +103,8 @@ def check_shape(shape: HostShape) -> None:
     _check_measured(shape)
     if not shape.port_first <= shape.port_last <= _HIGHEST_PORT:
         raise InvalidInput("The host's range of ports is not a range.")
+    if shape.behind_nat and settings.RELAY_TCP_PORTS is None:
+        raise NoWayIn()
     if shape.runtime not in ("docker", "simulated"):
         raise InvalidInput("The host's runtime must be docker or simulated.")
     _check_gpus(shape.gpus)
@@ -133,7 +136,10 @@ def host_columns(shape: HostShape) -> dict[str, object]:
     columns["nvlink"] = bool(shape.nvlink)
     columns["images"] = [plain(image, 255) for image in shape.images]
     columns["warnings"] = [plain(warning, 300) for warning in shape.warnings]
-    if shape.address:
+    if shape.behind_nat and settings.RELAY_TCP_PORTS is not None:
+        columns["address"] = ""  # whatever it calls itself, nobody reaches it there
+        columns["port_first"], columns["port_last"] = settings.RELAY_TCP_PORTS
+    elif shape.address:
         columns["address"] = plain(shape.address, 255)
     return columns
 

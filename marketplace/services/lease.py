@@ -11,7 +11,7 @@ from django.db.models.functions import Greatest
 
 from common import clock
 from common.errors import InvalidInput, NotFound
-from common.prepared import Prepared
+from common.prepared import Prepared, insert, run
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.models import Gpu, Host, Lease, Offer
 from marketplace.policy import ENGINE_SLOW_AFTER_S
@@ -62,17 +62,19 @@ def lease_gpus(
     with transaction.atomic(savepoint=False):
         host = lock_host_of(offer_id, count)
         if host is None:
-            raise _refusal(offer_id, expected_version)
+            raise refusal(offer_id, expected_version)
         [offer] = lock_offers([offer_id])
-        _check_open(host, offer)
-        _check_version(offer, expected_version)
-        _check_share(host, offer, count)
+        check_open(host, offer)
+        check_version(offer, expected_version)
+        check_share(host, offer, count)
+        if offer.gpu_free < count:  # some GPUs may be free, but an order that came earlier waits for them
+            raise GpuTaken(f"{count} GPUs were asked for, {offer.gpu_free} are free.")
         gpus = choose_gpus(offer, count, prefer)
         if len(gpus) < count:
             raise GpuTaken(f"{count} GPUs were asked for, {len(gpus)} are free.")
-        _write_leases(offer, gpus, holder)
+        write_leases(offer, gpus, holder)
         refresh_offers(offer_ids=[offer.pk], locked=True)
-    return _leased(offer, gpus)
+    return leased_gpus(offer, gpus)
 
 
 def release_leases(*, holder: UUID, reason: str) -> int:
@@ -115,17 +117,17 @@ def _first_free(count: int) -> Prepared[Gpu]:
     return Prepared(lambda offer_id: _free_gpus(offer_id).order_by("index", "pk")[:count], offer_id=UUID)
 
 
-def _refusal(offer_id: UUID, expected_version: int | None) -> Exception:
+def refusal(offer_id: UUID, expected_version: int | None) -> Exception:
     """Why an offer with too few free GPUs cannot be leased, the most telling reason first."""
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None:
         return NotFound("There is no such offer.")
-    _check_open(offer.host, offer)
-    _check_version(offer, expected_version)
+    check_open(offer.host, offer)
+    check_version(offer, expected_version)
     return GpuTaken("The offer has fewer free GPUs than were asked for.")
 
 
-def _check_open(host: Host, offer: Offer) -> None:
+def check_open(host: Host, offer: Offer) -> None:
     if not offer.listed:
         raise OfferClosed("The host owner has taken this offer off the market.")
     if host.state != HostState.ONLINE:
@@ -136,37 +138,42 @@ def _check_open(host: Host, offer: Offer) -> None:
         raise OfferClosed("The container engine of the offer's host does not answer at the moment.")
 
 
-def _check_version(offer: Offer, expected: int | None) -> None:
+def check_version(offer: Offer, expected: int | None) -> None:
     if expected is not None and offer.version != expected:
         raise PriceChanged("The offer's price or shape has changed; ask for a new quote.", offer_version=offer.version)
 
 
-def _check_share(host: Host, offer: Offer, count: int) -> None:
+def check_share(host: Host, offer: Offer, count: int) -> None:
     """Leases made before the host's shape changed may hold more than today's share: never give out their part again."""
     with connection.cursor() as cursor:
-        cursor.execute(_LEASED_SHARE, [host.pk])
+        run(cursor, _LEASED_SHARE, [host.pk])
         cpu_millis, ram_mb = cursor.fetchone()
     whole = allocatable(cpu_cores=host.cpu_cores, ram_mb=host.ram_mb)
     if not _share(offer).times(count).fits_beside(Share(cpu_millis, ram_mb), whole):
         raise GpuTaken("GPUs are free, but earlier leases hold the CPU and memory that belong to them.")
 
 
-def _write_leases(offer: Offer, gpus: Sequence[Gpu], holder: UUID) -> None:
+def write_leases(
+    offer: Offer, gpus: Sequence[Gpu], holder: UUID, *, spot: bool = False, price_micros: int | None = None
+) -> None:
+    """Inside the transaction that has locked the offer and the GPUs; count the offer again afterwards."""
     share = _share(offer)
     leases = [
         Lease(
             gpu=gpu,
             offer=offer,
             holder=holder,
-            price_micros=offer.price_micros,
+            price_micros=offer.price_micros if price_micros is None else price_micros,
             cpu_millis=share.cpu_millis,
             ram_mb=share.ram_mb,
+            spot=spot,
             promised_until=offer.listed_until,
         )
         for gpu in gpus
     ]
     try:
-        Lease.objects.bulk_create(leases)
+        for lease in leases:
+            insert(lease)
     except IntegrityError as error:
         if "one_live_lease_per_gpu" in str(error):
             raise GpuTaken("Someone else leased one of these GPUs at the same moment.") from error
@@ -177,12 +184,12 @@ def _share(offer: Offer) -> Share:
     return Share(offer.cpu_millis_per_gpu, offer.ram_mb_per_gpu)
 
 
-def _leased(offer: Offer, gpus: Sequence[Gpu]) -> LeasedGpus:
+def leased_gpus(offer: Offer, gpus: Sequence[Gpu], *, price_micros: int | None = None) -> LeasedGpus:
     share = _share(offer).times(len(gpus))
     return LeasedGpus(
         gpu_uuids=tuple(gpu.uuid for gpu in gpus),
         simulated=any(gpu.simulated for gpu in gpus),
-        price_micros=offer.price_micros,
+        price_micros=offer.price_micros if price_micros is None else price_micros,
         cpu_millis=share.cpu_millis,
         ram_mb=share.ram_mb,
         host_id=offer.host_id,

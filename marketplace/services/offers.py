@@ -49,6 +49,7 @@ class ListingChange:
     tiers: Sequence[tuple[int, int]] | None = None
     spot_floor_micros: int | None = None
     disk_micros_gb_day: int | None = None
+    hold_bps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def _changed_prices(offer: Offer, change: ListingChange) -> PriceList:
         tiers=offer.tiers if change.tiers is None else [list(step) for step in change.tiers],
         spot_floor_micros=floor,
         disk_micros_gb_day=offer.disk_micros_gb_day if change.disk_micros_gb_day is None else change.disk_micros_gb_day,
+        hold_bps=offer.hold_bps if change.hold_bps is None else change.hold_bps,
     )
 
 

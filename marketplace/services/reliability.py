@@ -9,6 +9,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from common.database import use_case
+from common.prepared import insert
 from marketplace.models import Host, Offer, ReliabilityEvent
 from marketplace.policy import RELIABILITY_BATCH
 from marketplace.reliability import reckon, window_end
@@ -75,7 +76,7 @@ def refresh_reliability(*, now: datetime) -> int:
 
 def _record(kind: ReliabilityKind, host_id: UUID, subject: UUID, at: datetime, detail: str) -> None:
     event = ReliabilityEvent(host_id=host_id, kind=kind, subject=subject, starts_at=at, detail=detail[:300])
-    ReliabilityEvent.objects.bulk_create([event], ignore_conflicts=True)
+    insert(event, unless_known=True)
 
 
 def _write(changes: Sequence[Change]) -> None:

@@ -98,10 +98,11 @@
   document.addEventListener("click", (event) => {
     const at = (selector) => event.target.closest?.(selector);
     if (at("[data-copy]")) copy(at("[data-copy]"));
-    if (at("[data-open]")) document.getElementById(at("[data-open]").dataset.open)?.showModal();
+    if (at("[data-open]")) open(at("[data-open]").dataset);
     if (at("[data-close]")) at("dialog")?.close();
     if (at("[data-dismiss]")) at(".note")?.remove();
     if (at("[data-expand]")) expand(at("[data-expand]"));
+    if (at("[data-fill]")) document.querySelector(at("[data-fill]").dataset.fill).value = at("[data-fill]").dataset.value;
     for (const open of document.querySelectorAll("details.drop[open]")) if (!open.contains(event.target)) open.open = false;
   });
   document.addEventListener("keydown", (event) => {
@@ -110,6 +111,12 @@
     open.open = false;
     open.querySelector("summary").focus();
   });
+
+  function open({ open: id, heading }) {
+    const dialog = document.getElementById(id);
+    if (dialog && heading) dialog.querySelector("h2").textContent = heading; // one dialog for several forms
+    dialog?.showModal();
+  }
 
   function expand(button) {
     const shown = document.getElementById(button.dataset.expand).classList.toggle("open");
@@ -129,6 +136,12 @@
     ask.addEventListener("close", () => ask.returnValue === "yes" && yes(), { once: true });
     ask.showModal();
   }
+
+  // The page goes on living under the question: by the answer, the form may be gone, or its element may be another form.
+  function order(form) {
+    const fields = [...new FormData(form)].filter(([name]) => name !== "csrfmiddlewaretoken");
+    return `${form.action} ${new URLSearchParams(fields)}`;
+  }
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.method === "dialog" || form.dataset.agreed) return delete form.dataset.agreed;
@@ -136,9 +149,12 @@
     if (!source.dataset.ask) return undefined;
     event.preventDefault();
     event.stopImmediatePropagation();
+    const asked = order(form);
     question(source, () => {
-      form.dataset.agreed = "1";
-      form.requestSubmit(event.submitter);
+      const same = form.isConnected && order(form) === asked ? form : [...document.forms].find((other) => order(other) === asked);
+      if (!same) return toast(say("late"));
+      same.dataset.agreed = "1";
+      return same.requestSubmit(same === form && event.submitter?.form === form ? event.submitter : null);
     });
     return undefined;
   }, true);
@@ -162,10 +178,25 @@
   });
   document.addEventListener("htmx:responseError", () => toast(say("failed")));
   document.addEventListener("htmx:sendError", () => toast(say("offline")));
+  // What the reader has unfolded stays so when the part around it comes anew. Looked at just before: `toggle` comes too late.
+  const unfolded = new Set();
+  document.addEventListener("htmx:beforeSwap", () => {
+    for (const fold of document.querySelectorAll("details[data-fold]")) unfolded[fold.open ? "add" : "delete"](fold.id);
+  });
   document.addEventListener("htmx:afterSwap", (event) => {
+    for (const fold of document.querySelectorAll("details[data-fold]")) fold.open = unfolded.has(fold.id);
     localise(event.target);
     tick();
   });
+
+  // What the reader has chosen and not yet sent stays as well.
+  const chosen = new WeakSet();
+  for (const name of ["input", "change"]) document.addEventListener(name, ({ target }) => {
+    if (!target.form || !target.closest("[data-live-part]")) return;
+    for (const control of target.form.elements) if (control === target || (target.name && control.name === target.name)) chosen.add(control);
+  }, true);
+  document.addEventListener("submit", ({ target }) => [...target.elements].forEach((control) => chosen.delete(control)));
+  Idiomorph.defaults.callbacks.beforeNodeMorphed = (element) => !chosen.has(element);
 
   /* The live stream, and a slow look while it is down */
   let poll = 0;
@@ -183,9 +214,13 @@
   document.addEventListener("htmx:sseError", () => live("down"));
   if (document.querySelector("[data-live-part]") && !document.querySelector("[sse-connect]")) live("down");
 
-  Idiomorph.defaults.ignoreActiveValue = true; // an answer that comes late must not take back what is being typed
+  // An answer that comes late must not take back what is being typed. Of any other element that has the focus, a button, the
+  // same setting would keep the words, and so an old word on a new order.
+  const typed = () => document.activeElement?.matches("input, textarea, select") ?? false;
+  Object.defineProperty(Idiomorph.defaults, "ignoreActiveValue", { enumerable: true, get: typed });
   htmx.createEventSource = (url) => new EventSource(url); // the ticket says who asks; no cookie goes along
-  document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // the menu is a strip on a phone
+  // Menu and tabs are strips on a phone.
+  for (const place of document.querySelectorAll(".nav-underline .active, .menu [aria-current]")) place.scrollIntoView({ block: "nearest", inline: "center" });
   localise(document);
   tick();
   setInterval(tick, 1000);

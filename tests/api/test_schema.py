@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
+from common.outbound import Answer, OutboundFault
 from config.wsgi import application
 from tests.api.world import World, strange_ids
 
@@ -61,6 +62,17 @@ def kept_connection() -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
+@pytest.fixture(autouse=True)
+def no_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of images are made up here: nobody out there is to be asked about them."""
+
+    def refuse(*_: Any, **__: Any) -> Answer:
+        raise OutboundFault("unresolved", "The name cannot be found.")
+
+    monkeypatch.setattr("storage.distribution.client.ask", refuse)
+    monkeypatch.setattr("storage.object_store.client.ask", refuse)
+
+
 def headers_of(user: User) -> dict[str, str]:
     _, text = issue_token(user=user, name="schema", scopes=list(SCOPES))
     return {"Authorization": f"Bearer {text}"}
@@ -70,7 +82,7 @@ def headers_of(user: User) -> dict[str, str]:
 def owners(world: World) -> dict[str, dict[str, str]]:
     """Headers by the first part of the path, for those whose things are there: most requests are to get past the guard."""
     renter, host_owner = headers_of(world.renter), headers_of(world.host_owner)
-    return defaultdict(lambda: renter, {"hosts": host_owner, "join-tokens": host_owner})
+    return defaultdict(lambda: renter, {"hosts": host_owner, "join-tokens": host_owner, "payouts": host_owner})
 
 
 DRAWN = settings(

@@ -1,5 +1,6 @@
 """Two people's things, built through the services, and what must never reach anyone else."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,18 +13,32 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.ssh_keys import add_ssh_key
+from accounts.services.teams import create_team, invite_member
 from accounts.services.tokens import issue_token
+from accounts.services.webhook_settings import add_webhook, send_test
+from billing.models import Entry, Invoice, Payment, Payout
+from billing.papers import PaperLine
+from billing.services.payouts import request_payout
 from common import clock
 from common.ids import new_uuid, public_id
-from instances.models import Instance
+from instances.models import Alert, Instance
+from instances.services.budgets import set_budget
 from instances.services.quote import create_quote
 from instances.services.watch_orders import Order
 from instances.services.watches import create_watch
 from marketplace.models import Gpu
 from marketplace.services.maintenance import announce_maintenance
 from marketplace.services.saved_searches import save_search
+from storage.models import Image, Registry, Snapshot, Sync, SyncSchedule, Volume
+from storage.object_store import Checked, Place
+from storage.services.connections import Tried, save_connection
+from storage.services.registries import save_registry
+from storage.services.snapshots import snapshot_volume
+from storage.services.volumes import create_volume
 from tests.billing.money import UNIT, grant
+from tests.billing.payouts.world import account, earn
 from tests.instances.fake_host import FakeHost, base_image, order_running
+from tests.instances.volume_world import carry_out
 
 API = "api/v1/"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
@@ -45,6 +60,22 @@ class World:
     marks: tuple[str, ...]
 
 
+def a_bucket(renter: User, volume: Volume) -> dict[str, str]:
+    """A connection to object storage, a schedule of syncs, and one that ended."""
+    place = Place("https://10.0.0.1", "us-east-1", SECRET_NAME, "", SECRET_NAME, SECRET_NAME)  # refused unasked
+    connection = save_connection(owner=renter, name=SECRET_NAME, tried=Tried(place, Checked(False, True)))
+    terms = {"subject_kind": "volume", "subject_id": volume.pk, "subject_name": volume.name, "direction": "up"}
+    common: dict[str, Any] = {"owner": renter, "connection": connection, **terms}
+    schedule = SyncSchedule.objects.create(**common, every_hours=24, next_at=clock.now() + timedelta(days=1))
+    ended = {"state": "failed", "failure_code": "out_of_time", "ended_at": clock.now(), "host_id": volume.host_id}
+    run = Sync.objects.create(**common, connection_name=connection.name, **ended)
+    return {
+        "connection_id": public_id("conn", connection.pk),
+        "schedule_id": public_id("plan", schedule.pk),
+        "sync_id": public_id("sync", run.pk),
+    }
+
+
 def build_world(renter: User, host_owner: User) -> World:
     base_image()
     grant(renter, 1000 * UNIT)
@@ -57,7 +88,25 @@ def build_world(renter: User, host_owner: User) -> World:
     search = save_search(user=renter, name=f"{SECRET_NAME}-search", line="t4 price<1")
     wanted = Order(image="berth-base", max_price_micros=UNIT, name=SECRET_NAME)
     watch = create_watch(user=renter, line="gpu=t4", action="rent", order=wanted)
+    team = create_team(user=renter, name=f"{SECRET_NAME}-team")
+    login, image = an_image(renter)
+    member, _ = invite_member(user=renter, team_id=team.pk, email=f"{SECRET_NAME}@example.com")
+    budget = set_budget(owner=renter, scope="team", subject_id=team.pk, period="month", limit_micros=500 * UNIT, hard=False)
+    hook, _ = add_webhook(user=renter, url=f"https://9.9.9.9/{SECRET_NAME}")
+    volume, snapshot = a_volume(renter, host)
     ids = {
+        **a_bucket(renter, volume),
+        "volume_id": public_id("vol", volume.pk),
+        "snapshot_id": public_id("snap", snapshot.pk),
+        "slug": "no-such-set",
+        "alert_id": public_id("alrt", Alert.objects.create(instance=instance, kind="gpu_idle", facts={"minutes": 30}).pk),
+        "webhook_id": public_id("hook", hook.pk),
+        "delivery_id": public_id("dlv", send_test(user=renter, webhook_id=hook.pk).pk),
+        "team_id": public_id("team", team.pk),
+        "image_id": public_id("img", image.pk),
+        "registry_id": public_id("reg", login.pk),
+        "member_id": public_id("memb", member.pk),
+        "budget_id": public_id("budg", budget.pk),
         "watch_id": public_id("watch", watch.pk),
         "search_id": public_id("srch", search.pk),
         "token_id": public_id("tok", token.pk),
@@ -67,6 +116,10 @@ def build_world(renter: User, host_owner: User) -> World:
         "host_id": public_id("host", host.host.pk),
         "offer_id": public_id("offr", host.offer.pk),
         "gpu_slug": host.offer.gpu_model,
+        "payout_id": public_id("payout", a_payout(host_owner).pk),
+        "invoice_id": public_id("invc", an_invoice(renter).pk),
+        "topup_id": public_id("topup", Payment.objects.create(owner=renter, amount_micros=UNIT).pk),
+        "line_id": str(Entry.objects.filter(wallet__owner=renter).values_list("pk", flat=True)[0]),
     }
     begin = clock.now() + timedelta(days=2)
     maintenance = announce_maintenance(
@@ -78,9 +131,63 @@ def build_world(renter: User, host_owner: User) -> World:
     )
     ids["maintenance_id"] = public_id("mtn", maintenance.pk)
     gpus = Gpu.objects.filter(host=host.host).values_list("uuid", flat=True)
-    private = [ids[name] for name in ("watch_id", "search_id", "token_id", "key_id", "instance_id", "quote_id")]
+    mine = (
+        *("connection", "schedule", "sync", "volume", "snapshot", "image", "registry", "payout", "topup", "invoice"),
+        *("watch", "search", "token", "key", "instance", "quote"),
+    )
+    private = [ids[f"{name}_id"] for name in mine]
     marks = (*private, SECRET_NAME, renter.email, key.fingerprint, PUBLIC_KEY.split()[1], token.prefix, *gpus)
     return World(renter, host_owner, host, instance, ids, marks)
+
+
+def a_volume(renter: User, host: FakeHost) -> tuple[Volume, Snapshot]:
+    """Both ready."""
+    volume = create_volume(owner=renter, name=SECRET_NAME, size_gb=1, host_id=host.host.pk)
+    carry_out(host)
+    snapshot = snapshot_volume(owner=renter, volume_id=volume.pk, name=f"{SECRET_NAME}-snapshot")
+    carry_out(host)
+    return volume, snapshot
+
+
+def an_image(renter: User) -> tuple[Registry, Image]:
+    """Of a private registry."""
+    login = save_registry(owner=renter, host="registry.example", username=SECRET_NAME, password=SECRET_NAME)
+    image = Image.objects.create(
+        slug=f"{SECRET_NAME}-image",
+        title=SECRET_NAME,
+        reference=f"registry.example/{SECRET_NAME}@sha256:1",
+        owner=renter,
+        source="named",
+        official=False,
+        private=True,
+        registry=login,
+        checked_at=clock.now(),
+    )
+    return login, image
+
+
+def a_payout(host_owner: User) -> Payout:
+    """Of earnings that have matured, to an account of the host owner."""
+    earn(host_owner, 20, ago=40, now=clock.now())
+    account(host_owner)
+    return request_payout(owner_id=host_owner.pk, requested_by="test")
+
+
+def an_invoice(renter: User) -> Invoice:
+    begin, source = clock.now() - timedelta(days=31), new_uuid().hex
+    hour = PaperLine("charge", "T4", "instance", source, "hourly", begin.isoformat(), begin.isoformat(), 3600, UNIT, 1, UNIT)
+    return Invoice.objects.create(
+        owner=renter,
+        year=2020,
+        number=1,
+        period_from=begin,
+        period_to=begin + timedelta(days=30),
+        currency="USD",
+        total_micros=UNIT,
+        buyer={"name": SECRET_NAME, "address": "", "tax_id": ""},
+        seller={"name": "Berth", "address": "", "tax_id": ""},
+        lines=[hour.frozen()],
+    )
 
 
 def strange_ids(ids: dict[str, str]) -> dict[str, str]:
@@ -102,8 +209,7 @@ class Endpoint:
         return f"{self.method} {self.name}"
 
     def address(self, ids: dict[str, str]) -> str:
-        parts = [ids[part[1:-1].rpartition(":")[2]] if part.startswith("<") else part for part in self.route.split("/")]
-        return "/" + "/".join(parts)
+        return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda place: ids[place[1]], self.route)
 
     @property
     def names_a_thing(self) -> bool:

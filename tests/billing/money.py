@@ -14,13 +14,14 @@ import time_machine
 from django.db import connection
 
 from accounts.models import User
-from billing.models import Entry, Hold, Meter, Wallet
+from billing.models import Hold, Meter, Usage, Wallet
 from billing.policy import INSTANCE_SOURCE
 from billing.selectors import ledger_findings
 from billing.services.holds import hold_funds
 from billing.services.meters import cap_meter, close_meter, open_meter, prove_meters
 from billing.services.settle import extend_holds, settle_meters
 from billing.services.wallets import grant_credit
+from billing.tariffs import Tariff
 from common.database import use_case
 
 START = datetime(2025, 3, 1, 9, 30, 0, 123457, tzinfo=UTC)
@@ -47,8 +48,7 @@ def platform() -> Wallet:
 
 def charged(source: UUID) -> int:
     """What the ledger has charged for a source."""
-    entries = Entry.objects.filter(kind="charge", posting__source_id=source)
-    return -sum(entries.values_list("amount_micros", flat=True))
+    return sum(Usage.objects.filter(meter__source_id=source).values_list("charge_micros", flat=True))
 
 
 def make_user(name: str) -> User:
@@ -63,6 +63,9 @@ class Source:
     payee: User
     rate: int = RATE
     key: UUID = field(default_factory=uuid.uuid4)
+    tariff: Tariff | None = None
+    calendar: bool = False
+    continue_within: timedelta | None = None
 
     def hold(self, micros: int | None = None) -> None:
         with use_case():
@@ -77,7 +80,9 @@ class Source:
                 payer_id=self.payer.pk,
                 payee_id=self.payee.pk,
                 label="2 × RTX 4090",
-                rate_micros_per_hour=self.rate,
+                tariff=self.tariff or Tariff(self.rate),
+                calendar=self.calendar,
+                continue_within=self.continue_within,
                 at=moment,
             )
 

@@ -44,6 +44,7 @@ def test_the_wallet_in_decimal_strings(source: Source) -> None:
         "spendable": "93.88",
         "hourly_rate": "3.06",
         "runway_hours": 31.7,
+        "standing": {"state": "good", "since": None, "next_state_at": None},
     }
 
 
@@ -67,8 +68,7 @@ def test_pages_by_cursor_have_running_balances(source: Source) -> None:
         walked += page["results"]
     assert walked == whole
     assert len(whole) == 7
-    back = ask(WalletEntriesApi, source.payer, "?" + page["previous"].partition("?")[2]).data
-    assert back["results"] == whole[3:6]
+    assert page["previous"] is None
 
 
 def test_others_see_their_own_wallet_only(source: Source, bob: User) -> None:

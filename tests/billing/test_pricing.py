@@ -16,13 +16,16 @@ from billing.pricing import (
     MICROSECONDS_PER_HOUR,
     charge,
     chargeable_until,
-    cumulative_micros,
+    cost,
     elapsed_microseconds,
     funded_span,
     hold_for,
+    hold_of,
     split_charge,
     split_fee,
+    stretches,
 )
+from billing.tariffs import Tariff
 from common.money import format_money
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,9 +33,27 @@ CUTS_IN_ALL = 100_000
 YEAR_US = 8_760 * MICROSECONDS_PER_HOUR
 
 
-def exact(rate: int, microseconds: int) -> int:
-    """Round half up, by fractions: independent of the code under test."""
-    return floor(Fraction(rate * microseconds, MICROSECONDS_PER_HOUR) + Fraction(1, 2))
+def exact(tariff: Tariff, microseconds: int) -> int:
+    """Stretch by stretch and rounded half up once, by fractions: independent of the code under test."""
+    begins = [0, *(begin for begin, _ in tariff.steps)]
+    ends = [*(begin for begin, _ in tariff.steps), None]
+    rates = [tariff.rate_micros, *(rate for _, rate in tariff.steps)]
+    total = Fraction()
+    for begin, end, rate in zip(begins, ends, rates, strict=True):
+        until = microseconds if end is None else min(end, microseconds)
+        total += Fraction(rate * max(0, until - begin), tariff.hours * MICROSECONDS_PER_HOUR)
+    return floor(total + Fraction(1, 2))
+
+
+def any_tariff(rng: random.Random) -> Tariff:
+    """Plain ones, ones for a day, with up to five steps up or down, free stretches among them."""
+
+    def rate() -> int:
+        return rng.choice([0, 1, 7, rng.randrange(10**9), rng.randrange(5 * 10**6), rng.randrange(10**12)])
+
+    spots = sorted({rng.randrange(1, rng.choice([10, MICROSECONDS_PER_HOUR, YEAR_US])) for _ in range(rng.randrange(6))})
+    steps = tuple((spot, rate()) for spot in spots) if rng.random() < 0.6 else ()
+    return Tariff(rate(), rng.choice([1, 24]), steps)
 
 
 def test_no_cut_changes_the_total_or_either_side() -> None:
@@ -50,16 +71,17 @@ def test_no_cut_changes_the_total_or_either_side() -> None:
 
 
 def _cuts_tried(rng: random.Random) -> int:
-    rate = rng.choice([0, 1, 7, rng.randrange(10**9), rng.randrange(5 * 10**6)])
+    tariff, base = any_tariff(rng), rng.choice([0, rng.randrange(YEAR_US)])
     fee_bps = rng.choice([0, 1, 1000, 9_999, 10_000, rng.randrange(10_001)])
     end = rng.choice([rng.randrange(1, 10), rng.randrange(1, YEAR_US), rng.randrange(1, MICROSECONDS_PER_HOUR)])
     cuts = sorted({0, end, *(rng.randrange(end) for _ in range(rng.randrange(1, 90)))})
     pieces = list(pairwise(cuts))
     rng.shuffle(pieces)
-    charges = [charge(rate, a, b) for a, b in pieces]
-    splits = [split_charge(rate, fee_bps, a, b) for a, b in pieces]
-    assert sum(charges) == exact(rate, end)
-    assert sum(fee for fee, _ in splits) == split_fee(exact(rate, end), fee_bps)[0]
+    charges = [charge(tariff, base + a, base + b) for a, b in pieces]
+    splits = [split_charge(tariff, fee_bps, base + a, base + b) for a, b in pieces]
+    before, after = exact(tariff, base), exact(tariff, base + end)
+    assert sum(charges) == after - before
+    assert sum(fee for fee, _ in splits) == split_fee(after, fee_bps)[0] - split_fee(before, fee_bps)[0]
     assert all(fee + share == total for (fee, share), total in zip(splits, charges, strict=True))
     assert all(fee >= 0 and share >= 0 for fee, share in splits)
     return len(pieces)
@@ -75,7 +97,7 @@ def _cuts_tried(rng: random.Random) -> int:
     ],
 )
 def test_worked_examples(rate: int, hours: int, total: str) -> None:
-    assert format_money(cumulative_micros(rate, hours * MICROSECONDS_PER_HOUR)) == total
+    assert format_money(cost(Tariff(rate), hours * MICROSECONDS_PER_HOUR)) == total
 
 
 def test_the_split_adds_up_and_rounds_half_up() -> None:
@@ -84,30 +106,72 @@ def test_the_split_adds_up_and_rounds_half_up() -> None:
     assert split_fee(4, 1000) == (0, 4)
 
 
+def test_steps_and_days_by_hand() -> None:
+    """Tiers of docs/pricing.md: 2.00 for the first 24 hours, then 1.50, from 72 hours on 1.00. Storage is for a day."""
+    hour = MICROSECONDS_PER_HOUR
+    tiered = Tariff(2_000_000, steps=((24 * hour, 1_500_000), (72 * hour, 1_000_000)))
+    assert cost(tiered, 24 * hour) == 48_000_000
+    assert cost(tiered, 72 * hour) == 48_000_000 + 72_000_000
+    assert charge(tiered, 23 * hour, 25 * hour) == 2_000_000 + 1_500_000
+    assert charge(tiered, 100 * hour, 101 * hour) == 1_000_000
+    assert [tiered.rate_at(spot) for spot in (0, 24 * hour - 1, 24 * hour, 72 * hour)] == [
+        2_000_000,
+        2_000_000,
+        1_500_000,
+        10**6,
+    ]
+    assert list(stretches(tiered, 23 * hour, 73 * hour)) == [
+        (23 * hour, 24 * hour),
+        (24 * hour, 72 * hour),
+        (72 * hour, 73 * hour),
+    ]
+    disk = Tariff(3_600_000, hours=24)  # 36 GB at 0.10 for a GB and day
+    assert cost(disk, hour) == 150_000
+    assert charge(disk, 7 * hour, 31 * hour) == 3_600_000
+
+
 def test_a_hold_covers_every_second_it_funds_and_hardly_more() -> None:
     rng = random.Random(7)
     for _ in range(20_000):
-        rate = rng.choice([1, 2, rng.randrange(1, 10**9), rng.randrange(1, 1000)])
-        held = rng.choice([0, 1, rng.randrange(10**9), hold_for(rate)])
-        span = funded_span(held, rate)
-        cost = cumulative_micros(rate, span // timedelta(microseconds=1))
-        assert cost <= held
-        if span < FUNDED_AT_MOST:
-            assert cumulative_micros(rate, span // timedelta(microseconds=1) + 1) >= held
-        else:
-            assert span == FUNDED_AT_MOST
+        tariff, used = any_tariff(rng), rng.choice([0, rng.randrange(YEAR_US)])
+        held = rng.choice([0, 1, rng.randrange(10**9), hold_for(tariff.rate_micros)])
+        span = funded_span(held, tariff, used)
+        end = used + span // timedelta(microseconds=1)
+        assert charge(tariff, used, end) <= held
+        if span == FUNDED_AT_MOST:
+            continue
+        rate = tariff.rate_at(end)
+        assert rate > 0, "free time needs no money"
+        for_a_micro = 2 * tariff.hours * MICROSECONDS_PER_HOUR // rate + 2
+        changes = any(end < begin <= end + for_a_micro for begin, _ in tariff.steps)
+        assert charge(tariff, used, end + for_a_micro) > held or changes
+
+
+def test_a_hold_of_a_moving_price_reckons_with_the_most_wherever_the_price_goes() -> None:
+    rng = random.Random(17)
+    for _ in range(5_000):
+        most = rng.randrange(1, 10**7)
+        agreed = Tariff(rng.randrange(most + 1), most_micros=most)
+        held, used = rng.choice([hold_of(agreed), rng.randrange(10**8)]), rng.randrange(YEAR_US)
+        span = funded_span(held, agreed, used) // timedelta(microseconds=1)
+        moves = sorted(used + rng.randrange(span + 1) for _ in range(rng.randrange(4)))
+        moved = Tariff(agreed.rate_micros, 1, tuple((spot, rng.choice([most, rng.randrange(most + 1)])) for spot in moves))
+        assert charge(moved, used, used + span) <= held
 
 
 def test_an_hour_is_funded_exactly_and_a_free_one_for_good() -> None:
-    assert funded_span(hold_for(3_060_001), 3_060_001) == timedelta(hours=1)
-    assert funded_span(0, 0) == FUNDED_AT_MOST
+    assert funded_span(hold_for(3_060_001), Tariff(3_060_001)) == timedelta(hours=1)
+    assert funded_span(hold_of(Tariff(3_600_001, hours=24)), Tariff(3_600_001, hours=24)) >= timedelta(hours=1)
+    assert hold_of(Tariff(100, most_micros=300)) == 300
+    assert hold_of(Tariff(25, hours=24)) == 2, "rounded up: a hold never falls short"
+    assert funded_span(0, Tariff(0)) == FUNDED_AT_MOST
 
 
 def test_renewing_by_an_hour_costs_exactly_the_rate_wherever_it_begins() -> None:
     rng = random.Random(11)
     for _ in range(2_000):
         rate, begin = rng.randrange(10**9), rng.randrange(YEAR_US)
-        assert charge(rate, begin, begin + MICROSECONDS_PER_HOUR) == rate
+        assert charge(Tariff(rate), begin, begin + MICROSECONDS_PER_HOUR) == rate
 
 
 def test_chargeable_is_the_least_of_proof_funds_and_cap_but_never_before_the_opening() -> None:
@@ -121,28 +185,28 @@ def test_chargeable_is_the_least_of_proof_funds_and_cap_but_never_before_the_ope
 @pytest.mark.django_db
 def test_sql_and_python_agree_to_the_micro_unit() -> None:
     rng = random.Random(13)
-    asked = [
-        (
-            rng.choice([0, 1, rng.randrange(10**12)]),
-            EPOCH + timedelta(microseconds=rng.randrange(YEAR_US)),
-            timedelta(microseconds=rng.randrange(YEAR_US)),
-            rng.randrange(10_001),
-        )
-        for _ in range(3_000)
-    ]
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT billing_elapsed_us(a, b), billing_cumulative(rate, a, b), billing_fee(rate, bps)"
-            " FROM unnest(%s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::int[])"
-            " WITH ORDINALITY AS asked (rate, a, b, bps, n) ORDER BY n",
-            [
-                [row[0] for row in asked],
-                [row[1] for row in asked],
-                [row[1] + row[2] for row in asked],
-                [row[3] for row in asked],
-            ],
-        )
-        answers = cursor.fetchall()
-    for (rate, begin, span, bps), answer in zip(asked, answers, strict=True):
-        elapsed = elapsed_microseconds(begin, begin + span)
-        assert answer == (elapsed, cumulative_micros(rate, elapsed), split_fee(rate, bps)[0])
+        for _ in range(3_000):
+            tariff, elapsed, bps = any_tariff(rng), rng.randrange(YEAR_US), rng.randrange(10_001)
+            begin = EPOCH + timedelta(microseconds=rng.randrange(YEAR_US))
+            used = rng.choice([elapsed, *(begins for begins, _ in tariff.steps)])
+            steps = [list(column) for column in zip(*tariff.steps, strict=True)] or [[], []]
+            cursor.execute(
+                "SELECT billing_elapsed_us(%(a)s, %(b)s), billing_fee(%(rate)s, %(bps)s),"
+                " billing_cost(%(rate)s, %(hours)s, %(at)s::bigint[], %(rates)s::bigint[], %(used)s),"
+                " billing_rate(%(rate)s, %(at)s::bigint[], %(rates)s::bigint[], %(used)s)",
+                {
+                    "a": begin,
+                    "b": begin + timedelta(microseconds=elapsed),
+                    "rate": tariff.rate_micros,
+                    "bps": bps,
+                    "hours": tariff.hours,
+                    "at": steps[0],
+                    "rates": steps[1],
+                    "used": used,
+                },
+            )
+            expected = elapsed_microseconds(begin, begin + timedelta(microseconds=elapsed))
+            fee = split_fee(tariff.rate_micros, bps)[0]
+            assert cursor.fetchone() == (expected, fee, exact(tariff, used), tariff.rate_at(used))
+            assert cost(tariff, used) == exact(tariff, used)

@@ -3,14 +3,17 @@
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, User
 from accounts.services.tokens import issue_token
-from common.prepared import Prepared, insert, update
-from marketplace.models import Host, HostEvent, Lease
+from common import clock
+from common.errors import DomainError
+from common.prepared import Prepared, insert, run, update
+from marketplace.models import Host, HostEvent, Lease, ReliabilityEvent
+from marketplace.states import ReliabilityKind
 from tests.marketplace.shapes import enrolled, leased, offer_of
 
 HOSTS = Prepared(
@@ -74,3 +77,33 @@ def test_update_counts_what_fits_and_adds_to_the_generation(hana: User) -> None:
     assert update(Host, where=wanted, state="online") == 0
     host.refresh_from_db()
     assert (host.state, host.generation, host.warnings) == ("frozen", 1, ["hot"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rolled_back_transaction_and_a_new_session_change_nothing() -> None:
+    """What a session has prepared outlives its transactions; a new session prepares it anew."""
+
+    def answer(number: int) -> int:
+        with connection.cursor() as cursor:
+            run(cursor, "SELECT %(number)s::int + 10 %% 4", {"number": number})
+            return int(cursor.fetchone()[0])
+
+    with pytest.raises(DomainError), transaction.atomic():
+        assert answer(1) == 3
+        raise DomainError
+    assert answer(2) == 4
+    connection.close()
+    assert answer(3) == 5
+
+
+def test_a_row_that_is_known_is_passed_over(hana: User) -> None:
+    host, subject = enrolled(hana, 1), uuid4()
+
+    def start() -> ReliabilityEvent:
+        return ReliabilityEvent(host=host, kind=ReliabilityKind.STARTED, subject=subject, starts_at=clock.now())
+
+    insert(start())
+    insert(start(), unless_known=True)
+    assert ReliabilityEvent.objects.filter(host=host).count() == 1
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert(start())

@@ -53,7 +53,7 @@ def locks_down(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def share_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU and memory are not counted: that wall would hide what the others do."""
-    monkeypatch.setattr(walls, "_check_share", lambda *_: None)
+    monkeypatch.setattr(walls, "check_share", lambda *_: None)
 
 
 @pytest.fixture

@@ -24,24 +24,13 @@ from marketplace.services import lease as lease_service
 from marketplace.services.offers import check_offers
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, execute, grant, in_parallel, wallet
-from tests.instances.fake_host import FakeHost, base_image
+from tests.instances.fake_host import FakeHost
 from tests.lock_waits import take_locks_down
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 AT_ONCE = 40  # PostgreSQL's default is 100 connections
 ROUNDS = 5
-
-
-@pytest.fixture
-def image(db: None) -> Image:
-    return base_image()
-
-
-@pytest.fixture
-def rich(alice: User) -> User:
-    grant(alice, 100_000 * UNIT)
-    return alice
 
 
 def quotes(renter: User, host: FakeHost, count: int, gpu_count: int = 1) -> list[Quote]:
@@ -94,7 +83,7 @@ def locks_down(monkeypatch: pytest.MonkeyPatch) -> None:
 
     take_locks_down(monkeypatch)
     monkeypatch.setattr(lease_service, "choose_gpus", choose_together)
-    monkeypatch.setattr(lease_service, "_check_share", lambda *_: None)
+    monkeypatch.setattr(lease_service, "check_share", lambda *_: None)
 
 
 @pytest.fixture

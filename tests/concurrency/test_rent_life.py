@@ -20,23 +20,12 @@ from instances.services.sweeps import compare_leases
 from marketplace.models import Incident, Lease
 from marketplace.services.offers import check_offers
 from storage.models import Image
-from tests.billing.money import UNIT, assert_sound, grant, in_parallel
-from tests.instances.fake_host import FakeHost, again, base_image, order, order_running
+from tests.billing.money import assert_sound, in_parallel
+from tests.instances.fake_host import FakeHost, again, order, order_running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROUNDS = 10
-
-
-@pytest.fixture
-def image(db: None) -> Image:
-    return base_image()
-
-
-@pytest.fixture
-def rich(alice: User) -> User:
-    grant(alice, 100_000 * UNIT)
-    return alice
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from marketplace.models import Lease
 from marketplace.services.offers import check_offers
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, grant, in_parallel, make_user
-from tests.instances.fake_host import FakeHost, base_image, order_running
+from tests.instances.fake_host import FakeHost, order_running
 from tests.lock_waits import wait_until_one_waits_for_us
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,17 +41,6 @@ FREED = 10
 WORKERS = 8
 PRICE = 3_600_000
 MOST = 4 * UNIT
-
-
-@pytest.fixture
-def image(db: None) -> Image:
-    return base_image()
-
-
-@pytest.fixture
-def rich(alice: User) -> User:
-    grant(alice, 100_000 * UNIT)
-    return alice
 
 
 def crowd(count: int, funds: int = MOST) -> list[Watch]:

@@ -42,8 +42,9 @@ def test_the_admin_panels_have_a_policy_of_their_own(path: str) -> None:
 
 def test_events_may_come_from_the_relay(settings: Settings) -> None:
     settings.CONTENT_SECURITY_POLICY = site_policy("http://127.0.0.1:8001")
-    assert policy_of("/market")["connect-src"] == ["'self'", "http://127.0.0.1:8001"]
+    assert policy_of("/market")["connect-src"] == ["'self'", "http://127.0.0.1:8001", "ws://127.0.0.1:8001"]
     assert site_policy("")["DIRECTIVES"]["connect-src"] == ["'self'"]
+    assert site_policy("", "apps.example.org")["DIRECTIVES"]["form-action"] == ["'self'", "*.apps.example.org"]
 
 
 def test_every_page_carries_them(client: Client, db: None) -> None:

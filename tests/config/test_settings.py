@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WHOLE = {
     "SECRET_KEY": "kept-outside-the-repository-and-long-enough-for-djangos-own-check-0123456789",
     "RELAY_SECRET": "another",
+    "LEDGER_SIGNING_KEY": "0123456789abcdef" * 4,
     "DATABASE_URL": "postgresql:///berth",
     "REDIS_URL": "redis://localhost",
     "ALLOWED_HOSTS": "berth.example",
@@ -39,11 +40,21 @@ def test_production_passes_djangos_deployment_check() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("missing", ["SECRET_KEY", "RELAY_SECRET", "DATABASE_URL", "REDIS_URL", "MAIL_HOST"])
+NEEDED = ["SECRET_KEY", "RELAY_SECRET", "LEDGER_SIGNING_KEY", "DATABASE_URL", "REDIS_URL", "MAIL_HOST"]
+
+
+@pytest.mark.parametrize("missing", NEEDED)
 def test_production_does_not_start_without(missing: str) -> None:
     result = check({name: value for name, value in WHOLE.items() if name != missing})
     assert result.returncode != 0
     assert missing in result.stderr
+
+
+@pytest.mark.parametrize("key", ["", "0123", "g" * 64, "0" * 66])
+def test_a_signing_key_is_64_hex_digits(key: str) -> None:
+    result = check({**WHOLE, "LEDGER_SIGNING_KEY": key})
+    assert result.returncode != 0
+    assert "64 hex digits" in result.stderr
 
 
 def test_secrets_may_lie_in_files(tmp_path: Path) -> None:

@@ -23,9 +23,11 @@ from agents.daemon.enrolment import enrol
 from agents.daemon.loop import Agent
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
+from tests.docker.looking import paths_with
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGE = "berth/base:test"
+SYNC_IMAGE = "berth/sync:test"
 PORTS = (21000, 29999)  # outside the range from which the kernel takes outgoing ports
 
 
@@ -50,6 +52,13 @@ def image(engine: Any) -> str:
 
 
 @pytest.fixture(scope="session")
+def sync_image(engine: Any) -> str:
+    """What copies disks to and from object storage."""
+    subprocess.run([ROOT / "images/sync/build", SYNC_IMAGE, "--quiet"], check=True, capture_output=True, timeout=600)
+    return SYNC_IMAGE
+
+
+@pytest.fixture(scope="session")
 def ssh_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("key") / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
@@ -62,11 +71,16 @@ class Ssh:
     def __init__(self, key: Path) -> None:
         self.key = key
 
-    def run(self, desired: DesiredInstance, command: str, *, timeout: float = 30.0) -> subprocess.CompletedProcess[str]:
+    def line(self, desired: DesiredInstance, command: str) -> list[str]:
         port = str(dict(desired.ports)[22])
         quiet = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]
-        line = ["ssh", *quiet, "-o", "BatchMode=yes", "-i", str(self.key), "-p", port, "root@127.0.0.1", command]
-        return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False)
+        return ["ssh", *quiet, "-o", "BatchMode=yes", "-i", str(self.key), "-p", port, "root@127.0.0.1", command]
+
+    def run(
+        self, desired: DesiredInstance, command: str, *, timeout: float = 30.0, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        line = self.line(desired, command)
+        return subprocess.run(line, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
 
     def must(self, desired: DesiredInstance, command: str) -> str:
         done = self.run(desired, command)
@@ -130,13 +144,12 @@ class Host:
         )
         mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if desired.id in line]
         loops = subprocess.run(["losetup", "-a"], capture_output=True, text=True, check=True).stdout
-        files = [str(path) for path in self.state.rglob(f"*{desired.id}*")]
         return [
             *(item["Id"] for item in self.containers(desired)),
             *(item["Name"] for item in networks),
             *(item["Id"] for item in images),
             *mounts,
-            *files,
+            *paths_with(self.state, desired.id),
             *(line for line in loops.splitlines() if desired.id in line),
         ]
 
@@ -237,7 +250,7 @@ def order(host: Host, new_order: Callable[[Host], DesiredInstance]) -> DesiredIn
     return new_order(host)
 
 
-def eventually(true: Callable[[], bool], what: str, patience: float = 20.0) -> None:
+def eventually(true: Callable[[], bool], what: str, patience: float = 60.0) -> None:
     """Wait for something that nothing announces."""
     end = time.monotonic() + patience
     while not true():

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.docker.looking import containers_of, paths_with
 from tests.stack import renting
 from tests.stack.conftest import open_folder
 from tests.stack.harness import Stack, wait_until
@@ -58,8 +59,7 @@ class Box:
         return [gpu["uuid"] for gpu in self.instance["gpus"]]
 
     def containers(self) -> list[dict[str, Any]]:
-        found = self.engine.containers(all=True, filters={"label": f"berth.instance={self.uuid}"})
-        return [self.engine.inspect_container(item["Id"]) for item in found]
+        return containers_of(self.engine, self.uuid)
 
     def ssh(self, command: str) -> subprocess.CompletedProcess[str]:
         access = self.instance["access"]["ssh"]
@@ -161,5 +161,5 @@ def _release_leaves_nothing(box: Box) -> None:
     assert not [net for net in box.engine.networks() if box.uuid in net["Name"]]
     assert not [image for image in box.engine.images(all=True) if box.uuid in str(image["RepoTags"])]
     assert box.uuid not in Path("/proc/mounts").read_text()
-    left = [path for path in box.stack.folder.glob("state-real/**/*") if box.uuid in path.name]
-    wait_until("the journal to forget", lambda: not [path for path in left if path.exists()], timeout=10)
+    state = box.stack.folder / "state-real"
+    wait_until("the journal to forget", lambda: not paths_with(state, box.uuid), timeout=10)

@@ -1,5 +1,5 @@
 """The fixtures of hosts and funded renters."""
 
-from tests.instances.fixtures import host, hours, image, rin
+from tests.instances.fixtures import host, hours, image, rin, sign
 
-__all__ = ["host", "hours", "image", "rin"]
+__all__ = ["host", "hours", "image", "rin", "sign"]

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -13,9 +14,11 @@ from common import clock
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.models import Instance
-from instances.selectors import DesiredRow, desired_instances
+from instances.selectors import DesiredRow
+from instances.selectors.moves import desired_on_host
+from instances.services.observations import ObservedRow
 from instances.services.quote import create_quote
-from instances.services.reconcile import ObservedRow, observe_report
+from instances.services.reconcile import observe_report
 from instances.services.rent import rent_instance
 from marketplace.models import Offer
 from marketplace.services.hosts import GpuShape, HostShape, enrol_host, record_report
@@ -49,6 +52,9 @@ class GpuUse:
 
     util_pct: int = 50
     vram_used_mb: int = 1000
+    uuid: str = "GPU-0"
+    temperature_c: int = 60
+    power_w: int = 300
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,9 @@ class Use:
     rx_bytes: int = 1000
     tx_bytes: int = 2000
     gpus: Sequence[GpuUse] = (GpuUse(40, 1000), GpuUse(60, 3000))
+    sessions: int = 0
+    oom_kills: int = 0
+    trace: None = None
 
 
 @dataclass
@@ -133,7 +142,7 @@ class FakeHost:
     def sync(self) -> list[UUID]:
         """Report what is, take what should be; the strangers that the market names."""
         strangers = self.deliver(self.report())
-        self.accept(desired_instances(self.host.pk))
+        self.accept(desired_on_host(self.host.pk))
         return strangers
 
     def settle(self) -> None:
@@ -156,8 +165,10 @@ class FakeHost:
         for wanted in desired:
             box = self.boxes.setdefault(wanted.id, Box())
             back = box.run == "gone" and wanted.run != "gone"
-            if wanted.fence < box.fence or wanted.generation < box.generation or back:
+            if wanted.fence < box.fence or wanted.generation < box.generation or (back and wanted.fence == box.fence):
                 continue
+            if back:  # moved away and here again
+                box = self.boxes[wanted.id] = Box()
             box.fence, box.generation, box.run = wanted.fence, wanted.generation, wanted.run
             box.wanted_gpus = tuple(wanted.gpu_uuids)
         named = {wanted.id for wanted in desired}
@@ -233,9 +244,20 @@ def base_image() -> Image:
     )
 
 
-def order(renter: User, host: FakeHost, *, gpu_count: int = 1, name: str = "box") -> Instance:
-    """Quote and rent."""
-    quote = create_quote(renter=renter, offer_id=host.offer.pk, image="berth-base", gpu_count=gpu_count, data_disk_gb=10)
+def order(
+    renter: User, host: FakeHost, *, gpu_count: int = 1, name: str = "box", mode: str = "hourly", disk: int = 10
+) -> Instance:
+    """Quote and rent: of terms a day, of bids twice the floor."""
+    of_mode: dict[str, dict[str, Any]] = {"reserved": {"term": "day"}, "spot": {"max_price_micros": 2_000_000}}
+    quote = create_quote(
+        renter=renter,
+        offer_id=host.offer.pk,
+        image="berth-base",
+        gpu_count=gpu_count,
+        data_disk_gb=disk,
+        billing_mode=mode,
+        **of_mode.get(mode, {}),
+    )
     return rent_instance(renter=renter, quote_id=quote.pk, name=name)
 
 

@@ -1,15 +1,20 @@
 """Fixtures of everything that needs a host and a renter with money."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
 import time_machine
+from django.test import Client
 
 from accounts.models import User
+from accounts.policy import SCOPES
+from accounts.services.tokens import issue_token
 from storage.models import Image
 from tests.billing.money import START, UNIT, grant
 from tests.instances.fake_host import FakeHost, base_image
+
+Sign = Callable[..., Client]
 
 
 class Clock:
@@ -45,3 +50,14 @@ def rin(hours: Clock, alice: User) -> User:
     """A renter with 1,000.00."""
     grant(alice, 1000 * UNIT)
     return alice
+
+
+@pytest.fixture
+def sign() -> Sign:
+    """A client with a token of this user: all scopes, or those named."""
+
+    def make(user: User, *scopes: str) -> Client:
+        _, text = issue_token(user=user, name="test", scopes=scopes or list(SCOPES))
+        return Client(headers={"authorization": f"Bearer {text}"})
+
+    return make

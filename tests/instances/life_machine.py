@@ -16,13 +16,23 @@ from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import DomainError
 from instances.models import Instance
+from instances.services.change_quote import changes_of, quote_change
+from instances.services.concluding import conclude_operations
+from instances.services.convert import convert_instance, extend_instance
+from instances.services.cpu_start import start_without_gpu
+from instances.services.disks import follow_disks
+from instances.services.reimage import reimage_instance
 from instances.services.release import release_instance
+from instances.services.resize import resize_instance
 from instances.services.restart import restart_instance
+from instances.services.spot.tick import tick_all
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases, enforce_deadlines, purge_expired, stop_exhausted
+from instances.services.sweeps import compare_leases, enforce_deadlines, follow_terms, purge_expired, stop_exhausted
 from marketplace.services.offers import check_offers
 from marketplace.services.silence import mark_silent_hosts
+from storage.selectors import desired_operations
+from storage.services.operations import OperationRow, give_up_overdue, record_operations
 from tests.billing.money import START, assert_sound, grant
 from tests.instances.fake_host import FakeHost, FakeReport, again, marked_block, order, refused
 
@@ -37,25 +47,47 @@ WHERE kind = 'renter' AND (balance_micros < held_micros OR held_micros <> (
 UNION ALL
 SELECT 'I14 hold of an instance that has ended', source_id FROM billing_hold
 LEFT JOIN instances_instance i ON i.id = source_id
-WHERE billing_hold.released_at IS NULL AND (i.id IS NULL OR i.state IN ('stopped', 'failed', 'gone'))
+WHERE billing_hold.released_at IS NULL AND source_kind = 'instance'
+  AND (i.id IS NULL OR i.state IN ('stopped', 'failed', 'gone'))
+UNION ALL
+SELECT 'I14 something held for what is gone', i.id FROM billing_hold
+LEFT JOIN instances_term t ON t.id = source_id
+JOIN instances_instance i ON i.id = source_id OR i.id = t.instance_id
+WHERE billing_hold.released_at IS NULL AND i.state = 'gone'
+UNION ALL
+SELECT 'GPUs kept for nothing', id FROM instances_instance i
+WHERE state = 'stopped' AND holds_gpus
+  AND NOT EXISTS (SELECT FROM instances_term t WHERE t.instance_id = i.id AND t.state = 'active')
+  AND NOT EXISTS (SELECT FROM billing_meter m WHERE m.source_id = i.id AND m.source_kind = 'hold' AND m.closed_at IS NULL)
+UNION ALL
+SELECT 'waiting with GPUs', i.id FROM instances_instance i JOIN marketplace_lease l ON l.holder = i.id
+WHERE i.state = 'waiting' AND l.released_at IS NULL
+UNION ALL
+SELECT 'reserved and metered by the hour', i.id FROM instances_instance i
+JOIN instances_term t ON t.instance_id = i.id AND t.state = 'active'
+JOIN billing_meter m ON m.source_id = i.id AND m.source_kind = 'instance' AND m.closed_at IS NULL
 UNION ALL
 SELECT 'I23 running without a meter', id FROM instances_instance i
 WHERE state IN ('running', 'restarting')
-  AND NOT EXISTS (SELECT FROM billing_meter m WHERE m.source_id = i.id AND m.closed_at IS NULL)
+  AND NOT EXISTS (SELECT FROM instances_term t WHERE t.instance_id = i.id AND t.state = 'active')
+  AND NOT EXISTS (
+    SELECT FROM billing_meter m WHERE m.source_id = i.id AND m.source_kind = 'instance' AND m.closed_at IS NULL)
 UNION ALL
 SELECT 'I24 charged after stop and grace', i.id FROM instances_instance i JOIN billing_meter m ON m.source_id = i.id
-WHERE m.closed_at IS NULL AND i.stop_requested_at IS NOT NULL
+WHERE m.source_kind = 'instance' AND m.closed_at IS NULL AND i.stop_requested_at IS NOT NULL
   AND (m.capped_at IS NULL OR m.capped_at > i.stop_requested_at + interval '10 seconds')
 UNION ALL
 SELECT 'I26 meter of an instance that has ended', i.id FROM instances_instance i JOIN billing_meter m ON m.source_id = i.id
-WHERE m.closed_at IS NULL AND i.state NOT IN ('running', 'restarting', 'stopping', 'releasing')
+WHERE m.source_kind = 'instance' AND m.closed_at IS NULL
+  AND i.state NOT IN ('running', 'restarting', 'stopping', 'releasing')
 UNION ALL
 SELECT 'I30 GPU leased twice', gpu_id FROM marketplace_lease WHERE released_at IS NULL GROUP BY gpu_id HAVING count(*) > 1
 UNION ALL
 SELECT 'I40 generation ahead', id FROM instances_instance WHERE observed_generation > run_generation
 UNION ALL
 SELECT 'I42 lease without a holder', holder FROM marketplace_lease l LEFT JOIN instances_instance i ON i.id = l.holder
-WHERE l.released_at IS NULL AND (i.id IS NULL OR i.state IN ('stopped', 'gone') OR i.stopped_at IS NOT NULL)
+WHERE l.released_at IS NULL AND (
+    i.id IS NULL OR i.state = 'gone' OR NOT i.holds_gpus AND (i.state = 'stopped' OR i.stopped_at IS NOT NULL))
 UNION ALL
 SELECT 'ports of what is gone', instance_id FROM instances_instanceport p JOIN instances_instance i ON i.id = p.instance_id
 WHERE i.state = 'gone'
@@ -65,12 +97,51 @@ _HELD = (
 )
 
 Verb = Callable[..., Instance]
+
+
+def stop_and_keep(*, renter: User, instance_id: UUID) -> Instance:
+    return stop_instance(renter=renter, instance_id=instance_id, hold=True)
+
+
+def convert(*, renter: User, instance_id: UUID) -> Instance:
+    """Into the first mode that is lawful now: round and round through hourly, tiered and a day reserved."""
+    before = again(Instance(id=instance_id))
+    mode = (changes_of(before) or ("tiered",))[-1]
+    wishes: dict[str, Any] = {"term": "day"} if mode == "reserved" else {}
+    quote = quote_change(renter=renter, instance_id=instance_id, billing_mode=mode, **wishes)
+    change = extend_instance if mode == before.billing_mode == "reserved" else convert_instance
+    return change(renter=renter, instance_id=instance_id, quote_id=quote.pk)
+
+
+def extend(*, renter: User, instance_id: UUID) -> Instance:
+    return extend_instance(renter=renter, instance_id=instance_id, auto_renew=True)
+
+
+def reimage(*, renter: User, instance_id: UUID) -> Instance:
+    return reimage_instance(renter=renter, instance_id=instance_id, image="berth-base")
+
+
+def resize(*, renter: User, instance_id: UUID) -> Instance:
+    """One GPU or two, in turns; where that cannot be, a larger disk."""
+    before = again(Instance(id=instance_id))
+    if before.state in ("stopped", "failed") and before.billing_mode in ("hourly", "tiered") and not before.holds_gpus:
+        return resize_instance(renter=renter, instance_id=instance_id, gpu_count=3 - before.gpu_count)
+    return resize_instance(renter=renter, instance_id=instance_id, data_disk_gb=before.data_disk_gb + 50)
+
+
 VERBS: dict[str, Verb] = {
     "start": start_instance,
     "stop": stop_instance,
     "restart": restart_instance,
+    "convert": convert,
+    "extend": extend,
     "release": release_instance,
+    "start_cpu": start_without_gpu,
+    "reimage": reimage,
+    "resize": resize,
 }
+HURRIED = (*VERBS.values(), stop_and_keep)
+MODES = ("hourly", "hourly", "tiered", "reserved", "spot")
 
 _index = st.integers(0, MOST_INSTANCES - 1)
 _host = st.integers(0, 1)
@@ -110,10 +181,10 @@ class LifeMachine(RuleBasedStateMachine):
 
     # -- the renter
 
-    @rule(host=_host, gpu_count=st.integers(1, 2))
-    def rent(self, host: int, gpu_count: int) -> None:
+    @rule(host=_host, gpu_count=st.integers(1, 2), mode=st.sampled_from(MODES), disk=st.sampled_from([10, 10, 100]))
+    def rent(self, host: int, gpu_count: int, mode: str = "hourly", disk: int = 10) -> None:
         if len(self.instances) < MOST_INSTANCES:
-            made = self._try(lambda: order(self.renter, self.hosts[host], gpu_count=gpu_count))
+            made = self._try(lambda: order(self.renter, self.hosts[host], gpu_count=gpu_count, mode=mode, disk=disk))
             if made is not None:
                 self.instances.append(made.pk)
 
@@ -121,13 +192,13 @@ class LifeMachine(RuleBasedStateMachine):
     @rule(index=_index, choice=st.integers(0, 5))
     def act(self, index: int, choice: int) -> None:
         """Something that is lawful now."""
-        verbs = again(Instance(id=self._pick(index))).actions
+        verbs = [verb for verb in again(Instance(id=self._pick(index))).actions if verb in VERBS]
         if verbs:
             verb = VERBS[verbs[choice % len(verbs)]]
             self._try(lambda: verb(renter=self.renter, instance_id=self._pick(index)))
 
     @precondition(lambda self: self.instances)
-    @rule(index=_index, verbs=st.lists(st.sampled_from(list(VERBS.values())), min_size=1, max_size=3))
+    @rule(index=_index, verbs=st.lists(st.sampled_from(HURRIED), min_size=1, max_size=3))
     def ask_in_a_hurry(self, index: int, verbs: list[Verb]) -> None:
         """One after the other before the host hears of any, lawful or not."""
         for verb in verbs:
@@ -153,6 +224,15 @@ class LifeMachine(RuleBasedStateMachine):
         for host in self.hosts:
             self._remember(host)
             host.settle()
+
+    @rule(host=_host, works=st.booleans())
+    def work_beside(self, host: int, works: bool) -> None:
+        """The host ends what it was asked for beside its containers."""
+        key = self.hosts[host].host.pk
+        phase, code = ("done", "") if works else ("failed", "disk_full")
+        rows = [OperationRow(row.id, phase, failure_code=code) for row in desired_operations(key)]
+        record_operations(host_id=key, rows=rows, at=clock.now())
+        conclude_operations()
 
     @rule(host=_host)
     def lose_the_reply(self, host: int) -> None:
@@ -203,6 +283,11 @@ class LifeMachine(RuleBasedStateMachine):
         mark_silent_hosts(now=now)
         extend_holds(now=now)
         stop_exhausted(now=now)
+        follow_terms(now=now)
+        follow_disks(now=now)
+        give_up_overdue(now=now)
+        conclude_operations()
+        tick_all()
         settle_meters(now=now)
         enforce_deadlines(now=now)
         purge_expired(now=now)
@@ -228,12 +313,15 @@ class LifeMachine(RuleBasedStateMachine):
         assert_sound()
         for key in self.instances:
             release_instance(renter=self.renter, instance_id=key)
+        tick_all()
         for host in self.hosts:
             host.settle()
         assert {again(Instance(id=key)).state for key in self.instances} <= {"gone"}
         assert _rows(_HELD) == []
         assert _rows("SELECT id FROM billing_hold WHERE released_at IS NULL") == []
         assert _rows("SELECT id FROM instances_instanceport") == []
+        assert _rows("SELECT id FROM billing_wallet WHERE kind = 'escrow' AND balance_micros <> 0") == []
+        assert _rows("SELECT id FROM instances_term WHERE state IN ('active', 'next')") == []
         assert check_offers(repair=False) == []
         assert compare_leases() == 0
         self.nothing_is_broken()

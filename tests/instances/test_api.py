@@ -1,6 +1,5 @@
 """The API as a script meets it: renter, other renter, host owner, stranger; keys, dry runs, problem documents."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -10,8 +9,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
 from billing.models import Hold
 from billing.services.settle import extend_holds, settle_meters
 from common import clock
@@ -20,20 +17,7 @@ from marketplace.services.offers import set_price
 from storage.models import Image
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, Use, by_id, order, order_running
-from tests.instances.fixtures import Clock
-
-Sign = Callable[..., Client]
-
-
-@pytest.fixture
-def sign() -> Sign:
-    """A client with a token of this user: all scopes, or those named."""
-
-    def make(user: User, *scopes: str) -> Client:
-        _, text = issue_token(user=user, name="test", scopes=scopes or list(SCOPES))
-        return Client(headers={"authorization": f"Bearer {text}"})
-
-    return make
+from tests.instances.fixtures import Clock, Sign
 
 
 @pytest.fixture
@@ -240,7 +224,7 @@ def test_the_list_is_paged_filtered_and_costs_the_same_for_many(
     with CaptureQueriesContext(connection) as queries:
         page = api.get("/api/v1/instances?limit=3").json()
     assert len(page["results"]) == 3
-    assert len(queries) == 3, [query["sql"] for query in queries]
+    assert len(queries) == 4, [query["sql"] for query in queries]
     rest = api.get(page["next"]).json()
     assert (len(rest["results"]), rest["next"]) == (1, None)
     ids = [row["id"] for row in [*page["results"], *rest["results"]]]
@@ -268,6 +252,7 @@ def test_events_usage_metrics_access(api: Client, rin: User, host: FakeHost, run
     assert [line["amount"] for line in usage["lines"]] == ["-3.60"]
     assert api.get(path(running)).json()["billing"]["cost_so_far"] == "3.72"
     points = api.get(path(running, "/metrics?minutes=30")).json()["points"]
+    assert not [name for point in points for name, value in point.items() if isinstance(value, str) and name != "at"]
     assert len(points) == 15
     assert {point["gpu_util_pct"] for point in points} == {50.0}
     assert code(api.get(path(running, "/metrics?minutes=0"))) == (400, "invalid_input")

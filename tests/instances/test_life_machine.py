@@ -14,13 +14,14 @@ from hypothesis.stateful import run_state_machine_as_test
 from accounts.models import User
 from instances.models import Instance
 from instances.services import reconcile, release, stop
-from instances.services.reconcile import ObservedRow
+from instances.services.observations import ObservedRow
 from instances.states import InstanceState
 from marketplace.services.lease import release_leases
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock
 from tests.instances.life_machine import LifeMachine
+from tests.instances.modes import sell
 
 PARTS = 4
 PROFILES: dict[str, dict[str, int]] = {
@@ -35,8 +36,10 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 @pytest.fixture
 def machine(hours: Clock, alice: User, hana: User, image: object) -> type[LifeMachine]:
-    grant(alice, 60 * UNIT)
+    grant(alice, 200 * UNIT)
     hosts = [FakeHost(hana, gpus=3, ports=12), FakeHost(hana, gpus=2, price="5.123457")]
+    for host in hosts:
+        sell(host, spot_floor_micros=UNIT, disk_micros_gb_day=48_000)
 
     class Machine(LifeMachine):
         @staticmethod
@@ -71,9 +74,10 @@ def _forget_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _forget_the_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconcile, "_end_money", lambda instance: None)
+    monkeypatch.setattr(reconcile, "close_use_of", lambda instance, host_failed=False: None)
 
 
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("sabotage", [_free_gpus_without_proof, _forget_the_cap, _forget_the_hold])
 def test_the_machine_finds_a_protection_that_is_missing(
     machine: type[LifeMachine], monkeypatch: pytest.MonkeyPatch, sabotage: Patch
@@ -81,4 +85,4 @@ def test_the_machine_finds_a_protection_that_is_missing(
     sabotage(monkeypatch)
     bounds = {**BOUNDS, "phases": [Phase.generate], "report_multiple_bugs": False, "derandomize": True}
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(machine, settings=settings(max_examples=300, stateful_step_count=40, **bounds))
+        run_state_machine_as_test(machine, settings=settings(max_examples=900, stateful_step_count=40, **bounds))

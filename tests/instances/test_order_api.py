@@ -10,6 +10,7 @@ from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from instances.models import Instance, Quote
 from marketplace.services.offers import ListingChange, set_prices
+from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost
 
 
@@ -39,10 +40,10 @@ def quoted(api: Client, host: FakeHost, **wishes: Any) -> Any:
 def test_shapes_of_every_mode(api: Client, seller: FakeHost) -> None:
     hourly = quoted(api, seller, term=None, payment=None, max_price=None, hours=None).json()
     assert (hourly["term"], hourly["payment"], hourly["max_price"], hourly["commitment_total"]) == (None, None, None, None)
-    assert (hourly["hours"], hourly["orderable"], len(hourly["signature"])) == (1, True, 64)
+    assert (hourly["hours"], hourly["instance"], len(hourly["signature"])) == (1, None, 64)
     reserved = quoted(api, seller, billing_mode="reserved", term="year", payment="none", hours=24).json()
     assert (reserved["hourly_rate"], reserved["due_now"], reserved["projected_total"]) == ("1.80", "1.80", "43.20")
-    assert (reserved["commitment_total"], reserved["payment"], reserved["orderable"]) == ("15768.00", "none", False)
+    assert (reserved["commitment_total"], reserved["payment"]) == ("15768.00", "none")
     spot = quoted(api, seller, billing_mode="spot", max_price="1.5", gpu_count=2).json()
     assert (spot["hourly_rate"], spot["due_now"], spot["max_price"]) == ("2.00", "3.00", "1.50")
     tiered = quoted(api, seller, billing_mode="tiered", hours=1000).json()
@@ -108,15 +109,97 @@ def test_an_order_that_differs(api: Client, seller: FakeHost, order: dict[str, A
         {"data_disk_gb": 60},
     ],
 )
-def test_what_can_only_be_compared(api: Client, seller: FakeHost, wishes: dict[str, Any]) -> None:
+def test_every_mode_can_be_ordered(api: Client, rin: User, seller: FakeHost, wishes: dict[str, Any]) -> None:
+    grant(rin, 20_000 * UNIT)
     quote = quoted(api, seller, **wishes).json()
-    assert quote["orderable"] is False
-    for path in ("instances", "instances?dry_run=true"):
-        reply = post(
-            api, path, {"quote_id": quote["id"], **wishes} if "max_price" not in wishes else {"quote_id": quote["id"]}
-        )
-        assert (reply.status_code, reply.json()["code"]) == (409, "mode_not_rentable"), reply.content
+    order = {"quote_id": quote["id"], **{name: value for name, value in wishes.items() if name != "max_price"}}
+    assert post(api, "instances?dry_run=true", order).status_code == 200
     assert not Instance.objects.exists()
+    made = post(api, "instances", order)
+    assert made.status_code == 201, made.content
+    billing = made.json()["billing"]
+    assert billing["mode"] == wishes.get("billing_mode", "hourly")
+    assert billing["disk_daily"] == ("0.03" if "data_disk_gb" in wishes else "0.00")
+    assert (billing["term"] is not None) == (billing["mode"] == "reserved")
+
+
+# -- changes in place
+
+
+@pytest.fixture
+def running(api: Client, rin: User, seller: FakeHost) -> str:
+    """Its address."""
+    grant(rin, 40_000 * UNIT)
+    quote = quoted(api, seller).json()
+    made = post(api, "instances", {"quote_id": quote["id"]}).json()
+    seller.settle()
+    return f"instances/{made['id']}"
+
+
+def changed(api: Client, running: str, verb: str = "convert", **wishes: Any) -> Any:
+    quote = post(api, "quotes", {"instance": running.split("/")[1], **wishes})
+    assert quote.status_code == 201, quote.content
+    order = {"quote_id": quote.json()["id"], "signature": quote.json()["signature"]}
+    assert post(api, f"{running}/{verb}?dry_run=true", order).status_code == 200
+    return post(api, f"{running}/{verb}", order)
+
+
+def test_a_life_of_changes(api: Client, running: str, seller: FakeHost) -> None:
+    billing = changed(api, running, billing_mode="tiered").json()["billing"]
+    assert (billing["mode"], billing["next_step"]["from_hours"]) == ("tiered", 720)
+    billing = changed(api, running, billing_mode="reserved", term="year", payment="upfront").json()["billing"]
+    assert (billing["mode"], billing["term"]["total"], billing["hourly_rate"]) == ("reserved", "15768.00", "1.80")
+    assert billing["term"]["ends_at"] is not None
+    on = post(api, f"{running}/extend", {"auto_renew": True}).json()["billing"]
+    assert on["term"]["auto_renew"] is True
+    billing = changed(api, running, "extend", billing_mode="reserved", term="year").json()["billing"]
+    assert (billing["next_term"]["term"], billing["next_term"]["starts_at"]) == ("year", None)
+    post(api, f"{running}/stop", {})
+    seller.settle()
+    stopped = api.get(f"/api/v1/{running}").json()
+    assert (stopped["state"], stopped["billing"]["keeps_gpus"], len(stopped["gpus"])) == ("stopped", True, 1)
+    billing = changed(api, running, billing_mode="hourly").json()["billing"]
+    assert (billing["mode"], billing["term"], billing["next_term"], billing["keeps_gpus"]) == ("hourly", None, None, False)
+    wallet = api.get("/api/v1/wallet").json()
+    assert (wallet["balance"], wallet["held"]) == ("41000.00", "0.00"), "nothing was used, so all came back"
+    usage = api.get(f"/api/v1/{running}/usage").json()
+    assert [line["source_kind"] for line in usage["lines"]] == ["term"] * 4
+
+
+def test_a_repeated_change_is_made_once(api: Client, running: str) -> None:
+    quote = post(api, "quotes", {"instance": running.split("/")[1], "billing_mode": "tiered"}).json()
+    for _ in range(2):
+        reply = api.post(
+            f"/api/v1/{running}/convert",
+            {"quote_id": quote["id"]},
+            content_type="application/json",
+            headers={"Idempotency-Key": "once"},
+        )
+        assert (reply.status_code, reply.json()["billing"]["mode"]) == (202, "tiered")
+
+
+def test_stop_and_hold(api: Client, running: str, seller: FakeHost) -> None:
+    assert api.get(f"/api/v1/{running}").json()["billing"]["hold_fee"] == "1.80"
+    post(api, f"{running}/stop", {"hold": True})
+    seller.settle()
+    kept = api.get(f"/api/v1/{running}").json()
+    assert (kept["billing"]["keeps_gpus"], kept["release_at"], "stop" in kept["actions"]) == (True, None, True)
+    assert post(api, f"{running}/stop", {}).json()["billing"]["keeps_gpus"] is False
+
+
+@pytest.mark.parametrize(
+    ("wishes", "status"),
+    [
+        ({"billing_mode": "spot"}, 409),
+        ({"billing_mode": "hourly"}, 409),
+        ({"billing_mode": "reserved", "term": "week"}, 400),
+        ({"billing_mode": "reserved"}, 400),
+    ],
+)
+def test_changes_that_are_refused(api: Client, running: str, wishes: dict[str, Any], status: int) -> None:
+    assert post(api, "quotes", {"instance": running.split("/")[1], **wishes}).status_code == status
+    assert post(api, f"{running}/extend", {"auto_renew": True}).status_code == 409
+    assert post(api, "quotes", {}).status_code == 400
 
 
 def test_a_rehearsal_checks_the_order_too(api: Client, seller: FakeHost) -> None:

@@ -7,12 +7,13 @@ import pytest
 from rest_framework import serializers
 
 from accounts.models import User
-from billing.selectors import Cost
 from billing.services.settle import settle_meters
 from common import clock
 from instances import schema, shapes
+from instances.bills import Bill, bill_of, charges_of
+from instances.metrics_api import MetricsOut, metrics_shape
 from instances.models import Instance, InstanceEvent, InstanceSample
-from instances.selectors import charges_of, metrics_of, quote_of
+from instances.selectors import latest_sample, metrics_of, quote_of
 from instances.services.release import release_instance
 from instances.services.stop import stop_instance
 from marketplace.models import Host
@@ -36,7 +37,7 @@ def check(shape: Any, described: serializers.BaseSerializer[Any]) -> None:
 
 
 def shown(instance: Instance) -> dict[str, Any]:
-    return shapes.instance_shape(again(instance), Cost(), clock.now())
+    return shapes.instance_shape(again(instance), bill_of(again(instance), clock.now()), clock.now())
 
 
 @pytest.fixture
@@ -78,8 +79,17 @@ def test_what_a_running_instance_shows(host: FakeHost, running: Instance) -> Non
     assert shape["billing"] == {
         "mode": "hourly",
         "hourly_rate": "7.20",
+        "cpu_hourly_rate": "0.02",
+        "disk_daily": "0.00",
+        "max_price": None,
+        "spot": None,
+        "term": None,
+        "next_term": None,
+        "next_step": None,
+        "keeps_gpus": False,
+        "hold_fee": "3.60",
         "cost_so_far": "0.00",
-        "next_charge_at": None,
+        "next_charge_at": clock.now() + timedelta(hours=1),
     }
     assert shape["access"]["ssh"] == {
         "host": "127.0.0.1",
@@ -89,7 +99,7 @@ def test_what_a_running_instance_shows(host: FakeHost, running: Instance) -> Non
     }
     assert shape["access"]["jupyter_url"] == f"http://127.0.0.1:{ports[8888]}/lab?token={running.jupyter_token}"
     assert shape["access"]["tensorboard_url"] == f"http://127.0.0.1:{ports[6006]}/"
-    assert shape["actions"] == ["stop", "restart", "release"]
+    assert {"stop", "restart", "convert", "release"} <= set(shape["actions"])
     assert (shape["reachable"], shape["health"], shape["failure"]) == (True, "ok", None)
 
 
@@ -134,10 +144,11 @@ def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: C
     since = clock.now() - timedelta(hours=2)
     check(shapes.quote_shape(quote_of(rin, running.quote_id)), schema.QuoteOut())
     check(shapes.access_detail(again(running)), schema.AccessOut())
-    check(shapes.metrics_shape(metrics_of(running, since=since, until=clock.now())), schema.MetricsOut())
+    samples = metrics_of(running, since=since, until=clock.now())
+    check(metrics_shape(samples, 30, "sample", latest_sample(running)), MetricsOut())
     for event in InstanceEvent.objects.all():
         check(shapes.event_shape(event), schema.EventOut())
-    usage = shapes.usage_shape(again(running), Cost(), charges_of(running))
+    usage = shapes.usage_shape(again(running), Bill(), charges_of(running))
     check(usage, schema.UsageOut())
     (line,) = usage["lines"]
     assert (line["seconds"], line["hourly_rate"], line["amount"]) == (3600.0, "7.20", "-7.20")

@@ -51,7 +51,9 @@ def test_moves(instance: Instance, origin: InstanceState, target: InstanceState)
 @pytest.mark.parametrize(("state", "verb"), list(itertools.product(InstanceState, ACTIONS)))
 def test_actions(instance: Instance, state: InstanceState, verb: str) -> None:
     row = put(instance, state)
-    row.stopped_at = clock.now()
+    row.stopped_at = row.release_at = clock.now()
+    row.holds_gpus = state == InstanceState.STOPPED and verb == "stop"
+    row.billing_mode = "reserved" if verb == "extend" else "hourly"
     if state in ACTIONS[verb]:
         check_action(row, verb)
         assert verb in row.actions
@@ -66,7 +68,23 @@ def test_a_failed_instance_starts_only_once_its_container_is_proven_stopped(inst
     row = put(instance, InstanceState.FAILED)
     assert row.actions == ["release"]
     row.stopped_at = clock.now()
-    assert row.actions == ["start", "release"]
+    assert {"start", "start_cpu", "reimage", "resize", "release"} <= set(row.actions)
+
+
+def test_stop_and_extend_depend_on_more_than_the_state(instance: Instance) -> None:
+    row = put(instance, InstanceState.STOPPED)
+    several = {"start", "start_cpu", "stop", "convert", "extend", "release"}
+    assert several & set(row.actions) == {"start", "start_cpu", "convert", "release"}
+    row.holds_gpus = True
+    assert several & set(row.actions) == {"start", "stop", "convert", "release"}
+    row.billing_mode = "reserved"
+    assert several & set(row.actions) == {"start", "convert", "extend", "release"}
+
+
+def test_a_run_without_gpus_is_not_billed_in_another_mode(instance: Instance) -> None:
+    row = put(instance, InstanceState.RUNNING)
+    row.cpu_only = True
+    assert "convert" not in row.actions
 
 
 def test_the_slower_of_two_writers_changes_nothing(instance: Instance) -> None:

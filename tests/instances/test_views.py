@@ -283,7 +283,7 @@ def test_unlawful_action_is_a_toast(page: Client, host: FakeHost, rin: User) -> 
     assert response["HX-Retarget"] == "#toasts"
 
 
-@pytest.mark.parametrize("verb", ["reimage", "delete", "stop2"])
+@pytest.mark.parametrize("verb", ["rewind", "delete", "stop2"])
 def test_unknown_verbs_do_not_exist(page: Client, host: FakeHost, rin: User, verb: str) -> None:
     instance = order_running(rin, host)
     assert page.post(f"/instances/{_inst(instance)}/{verb}").status_code == 404

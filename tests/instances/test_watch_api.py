@@ -1,6 +1,5 @@
 """The wait list as a script meets it."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -8,30 +7,17 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
 from common import clock
-from instances import schema
+from instances import watch_schema
 from instances.models import Instance, Watch
 from instances.services.release import release_instance
 from instances.services.watches import serve_watches
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, order_running
-from tests.instances.fixtures import Clock
+from tests.instances.fixtures import Clock, Sign
 
 WATCHES = "/api/v1/watches"
 RENT = {"q": "rtx-4090 count=2", "action": "rent", "image": "berth-base", "max_price": "4.00"}
-
-Sign = Callable[..., Client]
-
-
-@pytest.fixture
-def sign() -> Sign:
-    def make(user: User, *scopes: str) -> Client:
-        _, text = issue_token(user=user, name="test", scopes=scopes or list(SCOPES))
-        return Client(headers={"authorization": f"Bearer {text}"})
-
-    return make
 
 
 @pytest.fixture
@@ -54,7 +40,7 @@ def test_a_place_from_beginning_to_end(full: Instance, host: FakeHost, api: Clie
     made = post(api, {**RENT, "name": "night", "data_disk_gb": 20, "expires_in_hours": 24})
     assert made.status_code == 201
     watch = made.json()
-    assert set(watch) == set(schema.WatchOut().fields)
+    assert set(watch) == set(watch_schema.WatchOut().fields)
     expected = {
         "q": "count=2 gpu=rtx-4090",
         "action": "rent",

@@ -17,7 +17,7 @@ from tests.instances.fixtures import Clock
 from tests.instances.watch_machine import WaitListMachine
 
 PARTS = 3
-EXAMPLES = {"default": 24, "ci": 400}[os.environ.get("HYPOTHESIS_PROFILE", "default")] // PARTS
+EXAMPLES = {"default": 24, "ci": 90}[os.environ.get("HYPOTHESIS_PROFILE", "default")] // PARTS
 BOUNDS: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 
 
@@ -46,6 +46,7 @@ def test_random_histories_keep_the_order(machine: Any, part: int) -> None:
     run_state_machine_as_test(machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=25, **BOUNDS))
 
 
+@pytest.mark.timeout(1500)  # found within some dozens of histories; a rare run needs hundreds
 def test_the_machine_sees_a_list_that_is_walked_backwards(machine: Any) -> None:
     """The positive control: the newest first."""
 
@@ -53,6 +54,6 @@ def test_the_machine_sees_a_list_that_is_walked_backwards(machine: Any) -> None:
         waiting = Watch.objects.filter(state="waiting").select_related("user", "image").order_by("-place")
         return [] if place else list(waiting)
 
-    bounds = settings(max_examples=100, stateful_step_count=25, phases=[Phase.generate], **BOUNDS)
+    bounds = settings(max_examples=800, stateful_step_count=25, phases=[Phase.generate], **BOUNDS)
     with patch.object(watches, "waiting_after", backwards), pytest.raises(AssertionError):
         run_state_machine_as_test(machine, settings=bounds)

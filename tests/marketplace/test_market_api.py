@@ -94,6 +94,7 @@ def test_an_offer_has_the_documented_shape_and_invents_nothing(client: Client, h
             "pcie": {"gen": None, "width": None},
         },
         "gpu_free": 2,
+        "gpu_spot": 0,
         "gpu_total": 2,
         "per_gpu": {"cpu_cores": 16.0, "ram_gb": 60.0},
         "disk": {
@@ -117,6 +118,7 @@ def test_an_offer_has_the_documented_shape_and_invents_nothing(client: Client, h
             "spot": {"floor": None, "now": None},
             "disk_gb_day": "0.0033",
             "free_disk_gb": 50,
+            "hold_hourly": "1.00",
         },
         "price": "2.00",
         "total": "2.00",

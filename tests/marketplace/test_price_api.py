@@ -53,6 +53,7 @@ def test_a_listing_in_every_mode(api: Client, host: Host, offer: Offer) -> None:
         "tiers": [{"from_hours": 100, "discount": "0.05"}, {"from_hours": 720, "discount": "0.15"}],
         "spot_floor": "0.80",
         "disk_gb_day": "0.0025",
+        "hold_share": "0.35",
     }
     body = {"offers": [{"id": public_id("offr", offer.pk), **prices}], "listed_until": end.isoformat()}
     reply = patch(api, host, body)
@@ -71,6 +72,7 @@ def test_a_listing_in_every_mode(api: Client, host: Host, offer: Offer) -> None:
     assert reply.json()["listed_until"] is None
     shown = Client().get(f"/api/v1/offers/{own['id']}").json()["prices"]
     assert shown["reserved"]["year"] == "1.10"
+    assert shown["hold_hourly"] == "0.70"
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,10 @@ def test_a_listing_in_every_mode(api: Client, host: Host, offer: Offer) -> None:
         {"spot_floor": "2.01"},
         {"spot_floor": "-1"},
         {"disk_gb_day": "cheap"},
+        {"hold_share": "1.01"},
+        {"hold_share": "-0.1"},
+        {"hold_share": "35"},
+        {"hold_share": None},
     ],
 )
 def test_wrong_prices(api: Client, host: Host, offer: Offer, wrong: dict[str, Any]) -> None:

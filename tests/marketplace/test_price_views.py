@@ -23,6 +23,7 @@ WHOLE = {
     "tiers": "168:5, 720:15 %",
     "spot_floor": "1.2",
     "disk_gb_day": "0.003",
+    "hold": "35.5",
 }
 
 
@@ -45,6 +46,7 @@ def test_all_prices_are_shown_and_saved(page: Client, host: Host, offer: Offer) 
     assert (saved.price_micros, saved.spot_floor_micros, saved.disk_micros_gb_day) == (3_060_000, 1_200_000, 3_000)
     assert saved.reserved_discounts == {"week": 800, "month": 2_050, "year3": 5_800}
     assert saved.tiers == [[168, 500], [720, 1_500]]
+    assert saved.hold_bps == 3_550
     again = page.get(path(offer)).content.decode()
     assert 'value="168:5, 720:15"' in again
     assert 'value="20.5"' in again
@@ -52,10 +54,10 @@ def test_all_prices_are_shown_and_saved(page: Client, host: Host, offer: Offer) 
 
 def test_what_is_sent_empty_ends(page: Client, host: Host, offer: Offer) -> None:
     page.post(path(offer), WHOLE)
-    page.post(path(offer), {**WHOLE, "week": "", "tiers": "", "spot_floor": "", "disk_gb_day": ""})
+    page.post(path(offer), {**WHOLE, "week": "", "tiers": "", "spot_floor": "", "disk_gb_day": "", "hold": ""})
     saved = offer_of(host)
     assert saved.reserved_discounts == {"month": 2_050, "year3": 5_800}
-    assert (saved.tiers, saved.spot_floor_micros, saved.disk_micros_gb_day) == ([], None, 0)
+    assert (saved.tiers, saved.spot_floor_micros, saved.disk_micros_gb_day, saved.hold_bps) == ([], None, 0, 0)
 
 
 def test_what_is_not_sent_stays(page: Client, host: Host, offer: Offer) -> None:
@@ -72,6 +74,7 @@ def test_what_is_not_sent_stays(page: Client, host: Host, offer: Offer) -> None:
         ({"price_micros": "much"}, "Write a price such as 1.50."),
         ({"spot_floor": "3.07"}, "at most the hourly price"),
         ({"month": "91"}, "less than or equal to 90"),
+        ({"hold": "101"}, "less than or equal to 100"),
         ({"tiers": "720"}, "Write steps such as"),
         ({"tiers": "720:15, 800:15"}, "each step takes more off"),
         ({"tiers": "720.5:15"}, "Whole hours"),

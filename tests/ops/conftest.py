@@ -15,7 +15,15 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-_GIVEN = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "SECRET_KEY", "RELAY_SECRET", "ALLOWED_HOSTS")
+_GIVEN = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "DJANGO_SETTINGS_MODULE",
+    "SECRET_KEY",
+    "RELAY_SECRET",
+    "LEDGER_SIGNING_KEY",
+    "ALLOWED_HOSTS",
+)
 
 
 def first_free_port() -> int:

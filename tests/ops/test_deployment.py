@@ -62,7 +62,7 @@ def test_every_secret_that_a_service_reads_is_given_to_it() -> None:
         files = {Path(value).name for key, value in service.get("environment", {}).items() if key.endswith("_FILE")}
         assert files <= set(service.get("secrets", [])), name
     assert set(COMPOSE["services"]) == {
-        *("proxy", "migrate", "web", "relay", "worker", "beat", "db", "redis", "agent", "enrol"),
+        *("proxy", "migrate", "web", "relay", "worker", "beat", "registry", "db", "redis", "agent", "enrol"),
     }
     assert all(COMPOSE["services"][name]["profiles"] == ["agent"] for name in ("agent", "enrol"))
 

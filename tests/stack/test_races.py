@@ -57,15 +57,16 @@ def _code(reply: httpx.Response) -> str:
 def test_fault_003_the_last_gpu_goes_to_exactly_one_of_200(stack: Stack) -> None:
     stack.enrol("last", "--runtime", "simulated", "--simulate-gpus", "A100:1", "--ports", "41000-41999", region="race")
     with stack.client("alice") as alice, Crowd(stack, stack.people["alice"]["token"], RIVALS) as crowd:
+        offer = renting.offer_of(alice, "last")
+        quotes = [renting.quote(alice, offer)["id"] for _ in range(RIVALS)]
         for _ in range(ROUNDS):
-            offer = renting.offer_of(alice, "last")
-            quotes = [renting.quote(alice, offer)["id"] for _ in range(RIVALS)]
             replies = crowd.at_once(lambda client, n, quotes=quotes: _order(client, quotes[n]))  # type: ignore[misc]
-            won = [reply.json() for reply in replies if reply.status_code == httpx.codes.CREATED]
+            won = [number for number, reply in enumerate(replies) if reply.status_code == httpx.codes.CREATED]
             lost = [reply for reply in replies if reply.status_code != httpx.codes.CREATED]
             assert len(won) == 1
             assert {(reply.status_code, _code(reply)) for reply in lost} == {(httpx.codes.CONFLICT, "gpu_taken")}
-            renting.release(alice, won[0])
+            renting.release(alice, replies[won[0]].json())
+            quotes[won[0]] = renting.quote(alice, offer)["id"]  # the others' were not used and stand for ten minutes
 
 
 def test_fault_008_money_for_seven_buys_seven_of_a_hundred(stack: Stack) -> None:

@@ -7,6 +7,11 @@ from tests.stack.harness import Stack
 
 pytestmark = pytest.mark.xdist_group("stack")
 
+_COUNTED = """
+SELECT last_sequence FROM agent_gateway_agentidentity agent JOIN marketplace_host host ON host.id = agent.host_id
+WHERE host.name = 'sim'
+"""
+
 
 def test_it_walks_from_market_to_gone(stack: Stack) -> None:
     with stack.client("alice") as alice:
@@ -39,3 +44,21 @@ def test_a_running_instance_is_charged_for_its_seconds_and_no_more(stack: Stack)
     spent = float(before["balance"]) - float(after["balance"])
     assert 0 <= spent < 0.05, "a few seconds at 3.60 an hour are fractions of a cent each"
     stack.manage("verify_ledger")
+
+
+def test_an_order_comes_to_run_in_one_exchange(stack: Stack) -> None:
+    """The wake-up itself tells the agent what to run. A report that falls due in between makes it two: then once more."""
+
+    def exchanges() -> int:
+        return int(stack.sql(_COUNTED)[0][0])
+
+    with stack.client("alice") as alice:
+        offer = renting.offer_of(alice, "sim")
+        counts: list[int] = []
+        while len(counts) < 8 and 1 not in counts:
+            before = exchanges()
+            instance = renting.rent(alice, offer)
+            renting.wait_for_state(alice, instance, "running")
+            counts.append(exchanges() - before)
+            renting.release(alice, instance)
+    assert 1 in counts, counts

@@ -5,14 +5,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from config.pages import site_policy
+from instances.models import Instance
+from tests.agents.relay.streaming import Rooms, StreamHost
 from tests.instances.fake_host import base_image
 from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
-from tests.web.world import PASSWORD, World, build_world
+from tests.web.shells import host_with_shells
+from tests.web.world import PASSWORD, World, build_world, order, report
+
+# Only a test that fails waits this long: a second worker may take the machine's other core, and half of this one.
+PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +49,7 @@ class Site:
     def open(self, **options: object) -> Page:
         context = self.browser.new_context(base_url=self.url, reduced_motion="reduce", **options)  # type: ignore[arg-type]  # passed on
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=self.url)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MS)
         self.contexts.append(context)
         page = context.new_page()
         page.on("console", self._listen)
@@ -65,6 +72,11 @@ class Site:
     def _listen(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(message.text)
+
+
+def has_copied(page: Page, text: str) -> None:
+    """Waits for it: the clipboard is written to after the click has returned."""
+    page.wait_for_function("text => navigator.clipboard.readText().then(read => read === text)", arg=text)
 
 
 @pytest.fixture
@@ -94,3 +106,18 @@ def lonely_site(chromium: Browser, live_server: LiveServer, settings: Settings, 
     site = Site(live_server.url, chromium)
     yield site
     site.close()
+
+
+@pytest.fixture
+def running(world: World) -> Instance:
+    instance = order(world.alice, world.hosts["lab-03"], gpus=1, name="trainer")
+    report(instance, "running")
+    return instance
+
+
+@pytest.fixture
+def host(site: Site, running: Instance) -> Iterator[StreamHost]:
+    """The agent of the instance's host, as the control plane would have told it."""
+    made = host_with_shells(running, Rooms())
+    yield made
+    made.streams.stop()

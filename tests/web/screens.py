@@ -15,8 +15,27 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from common.ids import public_id
 from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
 from tests.web.standalone import RELAY_PORT
+
+# isort: split
+# What follows needs Django, which standalone makes ready.
+from tests.web.shells import host_with_shells
+from tests.web.top_ups import payment_pages
 from tests.web.world import PASSWORD, World, build_world, keep_alive, report
+from tests.web.world_access import access_pages
+from tests.web.world_actions import action_pages
+from tests.web.world_buckets import bucket_pages
 from tests.web.world_crowd import crowd
+from tests.web.world_data import data_pages
+from tests.web.world_images import image_pages
+from tests.web.world_life import life_pages
+from tests.web.world_limits import limit_pages
+from tests.web.world_modes import mode_pages
+from tests.web.world_moves import move_pages
+from tests.web.world_papers import paper_pages
+from tests.web.world_payouts import payout_pages
+from tests.web.world_proof import proof_pages
+from tests.web.world_spot import spot_pages
+from tests.web.world_watching import watching_pages
 
 SIZES = {"390": (390, 844), "1440": (1440, 900)}
 LANGUAGES = ("en", "zh-hans")
@@ -70,6 +89,8 @@ def pages(world: World) -> dict[str, tuple[str, str]]:
         "watches-empty": ("hana", "/watches"),
         "watch-new": ("alice", "/watches/new?q=rtx-4090+count%3D2+price%3C0.50"),
         "instance-running": ("alice", f"/instances/{ids['running']}"),
+        "terminal": ("alice", f"/instances/{ids['running']}/terminal"),
+        "terminal-stopped": ("alice", f"/instances/{ids['stopped']}/terminal"),
         "instance-moving": ("alice", f"/instances/{ids['moving']}"),
         "instance-failed": ("alice", f"/instances/{ids['failed']}"),
         "instance-stopped": ("alice", f"/instances/{ids['stopped']}"),
@@ -85,7 +106,6 @@ def pages(world: World) -> dict[str, tuple[str, str]]:
         "become-host": ("alice", "/hosts"),
         "hosts": ("hana", "/hosts"),
         "maintenance": ("hana", f"/hosts/{public_id('host', world.hosts['lab-03'].pk)}/maintenance"),
-        "earnings": ("hana", "/hosts/earnings"),
         "panel": ("hana", "/host-panel/"),
         "panel-hosts": ("hana", "/host-panel/marketplace/host/"),
         "panel-host": ("hana", f"/host-panel/marketplace/host/{world.offer_of('lab-03').host_id}/change/"),
@@ -155,7 +175,11 @@ def main(arguments: list[str]) -> int:
     setup_test_environment()
     setup_databases(verbosity=0, interactive=False)  # goes with the temporary PostgreSQL when this program ends
     world = build_world()
-    wanted = {name: page for name, page in pages(world).items() if not names or name in names}
+    shown = pages(world) | payment_pages(world) | paper_pages(world) | mode_pages(world) | limit_pages(world)
+    shown |= action_pages(world) | spot_pages(world) | payout_pages(world) | proof_pages(world) | access_pages(world)
+    shown |= move_pages(world) | life_pages(world) | watching_pages(world)
+    shown |= image_pages(world) | data_pages(world) | bucket_pages(world)
+    wanted = {name: page for name, page in shown.items() if not names or name in names}
     crowded = {name: page for name, page in CROWDED.items() if not names or name in names}
     threading.Thread(target=beat, args=(world,), daemon=True).start()
     port = free_port()
@@ -166,7 +190,9 @@ def main(arguments: list[str]) -> int:
     base = f"http://127.0.0.1:{port}"
     with relay(port=RELAY_PORT, secret=settings.RELAY_SECRET, origin=base), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_FLAGS)
+        host = host_with_shells(world.instances["running"])
         shoot(browser, base, out, wanted)
+        host.streams.stop()
         if crowded:
             crowd(world.hana, 2_000)
             shoot(browser, base, out, crowded)

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.core import mail
 from playwright.sync_api import Page, expect
 
@@ -12,7 +11,8 @@ from common.ids import public_id
 from instances.models import Instance
 from instances.services.reconcile import observe_report
 from marketplace.services.offers import set_price
-from tests.web.conftest import Site
+from tests.one_time_code import current_code
+from tests.web.conftest import Site, has_copied
 from tests.web.world import KEY, OTHER_KEY, PASSWORD, World, order, person, report
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -35,7 +35,7 @@ def test_life_of_an_instance_by_clicking(site: Site, world: World) -> None:
     page.locator("tr", has_text="lab-03").get_by_role("link", name="Rent").click()
     page.locator("label.pick", has_text="2").first.click()
     expect(page.locator("#bill")).to_contain_text("$0.92")
-    page.click("text=Add another key")
+    page.click('text="Add another key"')
     page.fill("#new-key", OTHER_KEY)
     page.click("#keys button")
     expect(page.locator("#keys label", has_text="new@desk").locator("input")).to_be_checked()
@@ -52,17 +52,17 @@ def test_life_of_an_instance_by_clicking(site: Site, world: World) -> None:
     report(instance, "running")
     expect(page.locator("#instance .state").first).to_have_text("Running")
     page.click("button[data-copy=ssh-command]")
-    assert page.evaluate("navigator.clipboard.readText()") == page.text_content("#ssh-command")
+    has_copied(page, page.text_content("#ssh-command") or "no command")
 
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.locator("#ask").get_by_role("button", name="Cancel").click()
     expect(page.locator("#instance .state").first).to_have_text("Running")
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.locator("#ask").get_by_role("button", name="Stop").click()
     expect(page.locator("#instance .state").first).to_have_text("Stopping")
     report(instance, "stopped")
     expect(page.locator("#instance .state").first).to_have_text("Stopped")
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start", exact=True).click()
     report_when_starting(page, instance)
     page.get_by_role("button", name="Release").click()
     page.locator("#ask").get_by_role("button", name="Delete everything").click()
@@ -175,18 +175,21 @@ def test_changed_price_shows_the_new_one(lonely_site: Site, world: World) -> Non
     page.wait_for_url("**/instances/inst_*")
 
 
-def test_refused_action_is_a_toast(lonely_site: Site, world: World) -> None:
+def test_a_start_whose_gpus_are_taken_offers_a_place_in_line(lonely_site: Site, world: World) -> None:
     instance = order(world.alice, world.hosts["attic"], gpus=2, name="box")
     report(instance, "running")
     page = lonely_site.sign_in("alice@example.com")
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.locator("#ask").get_by_role("button", name="Stop").click()
     expect(page.locator("article .state")).to_have_text("Stopping")
     report(instance, "stopped")
     order(world.alice, world.hosts["attic"], gpus=1, name="faster")
     page.reload()
-    page.locator("article", has_text="box").get_by_role("button", name="Start").click()
-    expect(page.locator("#toasts .note-error")).to_contain_text("these GPUs have just been taken")
+    page.locator("article", has_text="box").get_by_role("button", name="Start", exact=True).click()
+    asked = page.get_by_role("dialog", name="Its GPUs are in use by others")
+    expect(asked).to_contain_text("before the public")
+    asked.get_by_role("button", name="Stand in line").click()
+    expect(page.locator("article", has_text="box").locator(".state")).to_have_text("Waiting for GPUs")
 
 
 def test_host_owner_enrols(site: Site, world: World) -> None:
@@ -196,14 +199,14 @@ def test_host_owner_enrols(site: Site, world: World) -> None:
     page.fill("#id_host_name", "new-box")
     page.fill("#id_region", "eu-west")
     page.fill("#id_price_micros", "much")
-    page.click("text=Get the command")
+    page.click('text="Get the command"')
     expect(page.locator("#enrol")).to_contain_text("Write a price such as 1.50.")
     page.fill("#id_price_micros", "0.75")
-    page.click("text=Get the command")
+    page.click('text="Get the command"')
     command = page.locator("#enrol-command")
     expect(command).to_contain_text(f"berth-agent enrol --url {site.url} --token join_")
     page.click("button[data-copy=enrol-command]")
-    assert page.evaluate("navigator.clipboard.readText()") == command.inner_text()
+    has_copied(page, command.inner_text())
 
 
 def test_sign_up_verify_and_two_factor(site: Site, world: World) -> None:
@@ -224,13 +227,13 @@ def test_sign_up_verify_and_two_factor(site: Site, world: World) -> None:
     page.click("main button[type=submit]")
     expect(page.locator("main")).to_contain_text("No instance yet")
     page.goto("/settings/security")
-    page.click("text=Turn on")
+    page.click('text="Turn on"')
     page.fill("#id_password", "a-long-enough-secret-7")
     page.click("main button[type=submit]")
     expect(page.locator("img.qr")).to_be_visible()
-    assert page.evaluate("document.querySelector('img.qr').naturalWidth") > 0
+    page.wait_for_function("document.querySelector('img.qr').naturalWidth > 0")
     secret = page.input_value("#authenticator_secret")
-    page.fill("#id_code", format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time()))))
+    page.fill("#id_code", current_code(secret))
     page.click("main button[type=submit]")
     expect(page.locator("main")).to_contain_text("Recovery Codes")
     page.goto("/settings/security")
@@ -255,9 +258,9 @@ def test_colours_follow_the_system_until_chosen(site: Site, world: World) -> Non
 def test_language_switch(site: Site, world: World) -> None:
     page = site.open()
     page.goto("/market?gpu_model=t4")
-    page.click("text=中文")
+    page.click('text="中文"')
     expect(page.locator("h1")).to_have_text("算力市场")
-    assert page.url.endswith("/market?gpu_model=t4")
+    expect(page).to_have_url(f"{site.url}/market?gpu_model=t4")
     page.click("button[lang=en]")
     expect(page.locator("h1")).to_have_text("Market")
 

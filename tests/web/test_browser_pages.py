@@ -34,6 +34,9 @@ _UNLABELLED = """() => [...document.querySelectorAll("input:not([type=hidden]), 
 _NAMELESS = """() => [...document.querySelectorAll("button, a[href]")]
   .filter((each) => each.checkVisibility() && !each.innerText.trim() && !each.getAttribute("aria-label"))
   .map((each) => each.outerHTML)"""
+_WHAT_STICKS_OUT = """() => [...document.querySelectorAll("body *")]
+  .filter((each) => each.getBoundingClientRect().right > document.documentElement.clientWidth && !each.closest(".menu"))
+  .slice(0, 5).map((each) => each.outerHTML.slice(0, 120))"""
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _SAME_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
   return ids.filter((id, at) => ids.indexOf(id) !== at) }"""
@@ -42,7 +45,7 @@ _SAME_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((e
 def _check(page: Page, path: str) -> None:
     page.goto(path)
     page.wait_for_load_state("networkidle") if "sse-connect" not in page.content() else page.wait_for_timeout(250)
-    assert page.evaluate(_TOO_WIDE) <= 0, f"{path} is wider than the screen"
+    assert page.evaluate(_TOO_WIDE) <= 0, f"{path} is wider than the screen: {page.evaluate(_WHAT_STICKS_OUT)}"
     assert page.evaluate(_UNLABELLED) == [], path
     assert page.evaluate(_NAMELESS) == [], path
     assert page.evaluate(_SAME_IDS) == [], path
@@ -77,5 +80,5 @@ def test_personal_pages(site: Site, world: World, locale: str, width: int) -> No
 @pytest.mark.parametrize("width", [390, 1440])
 def test_host_owners_pages(site: Site, world: World, width: int) -> None:
     page = site.sign_in("hana@example.com", viewport={"width": width, "height": 844})
-    for path in ("/hosts", "/hosts/earnings"):
+    for path in ("/hosts", "/hosts/earnings", "/hosts/payouts", "/hosts/payouts/account"):
         _check(page, path)

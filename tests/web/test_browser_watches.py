@@ -1,5 +1,7 @@
 """The wait list, clicked: from the market's search to a place, and from a place to what was rented, without a reload."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -22,7 +24,7 @@ def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, vie
     page = site.sign_in("alice@example.com", viewport=viewport, color_scheme=scheme)
     page.goto("/watches")
     expect(page.locator("#watches")).to_contain_text("You wait for nothing")
-    page.click("text=Wait for GPUs")
+    page.click('text="Wait for GPUs"')
     page.fill("#watch-q", "rtx-4090 count=2 not simulated")
     expect(page.locator("#watch-image")).to_be_hidden()
     page.check("#watch-form input[value=rent]")
@@ -31,7 +33,7 @@ def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, vie
     page.fill("#watch-name", "night")
     expect(page.locator("#watch-preview")).to_contain_text("$0.80")
     page.evaluate("window.sameDocument = true")
-    page.click("text=Join the wait list")
+    page.click('text="Join the wait list"')
     waiting = page.locator("#watches article")
     expect(waiting).to_contain_text("You are first")
     expect(waiting).to_contain_text("$0.80")
@@ -58,7 +60,7 @@ def test_a_place_is_taken_on_the_market_and_given_up(site: Site, world: World) -
     dialog = page.locator("dialog#watch")
     expect(dialog.locator("#watch-q")).to_have_value("gpu=rtx-2080-ti price<0.05")
     expect(dialog.locator("#watch-max_price")).to_have_value("0.05")
-    assert "/market" in page.url
+    expect(page).to_have_url(re.compile("/market"))
     dialog.get_by_role("button", name="Join the wait list").click()
     page.wait_for_url("**/watches")
     expect(page.locator("#toasts")).to_contain_text("You are in the wait list.")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 # Errors that only programs, agents or staff can meet.
 UNSEEN = {
     *("error", "idempotency_conflict", "missing_scope", "no_open_hold", "ledger_append_only", "gpu_claimed"),
-    *("join_token_refused", "simulation_refused", "host_in_use", "still_metered"),
+    *("join_token_refused", "simulation_refused", "host_in_use", "still_metered", "already_corrected"),
 }
 
 

@@ -15,8 +15,9 @@ from billing.services.settle import extend_holds, settle_meters
 from billing.services.wallets import grant_credit
 from common import clock
 from instances.models import Instance, Watch
+from instances.services.observations import ObservedRow
 from instances.services.quote import create_quote
-from instances.services.reconcile import ObservedRow, observe_report
+from instances.services.reconcile import observe_report
 from instances.services.rent import rent_instance
 from instances.services.stop import stop_instance
 from instances.services.watch_orders import Order
@@ -75,6 +76,9 @@ MEASURED: dict[str, dict[str, Any]] = {
 class GpuUse:
     util_pct: int
     vram_used_mb: int
+    uuid: str = "GPU-0"
+    temperature_c: int = 64
+    power_w: int = 310
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,9 @@ class Use:
     rx_bytes: int
     tx_bytes: int
     gpus: list[GpuUse] = field(default_factory=list)
+    sessions: int = 0
+    oom_kills: int = 0
+    trace: None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from agents.protocol.signing import Envelope
 from common import clock
 from common.database import joining, use_case
 from common.digest import secret_digest
+from common.prepared import run
 from marketplace.services.hosts import enrol_host
 
 # The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends it
@@ -44,7 +45,7 @@ def admit_message(*, host_id: UUID, envelope: Envelope, received_at: datetime) -
     start came in.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT, [envelope.sequence, host_id, envelope.boot_id, envelope.sequence])
+        run(cursor, _COUNT, [envelope.sequence, host_id, envelope.boot_id, envelope.sequence])
         if cursor.rowcount == 1:
             return True
     with use_case():

@@ -12,13 +12,19 @@ from agents.gateway.policy import REPORT_INTERVAL_S, TICKET_LIFETIME
 from agents.gateway.selectors import authentic_host, standing_of
 from agents.gateway.services.audit import record_foreign, record_refusal
 from agents.gateway.services.identities import admit_message, note_facts
+from agents.gateway.services.tunnels import link_address, link_ticket, tunnels_of
 from agents.gateway.services.turns import take_turn
 from agents.gateway.translate import (
     absent_ids,
     common_version,
     desired_instances,
+    disk_use_rows,
+    gpu_event_rows,
     host_shape,
     observed_rows,
+    operation_orders,
+    operation_rows,
+    pull_rows,
     read_message,
     self_test_row,
 )
@@ -27,10 +33,17 @@ from agents.protocol.tickets import sign_ticket
 from common import clock
 from common.errors import DomainError
 from common.wake import version_of
-from instances import selectors as instance_rows
+from instances.selectors.moves import desired_on_host
+from instances.services.alerts import record_gpu_events
+from instances.services.concluding import conclude_operations
+from instances.services.disk_use import note_disk_use
 from instances.services.reconcile import observe_report
+from instances.services.slips import slip_key
 from marketplace.services.hosts import freeze_host, record_facts, record_report
 from marketplace.services.self_tests import record_self_test
+from storage.selectors import desired_operations
+from storage.services.operations import record_operations
+from storage.services.pulls import record_pulls
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +66,14 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         if tested is not None:
             record_self_test(host_id=host_id, row=tested, agent_version=report.agent_version, at=received_at)
         foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
+        record_pulls(host_id=host_id, rows=pull_rows(rows, foreign), at=received_at)
+        if report.gpu_events:
+            record_gpu_events(host_id=host_id, rows=gpu_event_rows(report.gpu_events), at=received_at)
+        ended = record_operations(host_id=host_id, rows=operation_rows(report.operations), at=received_at)
+        if ended:
+            conclude_operations(only=ended)
+        if report.disks:
+            note_disk_use(host_id=host_id, rows=disk_use_rows(report.disks), at=received_at)
         if foreign:
             names = [instance_id.hex for instance_id in foreign]
             record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
@@ -83,7 +104,7 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str) -> DesiredState:
     topic = f"host:{host_id.hex}"
     version = version_of(topic)  # before the state is read: a change in between then ends the next wait at once
     standing = standing_of(host_id)
-    rows = instance_rows.desired_instances(host_id)
+    rows = desired_on_host(host_id, mounts=standing.has_mounts, moves=standing.has_moves)
     expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
     return DesiredState(
         protocol=protocol,
@@ -95,4 +116,10 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str) -> DesiredState:
         need_facts=not standing.facts_known,
         frozen=standing.frozen,
         self_test=standing.self_test.hex if standing.self_test else "",
+        slip_key=slip_key(host_id).hex(),
+        operations=operation_orders(desired_operations(host_id)) if standing.has_operations else [],
+        now=int(clock.now().timestamp()),
+        link_url="" if standing.frozen else link_address(wait_url),
+        link_ticket=link_ticket(host_id),
+        tunnels=tunnels_of(host_id, rows) if standing.behind_nat else [],
     )

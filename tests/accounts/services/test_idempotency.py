@@ -118,22 +118,27 @@ def test_fault_001_fifty_threads_with_one_key_run_the_work_once() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_wall_fifty_threads_do_run_it_more_than_once() -> None:
-    """The paired test: the same race without a key, so the one above does race."""
+def test_without_the_wall_ten_threads_all_run_it() -> None:
+    """The paired test: look first, then do the work, without a key: each one finds nothing.
+
+    The gate stands between the look and the work, so that the race is met in every run and not
+    only where the threads happen to overlap.
+    """
     user = User.objects.create_user("parallel@example.com")
     gate = threading.Barrier(10)
 
     def ask(_: int) -> None:
         try:
+            unseen = not ApiToken.objects.filter(user=user).exists()
             gate.wait(timeout=30)
-            if not ApiToken.objects.filter(user=user).exists():
+            if unseen:
                 run_once(user=user, key=None, request_hash=HASH, work=lambda: make_token(user))
         finally:
             connection.close()
 
     with ThreadPoolExecutor(max_workers=10) as pool:
         list(pool.map(ask, range(10)))
-    assert ApiToken.objects.count() > 1
+    assert ApiToken.objects.count() == 10
 
 
 @pytest.mark.django_db(transaction=True)

@@ -77,7 +77,7 @@ def wanted(market: Market, config: AgentConfig) -> DesiredInstance:
         simulated_gpus=True,
         cpu_millis=2000,
         ram_mb=4096,
-        ports=[(22, 40000)],
+        ports=[(22, 20000)],
         ssh_keys=["ssh-ed25519 AAAA alice"],
         env={"JUPYTER_TOKEN": "t"},
     )

@@ -1,6 +1,7 @@
 /* A stand-in for libnvidia-ml.so.1 with two GPUs, so that the real probe runs without one.
    FAKE_NVML_LOST=1: the second has fallen off the bus. FAKE_NVML_REMAP=1: its memory rows cannot be remapped.
-   FAKE_NVML_NVLINK=n: so many of the GPUs have an active NVLink. FAKE_NVML_PROCESSES=n: programs that compute on the first. */
+   FAKE_NVML_NVLINK=n: so many of the GPUs have an active NVLink. FAKE_NVML_PROCESSES=n: programs that compute on the first.
+   FAKE_NVML_XIDS=0:31,1:79: errors that the driver tells of, one at each wait; then there is nothing but silence. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,4 +93,23 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int kind, unsigned i
     (void)device;
     *megahertz = 2520;
     return kind == 1 ? OK : INVALID;
+}
+typedef struct { nvmlDevice_t device; unsigned long long type, data; unsigned int gpu, compute; } nvmlEventData_t;
+static const char *xids;
+
+nvmlReturn_t nvmlEventSetCreate(void **set) { *set = &xids; xids = getenv("FAKE_NVML_XIDS"); return OK; }
+nvmlReturn_t nvmlEventSetFree(void *set) { (void)set; return OK; }
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types, void *set) {
+    (void)device; (void)set;
+    return types == 8 ? OK : INVALID;
+}
+nvmlReturn_t nvmlEventSetWait_v2(void *set, nvmlEventData_t *event, unsigned int timeout_ms) {
+    (void)set; (void)timeout_ms;
+    if (!xids || !*xids) return 10;
+    memset(event, 0, sizeof *event);
+    event->device = (nvmlDevice_t)&devices[atoi(xids)];
+    event->type = 8;
+    event->data = strtoull(strchr(xids, ':') + 1, NULL, 10);
+    xids = strchr(xids, ',') ? strchr(xids, ',') + 1 : "";
+    return OK;
 }

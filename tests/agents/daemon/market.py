@@ -1,5 +1,7 @@
 """A control plane in miniature over real HTTP: it checks signatures, hands out desired state, and can misbehave on order."""
 
+import hashlib
+import hmac
 import json
 import sys
 import threading
@@ -22,6 +24,8 @@ from agents.protocol.messages import (
     EnrolRequest,
     HostFacts,
     ObservedInstance,
+    ObservedOperation,
+    OperationOrder,
     Report,
 )
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
@@ -29,7 +33,8 @@ from agents.protocol.speed import SERVER_TIME_HEADER, SPEED_PATH
 
 HOST_ID = "0190f0f0f0f07000800000000000abcd"
 TICKET = "good-ticket"
-PATIENCE = 20.0
+SLIP_KEY = "5a" * 32
+PATIENCE = 60.0  # seconds; a bound for waiting, not a claim: machines of CI are slow
 
 
 class Market:
@@ -49,6 +54,10 @@ class Market:
         self.need_facts = False
         self.frozen = False
         self.self_test = ""
+        self.operations: list[OperationOrder] = []
+        self.slip_key = SLIP_KEY
+        self.streams: Callable[[], dict[str, Any]] = dict  # further fields of each answer: link, tunnels
+        self.slip = ""  # what the next answers of the relay carry, whatever they are about
         self.speeds: list[tuple[str, int]] = []
         self.clock_ahead_s = 0.0
         self.report_interval_s = 20.0
@@ -82,6 +91,24 @@ class Market:
             self.changed.notify_all()
             return time.monotonic()
 
+    def ask(self, *orders: OperationOrder) -> None:
+        """Name this work, and no other, and wake the host."""
+        with self.changed:
+            self.operations = list(orders)
+            self.version += 1
+            self.changed.notify_all()
+
+    def slip_of(self, wanted: DesiredInstance, *, key: str = SLIP_KEY) -> str:
+        body = encode(wanted)
+        return hmac.new(bytes.fromhex(key), body, hashlib.sha256).hexdigest() + body.decode()
+
+    def hand_over(self, slip: str, *, wakes: int = 1) -> None:
+        """Wake the host with a slip, so many changes after the last that it knows; what it would be told stays as it is."""
+        with self.changed:
+            self.slip = slip
+            self.version += wakes
+            self.changed.notify_all()
+
     def forget(self, instance: str) -> None:
         with self.changed:
             del self.desired[instance]
@@ -101,6 +128,20 @@ class Market:
         found = _row(row, instance, phase, generation)
         assert found is not None
         return found
+
+    def until_ended(self, order: OperationOrder) -> ObservedOperation:
+        def row_of(report: Report) -> ObservedOperation | None:
+            return next((row for row in report.operations if row.id == order.id and row.phase != "running"), None)
+
+        found = row_of(self.until(lambda report: row_of(report) is not None))
+        assert found is not None
+        return found
+
+    def until_done(self, order: OperationOrder) -> dict[str, str]:
+        """What came of it."""
+        row = self.until_ended(order)
+        assert row.phase == "done", row
+        return row.outcome
 
     def until_absent(self, instance: str, **more: Any) -> None:
         self.until(lambda report: instance in report.absent, **more)
@@ -127,8 +168,10 @@ class Market:
                 need_facts=self.need_facts and report.facts is None,
                 frozen=self.frozen,
                 self_test=self.self_test,
+                slip_key=self.slip_key,
+                operations=list(self.operations),
             )
-        return encode(state)
+        return encode(replace(state, **self.streams()))
 
     def speed(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
         envelope = Envelope(headers[HOST_HEADER], headers[BOOT_HEADER], int(headers[SEQUENCE_HEADER]))
@@ -152,7 +195,8 @@ class Market:
             self.waits.append((since, ticket))
             self.changed.notify_all()
             self.changed.wait_for(lambda: self.version != since, 25.0)
-            return json.dumps({"version": self.version}).encode()
+            slip, self.slip = self.slip, ""
+            return json.dumps({"version": self.version, **({"slip": slip} if slip else {})}).encode()
 
 
 class _Server(ThreadingHTTPServer):

@@ -1,5 +1,6 @@
 """The folder at /run/berth: whole files, the right modes, and nothing smuggled in."""
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -52,3 +53,25 @@ def test_a_shell_reads_back_exactly_what_was_meant(env: dict[str, str]) -> None:
     shown = subprocess.run(["sh"], input=script.encode(), capture_output=True, check=True).stdout
     expected = [value for name, value in sorted(env.items()) if name.isidentifier() and name.isascii()]
     assert shown.decode().split("\0")[:-1] == expected
+
+
+def test_a_notice_is_a_file_while_it_stands_and_only_then(tmp_path: Path) -> None:
+    folders, calm = AccessFolders(tmp_path / "access"), wanted(ssh_keys=["k"])
+    noticed = wanted(ssh_keys=["k"], preempt_at=1_790_000_120)
+    folder = folders.write(calm)
+    assert folders.is_told(calm)
+    assert not folders.is_told(noticed)
+    folders.write(noticed)
+    assert json.loads((folder / "preempt.json").read_text()) == {
+        "reason": "spot",
+        "preempt_at": "2026-09-21T14:15:20Z",
+        "preempt_at_unix": 1_790_000_120,
+    }
+    assert (folder / "preempt.json").stat().st_mode & 0o777 == 0o644
+    again = AccessFolders(tmp_path / "access")
+    assert again.digest(noticed.id) == access_digest(noticed) != access_digest(calm)
+    assert again.is_told(noticed)
+    assert not again.is_told(wanted(preempt_at=1_790_000_999))
+    again.write(calm)
+    assert not (folder / "preempt.json").exists()
+    assert AccessFolders(tmp_path / "access").digest(calm.id) == access_digest(calm)

@@ -29,10 +29,11 @@ def test_version_1(tmp_path: Path) -> None:
         {
             "memory/docker/c/memory.usage_in_bytes": str(300 * MIB),
             "memory/docker/c/memory.stat": f"cache 1\ntotal_inactive_file {100 * MIB}\n",
+            "memory/docker/c/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
             "cpuacct/docker/c/cpuacct.usage": "5000\n",
         },
     )
-    assert usage_of(7, root=tmp_path / "sys", proc=tmp_path / "proc") == Usage(5000, 200, 1000, 250)
+    assert usage_of(7, root=tmp_path / "sys", proc=tmp_path / "proc") == Usage(5000, 200, 1000, 250, oom_kills=3)
 
 
 def test_version_2(tmp_path: Path) -> None:
@@ -42,10 +43,26 @@ def test_version_2(tmp_path: Path) -> None:
         {
             "memory.current": str(300 * MIB),
             "memory.stat": f"anon 1\ninactive_file {50 * MIB}\n",
+            "memory.events": "low 0\noom 2\noom_kill 1\noom_group_kill 0\n",
             "cpu.stat": "usage_usec 7\nuser_usec 1\n",
         },
     )
-    assert usage_of(7, root=tmp_path / "sys", proc=tmp_path / "proc") == Usage(7000, 250, 1000, 250)
+    assert usage_of(7, root=tmp_path / "sys", proc=tmp_path / "proc") == Usage(7000, 250, 1000, 250, oom_kills=1)
+
+
+def test_open_ssh_connections_are_counted_and_no_others(tmp_path: Path) -> None:
+    head = "  sl  local_address rem_address   st tx_queue rx_queue\n"
+    listens = "   0: 00000000:0016 00000000:0000 0A 00000000:00000000\n"
+    comes_in = "   1: 020011AC:0016 010011AC:C350 01 00000000:00000000\n"
+    goes_out = "   2: 020011AC:C351 050011AC:0016 01 00000000:00000000\n"
+    has_ended = "   3: 020011AC:0016 010011AC:C352 06 00000000:00000000\n"
+    six = "   0: 0000000000000000FFFF0000020011AC:0016 0000000000000000FFFF0000010011AC:D431 01 00000000:00000000\n"
+    files = {"net/tcp": head + listens + comes_in + goes_out + has_ended, "net/tcp6": head + six}
+    _write(tmp_path / "proc/7", {"net/dev": DEV, "cgroup": "0::/c\n", **files})
+    _write(tmp_path / "sys/c", {"memory.current": "0", "memory.stat": "inactive_file 0\n", "cpu.stat": "usage_usec 7\n"})
+    found = usage_of(7, root=tmp_path / "sys", proc=tmp_path / "proc")
+    assert found is not None
+    assert found.sessions == 2
 
 
 def test_a_process_that_has_ended() -> None:

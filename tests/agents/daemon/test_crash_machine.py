@@ -29,7 +29,7 @@ from agents.protocol.messages import DesiredInstance
 
 GPUS = ["GPU-1", "GPU-2", "GPU-3"]
 INSTANCES = [f"{number:032x}" for number in range(1, 3)]
-WHIMS = ["", "restart", *GPUS]
+WHIMS = ["", "restart", "reimage", *GPUS]
 POINTS = 9  # the longest action passes this many checkpoints
 
 
@@ -38,13 +38,13 @@ class Crash(BaseException):
 
 
 class Recorder(SimulatedRuntime):
-    """Tells of every container that is made from a fresh image although its instance has run before."""
+    """Tells of every container that is made from a fresh image although its instance has run on this root before."""
 
-    ever_ran: set[str]
+    ever_ran: set[tuple[str, int]]
     lost_roots: list[str]
 
     def create(self, order: ContainerOrder) -> str:
-        if order.image == "fresh" and order.desired.id in self.ever_ran:
+        if order.image == "fresh" and (order.desired.id, order.desired.root) in self.ever_ran:
             self.lost_roots.append(order.desired.id)
         return super().create(order)
 
@@ -55,7 +55,7 @@ class AgentMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="berth-crash-"))
         self.lost_roots: list[str] = []
         self.wanted: dict[str, DesiredInstance] = {}
-        self.ever_ran: set[str] = set()
+        self.ever_ran: set[tuple[str, int]] = set()  # instance and root
         self.ended: set[tuple[str, int]] = set()  # what really ended by itself: instance and generation
         self.lost: set[str] = set()  # whose containers somebody removed
         self.countdown: int | None = None
@@ -102,6 +102,7 @@ class AgentMachine(RuleBasedStateMachine):
             run="running",
             image="fresh",
             gpu_uuids=[gpu],
+            root=now.root if now else 0,
             ports=[(22, 40000 + INSTANCES.index(instance))],
         )
 
@@ -110,6 +111,14 @@ class AgentMachine(RuleBasedStateMachine):
         now = self.wanted.get(instance)
         if now is not None and now.run == "running":
             self.wanted[instance] = replace(now, generation=now.generation + 1)
+
+    @rule(instance=st.sampled_from(INSTANCES))
+    def reimage(self, instance: str) -> None:
+        """A fresh root: of a running one at once, of a stopped one with its next start."""
+        now = self.wanted.get(instance)
+        if now is not None and now.run != "gone":
+            begun = now.generation + (now.run == "running")
+            self.wanted[instance] = replace(now, root=now.root + 1, generation=begun)
 
     @rule(instance=st.sampled_from(INSTANCES), run=st.sampled_from(["stopped", "gone"]))
     def stop_or_release(self, instance: str, run: Any) -> None:
@@ -146,6 +155,8 @@ class AgentMachine(RuleBasedStateMachine):
         """At some checkpoint of the work that follows from a whim; perhaps again before anything has settled."""
         if whim == "restart":
             self.restart(instance)
+        elif whim == "reimage":
+            self.reimage(instance)
         elif whim:
             self.rent_or_start(instance, whim)
         self.countdown = after
@@ -170,7 +181,7 @@ class AgentMachine(RuleBasedStateMachine):
             access={key: self.access.digest(key) for key in self.wanted},
         )
         self.crew.begin(plan(verdict.accepted, observed), math.inf)
-        self.ever_ran.update(key for key, entry in self.journal.entries().items() if entry.accepted)
+        self.ever_ran.update((key, entry.root) for key, entry in self.journal.entries().items() if entry.accepted)
 
     @invariant()
     def gpus_are_never_shared(self) -> None:
@@ -205,7 +216,7 @@ class AgentMachine(RuleBasedStateMachine):
                 assert instance in self.lost and row.failure_code == "create_failed"
             else:
                 assert (row.phase, row.generation) == ("running", desired.generation)
-                assert [item.gpu_uuids for item in own] == [tuple(desired.gpu_uuids)]
+                assert [(item.gpu_uuids, item.root) for item in own] == [(tuple(desired.gpu_uuids), desired.root)]
 
 
 AgentMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)

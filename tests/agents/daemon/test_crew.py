@@ -84,7 +84,7 @@ def test_one_job_at_a_time(crew: Crew, script: Script, bell: Bell) -> None:
 
     script.acts["create"] = create
     crew.begin([Action("create", wanted())], time.monotonic())
-    bell.wait_for(lambda: crew.busy(math.inf) == {ID: ("creating", "half")})
+    bell.wait_for(lambda: crew.busy(math.inf) == {ID: ("creating", "half", ())})
     crew.begin([Action("start", wanted())], time.monotonic())
     assert script.begun == ["create"]
     go_on.set()
@@ -203,7 +203,7 @@ def test_an_older_view_says_nothing_about_what_was_done_since(crew: Crew, script
     seen_at = time.monotonic()
     crew.begin([Action("create", wanted())], seen_at)
     bell.wait_for(lambda: not crew.at_work())
-    assert crew.busy(seen_at) == {ID: ("testing", "")}
+    assert crew.busy(seen_at) == {ID: ("testing", "", ())}
     crew.begin([Action("create", wanted())], seen_at)
     assert script.begun == ["create"]
     assert crew.busy(time.monotonic()) == {}

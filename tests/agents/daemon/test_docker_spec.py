@@ -39,7 +39,8 @@ def test_nothing_dangerous_can_be_expressed() -> None:
     allowed = {item.name for item in fields(DesiredInstance)}
     assert allowed == {
         *("id", "generation", "fence", "run", "image", "gpu_uuids", "simulated_gpus", "cpu_millis", "ram_mb", "pids_limit"),
-        *("data_disk_gb", "ports", "ssh_keys", "env", "stop_grace_s"),
+        *("data_disk_gb", "ports", "ssh_keys", "env", "stop_grace_s", "preempt_at", "root"),
+        *("password_hash", "allow_from", "mounts", "root_brought", "has_ssh", "image_bytes", "registry_auth"),
     }, "a new field of the wire needs a thought here"
 
 
@@ -56,6 +57,14 @@ def test_fault_101_the_walls_stand_for_any_desired_instance(desired: DesiredInst
     assert "seccomp={}" in config["SecurityOpt"]
 
 
+def test_a_registry_s_login_is_in_no_container() -> None:
+    """fault 97's kin: what only the pull needs is in no label, variable or command."""
+    login = {"username": "ann", "password": "hush-hush"}
+    assert "hush" not in str(body(wanted(registry_auth=login, has_ssh=False)))
+    assert "hush" not in repr(wanted(registry_auth=login))
+    assert (body(wanted(has_ssh=False))["Tty"], body(wanted())["Tty"]) == (True, False)
+
+
 def test_shares_and_labels() -> None:
     made = body(wanted())
     config = made["HostConfig"]
@@ -69,6 +78,7 @@ def test_shares_and_labels() -> None:
         "berth.fence": "2",
         "berth.spec": spec_of(wanted()),
         "berth.gpus": "GPU-1,GPU-2",
+        "berth.root": "0",
     }
 
 

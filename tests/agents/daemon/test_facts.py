@@ -28,7 +28,7 @@ def test_a_simulated_host_is_made_for_its_gpus(simulation: SimulatedRuntime, tmp
     found = facts.gather(CONFIG, simulation, SimulatedProbe("RTX 4090:4", "s"), tmp_path)
     assert (found.runtime, found.cpu_cores, found.ram_mb, found.disk_kind) == ("simulated", 64, 4 * 65536, "nvme")
     assert (found.driver, found.cuda, len(found.gpus)) == ("560.35.03", "12.6", 4)
-    assert (found.hostname, found.address, found.port_first, found.port_last) == ("h1", "h1.example.org", 40000, 40999)
+    assert (found.hostname, found.address, found.port_first, found.port_last) == ("h1", "h1.example.org", 20000, 20999)
     assert found.images == ["berth/base:1"]
     assert "simulated" in found.warnings[0]
 

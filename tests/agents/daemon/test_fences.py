@@ -40,10 +40,16 @@ def test_fault_019_what_is_older_is_refused(change: dict[str, Any]) -> None:
     assert "older" in verdict.refused[0]
 
 
-def test_who_is_gone_cannot_come_back() -> None:
-    known = {ID: replace(KNOWN[ID], run="gone")}
-    assert judge([wanted(generation=9, fence=9)], known).refused
+def test_who_is_gone_cannot_come_back_without_another_lease() -> None:
+    known = {ID: replace(KNOWN[ID], run="gone", accepted=3)}
+    assert judge([wanted(generation=9)], known).refused
     assert judge([wanted(run="gone")], known).accepted
+
+
+def test_who_was_moved_away_comes_back_as_if_for_the_first_time() -> None:
+    known = {ID: replace(KNOWN[ID], run="gone", accepted=3, failed=2)}
+    verdict = judge([wanted(generation=9, fence=9)], known)
+    assert verdict.accepted and verdict.changes[ID] == Entry(fence=9, generation=9)
 
 
 @pytest.mark.parametrize("name", ["../../etc", "", "A" * 32, "0" * 31, "0" * 33, "0" * 31 + "\n"])

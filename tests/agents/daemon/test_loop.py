@@ -45,7 +45,7 @@ def test_order_to_running_costs_a_few_milliseconds(market: Market, start_agent: 
     spans = []
     for number in range(20):
         settle(market)
-        order = replace(wanted, id=f"{number:032x}", gpu_uuids=[], ports=[(22, 40000 + number)])
+        order = replace(wanted, id=f"{number:032x}", gpu_uuids=[], ports=[(22, 20000 + number)])
         begun = market.want(order)
         market.until_phase(order.id, "running")
         spans.append(market.arrived_at[-1] - begun)
@@ -213,7 +213,7 @@ def test_the_fourth_wall(market: Market, start_agent: Start, wanted: DesiredInst
     start_agent()
     market.want(wanted)
     market.until_phase(wanted.id, "running", 1)
-    rival = replace(wanted, id="f" * 32, ports=[(22, 40001)])
+    rival = replace(wanted, id="f" * 32, ports=[(22, 20001)])
     market.want(rival)
     assert market.until_phase(rival.id, "failed", 1).failure_code == "gpu_conflict"
     assert market.until_phase(wanted.id, "running", 1)

@@ -148,7 +148,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def wanted_by() -> DesiredInstance:
-    return DesiredInstance("a" * 32, 1, 1, "running", "berth/base:1", ports=[(22, 40000)])
+    return DesiredInstance("a" * 32, 1, 1, "running", "berth/base:1", ports=[(22, 20000)])
 
 
 def _agent(*arguments: str) -> subprocess.CompletedProcess[str]:

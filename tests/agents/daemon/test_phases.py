@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agents.daemon.jobs import Busy
 from agents.daemon.journal import Entry
 from agents.daemon.phases import RESTARTED, VANISHED, row_of
 from agents.daemon.runtime import Container
@@ -49,7 +50,7 @@ def test_phases(own: list[Container], entry: Entry, phase: str, generation: int,
 
 
 def test_what_is_being_done_comes_first() -> None:
-    row = row_of(ID, Entry(generation=3, accepted=2), [RUNNING], busy=("pulling", "half"))
+    row = row_of(ID, Entry(generation=3, accepted=2), [RUNNING], busy=Busy("pulling", "half"))
     assert (row.phase, row.generation, row.detail, row.failure_code) == ("pulling", 3, "half", "")
 
 

@@ -81,6 +81,38 @@ def test_a_running_instance(containers: list[Container], entry: Entry, expected:
     assert kinds(DESIRED, containers, entry) == expected
 
 
+FRESH = wanted(root=1)
+
+
+@pytest.mark.parametrize(
+    ("desired", "containers", "expected", "base"),
+    [
+        (FRESH, [OLD], "reimage", OLD),
+        (FRESH, [replace(OLD, root=1)], "advance", replace(OLD, root=1)),
+        # The re-image failed: back on the former root, though a container of the newer one is there.
+        (wanted(generation=3), [made(FRESH, status="exited", root=1), OLD], "advance", OLD),
+        (wanted(generation=3, cpu_millis=500), [made(FRESH, status="exited", root=1), OLD], "replace", OLD),
+        # Another one was asked for meanwhile: what the first one left is no base for it.
+        (
+            wanted(generation=3, root=2),
+            [made(FRESH, status="exited", root=1), OLD],
+            "reimage",
+            made(FRESH, status="exited", root=1),
+        ),
+    ],
+)
+def test_the_wanted_root_is_where_it_goes_on(
+    desired: DesiredInstance, containers: list[Container], expected: str, base: Container
+) -> None:
+    [action] = plan([desired], Observed(containers=containers, entries={IDS[0]: Entry(accepted=1)}))
+    assert (action.kind, action.containers[0]) == (expected, base)
+    assert set(action.containers) == set(containers), "all of them are ended before another one begins"
+
+
+def test_a_growing_disk_is_no_other_container() -> None:
+    assert spec_of(wanted(data_disk_gb=10)) == spec_of(wanted(data_disk_gb=20)) != spec_of(wanted(data_disk_gb=0))
+
+
 def test_new_keys_refresh_the_access_folder() -> None:
     assert kinds(DESIRED, [made(DESIRED)], PASSED, access={IDS[0]: "old"}) == ["refresh"]
 

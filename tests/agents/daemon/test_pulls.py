@@ -3,11 +3,13 @@
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from agents.daemon.pulls import Layers, Line, follow_pull
-from agents.daemon.runtime import EngineRefused, EngineSilent, PullStalled
+from agents.daemon.pulls import ROOM_KEPT, Layers, Line, Pull, follow_pull
+from agents.daemon.runtime import EngineRefused, EngineSilent, NoRoom, PullStalled
+from agents.protocol.messages import LayerProgress
 
 MIB = 1024**2
 
@@ -16,24 +18,82 @@ def _line(layer: str, status: str, current: int = 0, total: int = 0) -> Line:
     return {"id": layer, "status": status, "progressDetail": {"current": current, "total": total} if total else {}}
 
 
-def test_progress_is_a_sentence() -> None:
+def _pull(**limits: Any) -> Pull:
+    return Pull("i", limits.pop("said", lambda text, layers: None), **limits)
+
+
+def test_progress_is_told_by_layer_and_in_words() -> None:
     layers = Layers()
-    layers.note(_line("a", "Downloading", 10 * MIB, 40 * MIB))
-    layers.note(_line("b", "Downloading", 5 * MIB, 20 * MIB))
-    layers.note(_line("b", "Download complete"))
+    steps = [
+        _line("a", "Downloading", 10 * MIB, 40 * MIB),
+        _line("b", "Downloading", 5 * MIB, 20 * MIB),
+        _line("b", "Download complete"),
+        _line("b", "Extracting", 3 * MIB, 20 * MIB),
+        _line("c", "Pulling fs layer"),
+        _line("d", "Already exists"),
+    ]
+    assert all(layers.note(line) for line in (*steps[:4], steps[5]))
+    assert not layers.note(steps[4])
     layers.note({"status": "Pulling from x"})
-    assert layers.sentence == "Downloading the image: 30 of 60 MiB, 1 layers ready."
+    assert layers.sentence == "Loading the image: 30 of 60 MiB, 1 of 4 layers ready."
+    assert layers.told == (
+        LayerProgress("a", 10 * MIB, 40 * MIB, "downloading"),
+        LayerProgress("b", 20 * MIB, 20 * MIB, "unpacking", 3 * MIB),
+        LayerProgress("d", 0, 0, "ready"),
+        LayerProgress("c"),
+    )
+
+
+def test_a_push_gets_on_too() -> None:
+    layers = Layers()
+    assert not layers.note(_line("a", "Preparing"))
+    assert layers.note(_line("a", "Pushing", 10, 40))
+    assert layers.note(_line("a", "Pushing", 20, 40))
+    assert layers.note(_line("a", "Pushed"))
+    assert layers.told == (LayerProgress("a", 40, 40, "ready"),)
+
+
+def test_trying_again_and_again_is_no_progress() -> None:
+    layers = Layers()
+    assert layers.note(_line("a", "Downloading", 10, 40))
+    assert not layers.note({"id": "a", "status": "Retrying in 5 seconds"})
+    assert not layers.note(_line("a", "Downloading", 4, 40))
+    assert layers.note(_line("a", "Downloading", 11, 40))
 
 
 def test_the_end_is_the_end() -> None:
     said: list[str] = []
-    follow_pull(lambda: iter([_line("a", "Downloading", 1, MIB)]), said.append, threading.Event())
+    follow_pull(
+        lambda: iter([_line("a", "Downloading", 1, MIB)]),
+        _pull(said=lambda text, layers: said.append(text)),
+        threading.Event(),
+    )
     assert len(said) == 1
+
+
+def test_fault_039_an_image_that_fills_the_disk_is_ended() -> None:
+    free = iter([ROOM_KEPT, ROOM_KEPT - 1])
+
+    def lines() -> Iterator[Line]:
+        while True:
+            yield _line("a", "Extracting", 1, MIB)
+            time.sleep(0.01)
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(NoRoom, match="fills"),
+    ):
+        patch.setattr("agents.daemon.pulls.ROOM_SECONDS", 0.05)
+        follow_pull(lines, _pull(room=lambda: next(free)), threading.Event())
+
+
+def test_a_login_is_in_no_text() -> None:
+    assert "hush" not in repr(_pull(auth={"username": "u", "password": "hush"}))
 
 
 def test_fault_037_the_engines_error_is_raised() -> None:
     with pytest.raises(EngineRefused, match="manifest unknown"):
-        follow_pull(lambda: iter([{"error": "manifest unknown"}]), lambda _: None, threading.Event())
+        follow_pull(lambda: iter([{"error": "manifest unknown"}]), _pull(), threading.Event())
 
 
 def test_an_engine_that_breaks_off() -> None:
@@ -42,7 +102,7 @@ def test_an_engine_that_breaks_off() -> None:
         raise EngineSilent("gone")
 
     with pytest.raises(EngineSilent):
-        follow_pull(lines, lambda _: None, threading.Event())
+        follow_pull(lines, _pull(), threading.Event())
 
 
 def test_fault_036_a_pull_that_stands_still_ends() -> None:
@@ -54,7 +114,7 @@ def test_fault_036_a_pull_that_stands_still_ends() -> None:
 
     begun = time.monotonic()
     with pytest.raises(PullStalled, match="No bytes"):
-        follow_pull(lines, lambda _: None, threading.Event(), stall_s=0.1)
+        follow_pull(lines, _pull(stall_s=0.1), threading.Event())
     assert time.monotonic() - begun < 5
     let_go.set()
 
@@ -66,7 +126,7 @@ def test_fault_036_a_pull_that_never_ends_ends() -> None:
             time.sleep(0.01)
 
     with pytest.raises(PullStalled, match="minutes"):
-        follow_pull(lines, lambda _: None, threading.Event(), total_s=0.2)
+        follow_pull(lines, _pull(total_s=0.2), threading.Event())
 
 
 def test_a_cancelled_pull_returns_at_once_though_the_registry_is_silent() -> None:
@@ -78,6 +138,23 @@ def test_a_cancelled_pull_returns_at_once_though_the_registry_is_silent() -> Non
 
     threading.Timer(0.05, cancelled.set).start()
     begun = time.monotonic()
-    follow_pull(lines, lambda _: None, cancelled)
+    follow_pull(lines, _pull(), cancelled)
     assert time.monotonic() - begun < 5
     let_go.set()
+
+
+def test_what_came_in_a_burst_is_told_though_nothing_comes_after_it() -> None:
+    let_go, told = threading.Event(), threading.Event()
+
+    def lines() -> Iterator[Line]:
+        yield {"status": "Pulling from team/app"}
+        yield _line("a", "Downloading", 1, MIB)
+        let_go.wait(10)
+
+    def said(_text: str, layers: tuple[LayerProgress, ...]) -> None:
+        if layers:
+            told.set()
+            let_go.set()
+
+    follow_pull(lines, Pull("x", said), threading.Event())
+    assert told.is_set()

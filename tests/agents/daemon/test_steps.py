@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from agents.daemon.access import AccessFolders
-from agents.daemon.jobs import Failed, Job, Superseded
+from agents.daemon.gpu_table import GpuTable
+from agents.daemon.jobs import Busy, Failed, Job, Superseded
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.plan import Action, Kind
+from agents.daemon.pulls import Pull
 from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, PullStalled
 from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.steps import GpuTable, Limits, Steps
+from agents.daemon.steps import Limits, Steps
 from agents.daemon.volumes import DiskFull, DiskTrouble, SimulatedDisks
 from agents.protocol.messages import FAILURES, DesiredInstance
 
@@ -39,8 +41,8 @@ class Engine(SimulatedRuntime):
     def has_image(self, reference: str) -> bool:
         return self.images
 
-    def pull_image(self, reference: str, progress: Callable[[str], None], cancelled: threading.Event) -> None:
-        progress("half of it")
+    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
+        pull.said("half of it", ())
         self.pull(cancelled)
 
     def create(self, order: ContainerOrder) -> str:
@@ -54,7 +56,7 @@ class Engine(SimulatedRuntime):
             raise self.refuse_start
         super().start(container)
 
-    def ssh_answers(self, host_port: int) -> bool:
+    def ssh_answers(self, host_port: int, container: str) -> bool:
         return self.ssh
 
     def visible_gpus(self, container: str) -> frozenset[str]:
@@ -78,7 +80,7 @@ class Bench:
         self.disks = Disks()
         self.journal = Journal(folder / "journal", durable=False)
         self.access = AccessFolders(folder / "access")
-        self.heard: list[tuple[str, str] | None] = []
+        self.heard: list[Busy | None] = []
         self.limits = Limits(40000, 40999, ssh_deadline_s=0.1)
 
     def steps(self) -> Steps:
@@ -324,3 +326,21 @@ def test_steps_are_made_for_every_kind_of_action(bench: Bench) -> None:
         else:
             bench.carry_out(kind, desired)  # type: ignore[arg-type]  # of the table above
     assert bench.containers() == []
+
+
+def test_a_re_image_that_is_taken_back_leaves_what_the_former_root_stands_on(bench: Bench) -> None:
+    """Its container goes; the saved root of the one that runs again is the only way back should the engine lose that."""
+    bench.carry_out("create")
+    second = replace(WANTED, generation=2, gpu_uuids=["GPU-2"])
+    bench.carry_out("replace", second)
+    saved = bench.engine.saved_root(ID)
+    assert saved is not None
+    outdated = bench.job("discard", second)
+    bench.steps().carry_out(Job(replace(outdated.action, containers=outdated.action.containers[1:]), lambda urgent: None))
+    bench.carry_out("reimage", replace(second, generation=3, root=1))
+    back = replace(second, generation=4)
+    own = {item.root: item for item in bench.containers()}
+    bench.steps().carry_out(Job(Action("advance", back, (own[0], own[1])), lambda urgent: None))
+    bench.steps().carry_out(Job(Action("discard", back, (own[1],)), lambda urgent: None))
+    assert [(item.generation, item.root) for item in bench.containers()] == [(4, 0)]
+    assert bench.engine.saved_root(ID) == saved

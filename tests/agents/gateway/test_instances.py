@@ -10,10 +10,11 @@ from accounts.models import User
 from agents.gateway.models import RefusedMessage
 from agents.protocol.codec import encode
 from agents.protocol.messages import GpuSample, InstanceSample, ObservedInstance
+from agents.protocol.readings import GpuEvent, SecondTrace
 from billing.models import Meter
 from billing.services.wallets import grant_credit, open_wallet
 from common import clock
-from instances.models import Instance
+from instances.models import Alert, Instance, InstanceTrace
 from instances.models import InstanceSample as StoredSample
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
@@ -62,6 +63,25 @@ def test_a_report_makes_it_run_and_stores_its_use(agent: Agent, rent: Callable[[
     agent.sync(report(instances=[observed(instance, sample=use)]))
     stored = StoredSample.objects.get()
     assert (stored.cpu_pct, stored.gpu_util_pct, stored.vram_used_mb) == (50.0, 80.0, 4_000)
+
+
+def test_seconds_and_errors_of_gpus_reach_the_renter(agent: Agent, rent: Callable[[Agent], Instance]) -> None:
+    """Errors of GPUs that this host does not have, or that are no errors, reach nobody."""
+    instance = rent(agent)
+    agent.sync(report(instances=[observed(instance)]))
+    gpu = instance.gpu_uuids[0]
+    trace = SecondTrace([60, 100], [1, 2], [300, 310], [70, 71], [50, 51], [900, 901])
+    use = InstanceSample(50.0, 900, 10, 1, 2, [GpuSample(gpu, 80, 4_000, 71, 310)], oom_kills=2, trace=trace)
+    events = [GpuEvent(gpu, 48), GpuEvent("GPU-of-others", 48), GpuEvent(gpu, -1), GpuEvent(gpu, 31, -5)]
+    agent.sync(report(instances=[observed(instance, sample=use)], gpu_events=events))
+    stored = StoredSample.objects.get()
+    assert (stored.gpu_util_pct, stored.power_w, stored.temperature_c, stored.oom_kills) == (80.0, 310, 71, 2)
+    assert InstanceTrace.objects.get().values["power"] == [300, 310]
+    alert = Alert.objects.get()
+    assert (alert.instance_id, alert.fault_of, alert.facts["xid"]) == (instance.pk, "host", 48)
+    wrong = InstanceSample(50.0, 900, 10, 1, 2, [], trace=SecondTrace([-1], [0], [0], [0], [0], [0]))
+    agent.sync(report(instances=[observed(instance, sample=wrong)]))
+    assert StoredSample.objects.count() == 1
 
 
 @pytest.mark.parametrize("change", [{"ram_mb": -1}, {"ram_mb": 2**40}, {"rx_bytes": -1}, {"cpu_pct": -1.0}])

@@ -22,7 +22,8 @@ from agents.protocol.signing import Envelope
 from agents.protocol.tickets import read_ticket
 from common import clock
 from common.wake import _touch_now, version_of
-from instances.selectors import DesiredRow, desired_instances
+from instances.selectors import DesiredRow
+from instances.selectors.moves import desired_on_host
 from marketplace.models import Host, Incident
 from marketplace.services.hosts import freeze_host, unfreeze_host
 from marketplace.states import HostState
@@ -54,11 +55,11 @@ def test_the_version_is_read_before_the_state(agent: Agent, monkeypatch: pytest.
     topic = f"host:{agent.host_id}"
     _touch_now((topic,))
 
-    def change_first(host_id: UUID) -> list[DesiredRow]:
+    def change_first(host_id: UUID, **known: bool) -> list[DesiredRow]:
         _touch_now((topic,))
-        return desired_instances(host_id)
+        return desired_on_host(host_id, **known)
 
-    monkeypatch.setattr("agents.gateway.services.sync.instance_rows.desired_instances", change_first)
+    monkeypatch.setattr("agents.gateway.services.sync.desired_on_host", change_first)
     assert agent.sync().version == version_of(topic) - 1
 
 

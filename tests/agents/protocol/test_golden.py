@@ -20,10 +20,16 @@ from agents.protocol.messages import (
     GpuSample,
     HostFacts,
     InstanceSample,
+    LayerProgress,
     ObservedInstance,
+    ObservedOperation,
+    OperationOrder,
     Report,
     SelfTestResult,
+    Tunnel,
+    WaitAnswer,
 )
+from agents.protocol.readings import GpuEvent, SecondTrace
 
 FOLDER = Path(__file__).with_name("golden")
 GPU = "GPU-8f6d2c1a-0b5e-4a52-9d3c-2f1e0d9c8b7a"
@@ -53,6 +59,7 @@ FACTS = HostFacts(
     disk_write_mbps=1800,
     disk_measured_at=1_790_000_000,
 )
+TRACE = SecondTrace([95, 97], [20000, 20001], [400, 410], [70, 71], [150, 151], [2047, 2048])
 MESSAGES: dict[str, Any] = {
     "report": Report(
         agent_version="0.1.0",
@@ -66,13 +73,24 @@ MESSAGES: dict[str, Any] = {
                 gpu_uuids=[GPU],
                 container="4f1c",
                 run_seconds=12.5,
-                sample=InstanceSample(150.5, 2048, 300, 1000, 2000, [GpuSample(GPU, 97, 20000, 71, 410)]),
+                sample=InstanceSample(150.5, 2048, 300, 1000, 2000, [GpuSample(GPU, 97, 20000, 71, 410)], 1, TRACE, 2),
             ),
             ObservedInstance(id="f" * 32, generation=1, phase="failed", detail="容器没有启动", failure_code="ssh_silent"),
+            ObservedInstance(
+                id="e" * 32,
+                generation=1,
+                phase="pulling",
+                detail="Loading the image: 12 of 60 MiB, 1 of 2 layers ready.",
+                layers=[
+                    LayerProgress("a3ed95caeb02", 12_582_912, 62_914_560, "downloading"),
+                    LayerProgress("b0c1", step="ready"),
+                ],
+            ),
         ],
         absent=["a" * 32],
         foreign=["berth-x-1"],
         engine_age_s=0.5,
+        gpu_events=[GpuEvent(GPU, 79, 2)],
         self_test=SelfTestResult(
             ID,
             [
@@ -82,6 +100,10 @@ MESSAGES: dict[str, Any] = {
             ],
             12.5,
         ),
+        operations=[
+            ObservedOperation("b" * 32, "running", 4096, 8192, "Copying."),
+            ObservedOperation("c" * 32, "failed", failure_code="disk_full", detail="No room.", outcome={"kept": "yes"}),
+        ],
     ),
     "report_without_facts": Report(agent_version="0.1.0", versions=[1], facts=None),
     "desired_state": DesiredState(
@@ -103,11 +125,24 @@ MESSAGES: dict[str, Any] = {
                 ports=[(22, 40000), (8888, 40001)],
                 ssh_keys=["ssh-ed25519 AAAA alice@example"],
                 env={"JUPYTER_TOKEN": "secret"},
+                preempt_at=1_790_000_120,
+                password_hash="$7$CU..../....salt$hash",
+                allow_from=["203.0.113.0/24", "2001:db8::/32"],
+                has_ssh=False,
+                image_bytes=3_200_000_000,
+                registry_auth={"username": "ann", "password": "secret"},
             )
         ],
+        operations=[OperationOrder("b" * 32, "snapshot", {"volume": ID})],
+        now=1_790_000_000,
+        link_url="wss://market.example.org/relay/v1/link",
+        link_ticket="body.mac",
+        tunnels=[Tunnel(20022, ID, 22, "body.mac")],
         need_facts=True,
         self_test="b" * 32,
+        slip_key="5a" * 32,
     ),
+    "wait_answer": WaitAnswer(18, "0" * 64 + "{}"),
     "enrol_request": EnrolRequest("join-token", "ab" * 32, "0.1.0", [1], FACTS),
     "enrol_reply": EnrolReply(ID, "gpu-01", 1),
 }

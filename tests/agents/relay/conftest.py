@@ -2,12 +2,15 @@
 
 import os
 import socket
+import struct
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -20,6 +23,7 @@ from agents.relay.__main__ import RelayServer, build_server
 from agents.relay.config import RelayConfig
 from agents.relay.routes import build_app
 from agents.relay.switchboard import Switchboard
+from tests.agents.relay.streaming import StreamHost
 
 SECRET = "relay-secret-of-the-tests"
 SITE = "https://berth.example"
@@ -58,7 +62,8 @@ class Relay:
         return int(reply.json()["version"])
 
     def until_waiting(self, topic: str, count: int = 1) -> None:
-        wait_until(lambda: self.switchboard.count(topic) >= count)
+        """Their counters have been compared too: from now on only a change ends the waits."""
+        wait_until(lambda: self.switchboard.count(topic) >= count and self.switchboard.has_compared)
 
     def stop(self) -> None:
         self.server.should_exit = True
@@ -129,3 +134,49 @@ def mortal_redis(tmp_path: Path) -> Iterator[MortalRedis]:
     server = MortalRedis(tmp_path)
     yield server
     server.kill()
+
+
+@contextmanager
+def resetting(port: int) -> Iterator[Callable[[], int]]:
+    """A server that resets each connection as soon as it has taken it; yields how many it has."""
+    taken: list[object] = []
+
+    def take() -> None:
+        with suppress(OSError):  # the listening socket's end is this thread's end
+            while True:
+                connection, address = server.accept()
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+                taken.append(address)
+
+    with socket.create_server(("127.0.0.1", port)) as server:
+        thread = threading.Thread(target=take, daemon=True)
+        thread.start()
+        yield lambda: len(taken)
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE_S)
+
+
+def hub(relay: Relay) -> Any:
+    return relay.server.config.app.state.hub  # type: ignore[union-attr]  # a Starlette, not a name
+
+
+@pytest.fixture
+def new_host(relay: Relay) -> Iterator[Callable[[], StreamHost]]:
+    made: list[StreamHost] = []
+
+    def make() -> StreamHost:
+        made.append(StreamHost(relay.url, SECRET))
+        return made[-1]
+
+    yield make
+    for host in made:
+        host.streams.stop()
+
+
+@pytest.fixture
+def host(new_host: Callable[[], StreamHost], relay: Relay) -> StreamHost:
+    made = new_host()
+    made.follow()
+    wait_until(lambda: hub(relay).is_linked(made.id))
+    return made

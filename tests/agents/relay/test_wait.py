@@ -13,7 +13,7 @@ import redis
 from agents.protocol.tickets import sign_ticket
 from common import wake
 
-from .conftest import SECRET, MortalRedis, Relay, wait_until
+from .conftest import PATIENCE_S, SECRET, MortalRedis, Relay, resetting, wait_until
 
 BURST = 2_000
 StartRelay = Callable[..., Relay]
@@ -138,6 +138,11 @@ def test_a_wait_needs_a_ticket_for_a_host(relay: Relay, ticket: str, status: int
     assert reply.headers["content-type"] == "application/problem+json"
 
 
+def test_a_person_s_wait_needs_a_ticket_of_a_person(relay: Relay, topic: str) -> None:
+    reply = httpx.get(f"{relay.url}/relay/v1/wait", params={"since": "0", "ticket": relay.ticket(topic)})
+    assert (reply.status_code, reply.json()["code"]) == (403, "wrong_topic")
+
+
 @pytest.mark.parametrize("since", ["", "-1", "1.5", "x", "９", "1" * 5_000])
 def test_since_must_be_a_whole_number(relay: Relay, topic: str, since: str) -> None:
     reply = httpx.get(f"{relay.url}/agent/v1/wait", params={"since": since, "ticket": relay.ticket(topic)})
@@ -188,11 +193,27 @@ def test_a_slow_redis_is_waited_for(start_relay: StartRelay, mortal_redis: Morta
 def test_the_relay_starts_before_redis_does(start_relay: StartRelay, mortal_redis: MortalRedis) -> None:
     mortal_redis.kill()
     relay = start_relay(redis_url=mortal_redis.url, listening=False)
-    assert httpx.get(f"{relay.url}/healthz").json() == {"status": "ok", "redis": False, "waiters": 0}
+    assert httpx.get(f"{relay.url}/healthz").json() == {
+        **{"status": "ok", "redis": False, "waiters": 0},
+        **{"links": 0, "tunnels": 0},
+    }
     mortal_redis.start()
     wait_until(lambda: relay.switchboard.listening)
     mortal_redis.client.set("wake:host:a", 3)
     assert relay.wait("host:a", since=0) == 3
+
+
+def test_a_redis_that_resets_who_comes_does_not_end_the_listening(
+    start_relay: StartRelay, mortal_redis: MortalRedis
+) -> None:
+    """As one that is just dying does: the connection is taken and closed before the relay has said a word."""
+    mortal_redis.kill()
+    with resetting(mortal_redis.port) as count:
+        relay = start_relay(redis_url=mortal_redis.url, listening=False)
+        wait_until(lambda: count() >= 5)
+        assert not relay.switchboard.listening
+    mortal_redis.start()
+    wait_until(lambda: relay.switchboard.listening)
 
 
 def test_a_stranger_s_message_on_a_wake_channel_does_not_end_the_listening(relay: Relay, topic: str) -> None:
@@ -218,3 +239,49 @@ def test_a_stopping_relay_answers_those_who_wait(relay: Relay, topic: str) -> No
         relay.until_waiting(topic)
         relay.stop()
         assert waiting.result() == 0
+
+
+def wait_fully(relay: Relay, topic: str, since: int) -> dict[str, object]:
+    query = {"since": str(since), "ticket": relay.ticket(topic)}
+    answer: dict[str, object] = httpx.get(f"{relay.url}/agent/v1/wait", params=query, timeout=PATIENCE_S).json()
+    return answer
+
+
+def test_who_waits_for_the_next_change_gets_its_slip(relay: Relay, topic: str) -> None:
+    touch(topic)
+    seen = wake.version_of(topic)
+    with ThreadPoolExecutor(2) as pool:
+        waiting, behind = pool.submit(wait_fully, relay, topic, seen), pool.submit(wait_fully, relay, topic, seen - 1)
+        assert behind.result() == {"version": seen}
+        relay.until_waiting(topic)
+        wake._touch_now((topic,), "a slip: {}")
+        assert waiting.result() == {"version": seen + 1, "slip": "a slip: {}"}
+
+
+def test_a_slip_is_kept_for_nobody(relay: Relay, topic: str) -> None:
+    """Who was not waiting at that moment learns of the change alone, and asks."""
+    touch(topic)
+    seen = wake.version_of(topic)
+    wake._touch_now((topic,), "a slip")
+    assert wait_fully(relay, topic, seen) == {"version": seen + 1}
+
+
+def test_a_slip_reaches_its_own_topic_only(start_relay: StartRelay, topic: str) -> None:
+    relay = start_relay()
+    other = f"{topic}0"
+    touch(topic)
+    touch(other)
+    with ThreadPoolExecutor(2) as pool:
+        waits = [pool.submit(wait_fully, relay, name, wake.version_of(name)) for name in (topic, other)]
+        relay.until_waiting(topic)
+        relay.until_waiting(other)
+        wake._touch_now((topic, other), "a slip")
+        assert ["slip" in wait.result() for wait in waits] == [True, False]
+
+
+def test_a_stranger_s_slip_does_not_end_the_listening(relay: Relay, topic: str) -> None:
+    stranger = redis.Redis.from_url(os.environ["REDIS_URL"])
+    stranger.publish(wake.slip_channel(topic), "no version")
+    stranger.close()
+    touch(topic)
+    assert relay.wait(topic, since=0) == wake.version_of(topic)

@@ -13,32 +13,43 @@ from billing.ledger_checks import CHECKS
 from tests.billing.money import RATE, START, UNIT, Source, at, execute, grant, settle, triggers_off
 
 NOW = at(hours=3, seconds=100)
-DROP_KEY = (
-    "ALTER TABLE billing_posting DROP CONSTRAINT billing_posting_idempotency_key_key, "
-    "DROP CONSTRAINT no_second_charged_twice"
-)
 A_USAGE = "(SELECT min(id) FROM billing_posting WHERE kind = 'usage')"
-DOUBLE = (
-    "INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, meter_id, period_from,"
-    " period_to, rate_micros_per_hour, created_at) SELECT idempotency_key, kind, source_kind, source_id, memo, actor,"
-    f" meter_id, period_from, period_to, rate_micros_per_hour, created_at FROM billing_posting WHERE id = {A_USAGE}"
+FIRST = "id = (SELECT min(id) FROM billing_usage)"
+LAST = "id = (SELECT max(id) FROM billing_usage)"
+ANY_PERIOD = "ALTER TABLE billing_usage DROP CONSTRAINT no_second_charged_twice"
+USAGE = (
+    "posting_id, charge_entry_id, share_entry_id, meter_id, period_from, period_to, rate_micros, charge_micros, fee_micros"
 )
+POSTING = "kind, source_kind, source_id, memo, actor, created_at"
+METER = (
+    "payer_id, payee_id, source_kind, source_id, label, mode, gpu_model, calendar, rate_micros, rate_hours, steps_us,"
+    " steps_micros, base_us, fee_bps, proven_until, funded_until"
+)
+
+
+def moved(kind: str, wallet: str, micros: int) -> list[str]:
+    """An entry and the balance of its wallet, so that these two agree."""
+    return [
+        f"UPDATE billing_entry SET amount_micros = amount_micros + {micros} WHERE kind = '{kind}'",
+        f"UPDATE billing_wallet SET balance_micros = balance_micros + {micros} WHERE kind = '{wallet}'",
+    ]
+
 
 # What is broken by hand, and which invariants must notice. The walls that would refuse it are down.
 CORRUPTIONS = {
     "an entry changed": (["UPDATE billing_entry SET amount_micros = amount_micros + 1 WHERE kind = 'charge'"],
-                         {"I01", "I02", "I03", "I06", "I07"}),
+                         {"I01", "I02", "I03", "I06"}),
     "an entry deleted": (["DELETE FROM billing_entry WHERE kind = 'platform_fee'"], {"I01", "I02", "I03", "I06"}),
     "a charge and a share moved together": (
-        [f"UPDATE billing_entry SET amount_micros = amount_micros - 5 WHERE kind = 'charge' AND posting_id = {A_USAGE}",
-         f"UPDATE billing_entry SET amount_micros = amount_micros + 5 WHERE kind = 'host_share' AND posting_id = {A_USAGE}",
-         "UPDATE billing_wallet SET balance_micros = balance_micros - 5 WHERE kind = 'renter'",
-         "UPDATE billing_wallet SET balance_micros = balance_micros + 5 WHERE kind = 'host'"],
+        [*moved("charge", "renter", -5), *moved("host_share", "host", 5)], {"I06"}),
+    "a charge moved wherever it stands": (
+        [*moved("charge", "renter", -5), *moved("host_share", "host", 5),
+         f"UPDATE billing_usage SET charge_micros = charge_micros + 5 WHERE {FIRST}"],
         {"I07"}),
     "a fee taken from the share": (
-        ["UPDATE billing_entry SET amount_micros = amount_micros + 5 WHERE kind = 'platform_fee'",
-         "UPDATE billing_entry SET amount_micros = amount_micros - 5 WHERE kind = 'host_share'"],
-        {"I03", "I07"}),
+        [*moved("platform_fee", "platform", 5), *moved("host_share", "host", -5),
+         f"UPDATE billing_usage SET fee_micros = fee_micros + 5 WHERE {FIRST}"],
+        {"I07"}),
     "a share paid to another wallet": (
         ["UPDATE billing_entry SET wallet_id = (SELECT id FROM billing_wallet WHERE kind = 'platform')"
          " WHERE kind = 'host_share'"],
@@ -60,34 +71,46 @@ CORRUPTIONS = {
         ["UPDATE billing_wallet SET held_micros = 0", "UPDATE billing_hold SET released_at = now()"], {"I14"}),
     "a posting deleted": (
         [f"DELETE FROM billing_entry WHERE posting_id = {A_USAGE}", f"DELETE FROM billing_posting WHERE id = {A_USAGE}"],
-        {"I03", "I05"}),
+        {"I03", "I06"}),
+    "a settled interval without its row": ([f"DELETE FROM billing_usage WHERE {LAST}"], {"I05", "I06"}),
+    "a settled interval with two rows": (
+        [ANY_PERIOD, f"INSERT INTO billing_usage ({USAGE}) SELECT {USAGE} FROM billing_usage WHERE {LAST}"],
+        {"I05", "I06", "I20"}),
     "a meter said to be settled further": (
         ["UPDATE billing_meter SET settled_until = settled_until + interval '1 second'"], {"I05"}),
-    "a posting without entries": ([f"DELETE FROM billing_entry WHERE posting_id = {A_USAGE}"], {"I03", "I06"}),
-    "a posting twice": ([DROP_KEY, DOUBLE], {"I05", "I06", "I08", "I20"}),
-    "a key of another meter": ([f"UPDATE billing_posting SET idempotency_key = 'x' WHERE id = {A_USAGE}"], {"I08"}),
-    "a period moved": (
-        [DROP_KEY, "UPDATE billing_posting SET period_from = period_from - interval '10 s',"
-         " period_to = period_to - interval '10 s' WHERE kind = 'usage'"],
-        {"I05", "I08"}),
-    "a rate changed after the fact": (["UPDATE billing_meter SET rate_micros_per_hour = rate_micros_per_hour + 9"],
-                                      {"I07", "I14"}),
+    "a usage row of no meter": ([f"UPDATE billing_usage SET meter_id = gen_random_uuid() WHERE {LAST}"], {"I05", "I06"}),
+    "a key twice": (
+        ["ALTER TABLE billing_posting DROP CONSTRAINT billing_posting_idempotency_key_key",
+         f"INSERT INTO billing_posting (idempotency_key, {POSTING}) SELECT idempotency_key, {POSTING} FROM billing_posting"],
+        {"I08"}),
+    "a gap between two rows": (
+        [f"UPDATE billing_usage SET period_from = period_from + interval '10 s' WHERE {LAST}"], {"I05", "I07", "I20"}),
+    "an overlap of two rows": (
+        [f"UPDATE billing_usage SET period_from = period_from - interval '10 s' WHERE {LAST}"], {"I05", "I07", "I20"}),
+    "a gap made good by an overlap": (
+        [f"UPDATE billing_usage SET period_to = period_to + interval '10 s' WHERE {FIRST}",
+         f"UPDATE billing_usage SET period_from = period_from + interval '10 s' WHERE {LAST}"],
+        {"I07", "I20"}),
+    "all periods moved": (
+        [ANY_PERIOD, "UPDATE billing_usage SET period_from = period_from - interval '10 s',"
+         " period_to = period_to - interval '10 s'"],
+        {"I05"}),
+    "a price changed after the fact": (["UPDATE billing_meter SET rate_micros = rate_micros + 9"], {"I07", "I14"}),
+    "a step put in after the fact": (
+        ["UPDATE billing_meter SET steps_us = '{1800000000}', steps_micros = '{1}'"], {"I07"}),
+    "a row that says another rate": ([f"UPDATE billing_usage SET rate_micros = rate_micros - 1 WHERE {LAST}"], {"I07"}),
     "a cap before what was charged": (["UPDATE billing_meter SET capped_at = opened_at + interval '90 minutes'"],
                                       {"I24"}),
     "a period in the future": (
-        [DROP_KEY, "UPDATE billing_posting SET period_to = period_to + interval '2 days' WHERE kind = 'usage'"],
-        {"I05", "I07", "I20", "I24", "I25"}),
+        [f"UPDATE billing_usage SET period_to = period_to + interval '2 days' WHERE {LAST}"], {"I05", "I07", "I24", "I25"}),
     "a credit for what was never charged": (
         ["INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, period_from, period_to,"
-         " rate_micros_per_hour, created_at) SELECT 'credit:x', 'credit', source_kind, source_id, memo, actor,"
-         " period_from + interval '30 days', period_to + interval '30 days', rate_micros_per_hour, created_at"
-         f" FROM billing_posting WHERE id = {A_USAGE}"],
+         " rate_micros_per_hour, created_at) SELECT 'credit:x', 'credit', source_kind, source_id, 'back', 'test',"
+         " opened_at + interval '30 days', opened_at + interval '31 days', rate_micros, now() FROM billing_meter"],
         {"I12"}),
     "meters that overlap": (
-        ["ALTER TABLE billing_meter DROP CONSTRAINT meters_of_a_source_never_overlap",
-         "INSERT INTO billing_meter SELECT gen_random_uuid(), source_kind, source_id, label, rate_micros_per_hour, fee_bps,"
-         " opened_at + interval '1 hour', proven_until, funded_until, capped_at, proven_until, now(), payee_id, payer_id"
-         " FROM billing_meter"],
+        [f"INSERT INTO billing_meter (id, {METER}, opened_at, settled_until, closed_at) SELECT gen_random_uuid(), {METER},"
+         " opened_at + interval '1 hour', proven_until, now() FROM billing_meter"],
         {"I05", "I20"}),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from hypothesis.extra.django import TestCase
 
 from accounts.models import User
 from billing.errors import StillMetered
-from billing.models import Entry, Posting
+from billing.models import Entry, Posting, Usage
 from billing.policy import INSTANCE_SOURCE
 from billing.selectors import costs_of, earnings_of, ledger_findings, statement_lines
 from billing.services.credits import credit_source
@@ -232,5 +232,5 @@ class TimelineTest(TestCase):
 
 
 def charged_since(source: Source, begin: datetime) -> int:
-    entries = Entry.objects.filter(kind="charge", posting__source_id=source.key, posting__period_from__gte=begin)
-    return -sum(entries.values_list("amount_micros", flat=True))
+    rows = Usage.objects.filter(meter__source_id=source.key, period_from__gte=begin)
+    return sum(rows.values_list("charge_micros", flat=True))

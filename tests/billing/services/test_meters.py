@@ -31,7 +31,7 @@ def test_a_meter_needs_a_hold(source: Source) -> None:
 def test_opening_freezes_rate_and_fee_and_is_funded_by_the_hold(source: Source) -> None:
     source.start()
     meter = source.meter
-    assert (meter.rate_micros_per_hour, meter.fee_bps, meter.label) == (RATE, 1000, "2 × RTX 4090")
+    assert (meter.rate_micros, meter.fee_bps, meter.label) == (RATE, 1000, "2 × RTX 4090")
     assert meter.opened_at == meter.proven_until == meter.settled_until == START
     assert meter.funded_until == at(hours=1)
 

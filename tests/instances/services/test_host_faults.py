@@ -19,7 +19,7 @@ from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 
 RATE = 3_600_000
-HOST_FAILURES = [code for code in (*FAILURES, "gpu_lost") if FAULT_OF.get(code, "host") == "host"]
+HOST_FAILURES = [code for code in FAILURES if FAULT_OF.get(code, "host") == "host"]
 OTHER_FAILURES = [code for code in FAILURES if FAULT_OF.get(code, "host") != "host"]
 
 

@@ -1,4 +1,4 @@
-"""The order is what was quoted, or refused with each difference; what is not metered yet cannot be ordered."""
+"""The order is what was quoted, or refused with each difference."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from accounts.models import User
 from billing.selectors import wallet_of
 from common import clock
 from common.ids import public_id
-from instances.errors import ModeNotRentable, QuoteMismatch
+from instances.errors import QuoteMismatch
 from instances.models import Instance, Quote
 from instances.services.order_match import Expected, quote_for_order
 from instances.services.quote import create_quote
@@ -20,6 +20,7 @@ from instances.signatures import quote_signature
 from marketplace.models import Lease
 from marketplace.services.offers import ListingChange, set_prices
 from storage.models import Image
+from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, order_running, refused
 
 
@@ -97,23 +98,19 @@ def test_a_new_quote_for_what_was_ordered(rin: User, quote: Quote) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "field"),
+    "wishes",
     [
-        ({"billing_mode": "tiered"}, "billing_mode"),
-        ({"billing_mode": "reserved", "term": "month"}, "billing_mode"),
-        ({"billing_mode": "spot", "max_price_micros": 2_000_000}, "billing_mode"),
-        ({"data_disk_gb": 51}, "data_disk_gb"),
+        {"billing_mode": "tiered"},
+        {"billing_mode": "reserved", "term": "month"},
+        {"billing_mode": "spot", "max_price_micros": 2_000_000},
+        {"data_disk_gb": 51},
     ],
 )
-def test_what_is_not_metered_cannot_be_ordered(
-    rin: User, host: FakeHost, quote: Quote, wishes: dict[str, Any], field: str
-) -> None:
+def test_every_mode_can_be_ordered(rin: User, host: FakeHost, quote: Quote, wishes: dict[str, Any]) -> None:
+    grant(rin, 10_000 * UNIT)
     other = create_quote(renter=rin, offer_id=host.offer.pk, image="berth-base", **wishes)
-    assert other.is_orderable is False
-    with refused(), pytest.raises(ModeNotRentable) as refusal:
-        rent_instance(renter=rin, quote_id=other.pk)
-    assert [error.field for error in refusal.value.errors] == [field]
-    untouched(rin, other)
+    rented = rent_instance(renter=rin, quote_id=other.pk)
+    assert rented.billing_mode == wishes.get("billing_mode", "hourly")
 
 
 def test_the_signature_covers_every_term(quote: Quote) -> None:
@@ -137,6 +134,7 @@ def test_the_signature_covers_every_term(quote: Quote) -> None:
         "renter_id": uuid4(),
         "offer_id": uuid4(),
         "image_id": uuid4(),
+        "for_instance_id": uuid4(),
     }.items():
         changed = Quote.objects.get(pk=quote.pk)
         setattr(changed, name, value)

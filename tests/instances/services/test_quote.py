@@ -88,10 +88,10 @@ def test_a_disk_above_the_free_quota_is_a_line_of_its_own(rin: User, host: FakeH
     ]
     assert quote.projected_micros == parse_money("173.40")  # 48 × 3.60 + 100 GB × 2 days × 0.003
     assert quote.rate_micros_per_hour == quote.due_now_micros == parse_money("3.6125")
-    assert quote.is_orderable is False
+    assert quote.has_paid_disk
     sell(host, disk_micros_gb_day=0)
     free = quote_for(rin, host, hours=48, data_disk_gb=150)
-    assert (free.projected_micros, free.is_orderable) == (parse_money("172.80"), True)
+    assert (free.projected_micros, free.has_paid_disk) == (parse_money("172.80"), False)
 
 
 # -- every mode

@@ -17,7 +17,8 @@ from instances.models import Instance, InstanceEvent, InstancePort, InstanceSamp
 from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
 from instances.selectors import desired_instances, live_on_host
 from instances.services import reconcile
-from instances.services.reconcile import ABSENT, ObservedRow, next_state, observe_report
+from instances.services.observations import ObservedRow
+from instances.services.reconcile import ABSENT, next_state, observe_report
 from instances.services.release import release_instance
 from instances.services.restart import restart_instance
 from instances.services.start import start_instance
@@ -74,7 +75,7 @@ def test_the_meter_opens_with_the_first_report_of_running_and_not_before(rin: Us
     host.sync()
     meter = Meter.objects.get()
     assert (again(instance).state, again(instance).started_at) == ("running", clock.now())
-    assert (meter.opened_at, meter.rate_micros_per_hour) == (clock.now(), 2 * 3_600_000)
+    assert (meter.opened_at, meter.rate_micros) == (clock.now(), 2 * 3_600_000)
     assert meter.label == "box: 2 × rtx-4090"
     assert meter.funded_until == clock.now() + timedelta(hours=1)
     assert (meter.payer.owner, meter.payee.owner) == (rin, host.owner)

@@ -19,6 +19,7 @@ from common.errors import InvalidInput, NotFound, UnlawfulMove
 from instances.models import Instance, InstanceEvent, Quote, Watch
 from instances.policy import WATCHES_AT_MOST
 from instances.selectors import watches_of
+from instances.services import hints
 from instances.services import watches as service
 from instances.services.quote import create_quote
 from instances.services.release import release_instance
@@ -495,9 +496,8 @@ def test_without_the_second_look_the_first_would_be_overtaken(full: Instance, ho
 def test_a_release_hints_at_the_wait_list(
     full: Instance, host: FakeHost, bob: User, django_capture_on_commit_callbacks: Any
 ) -> None:
-    with patch.object(service, "enqueue") as enqueue:
-        wait_to_hear(bob)
-        enqueue.reset_mock()
+    wait_to_hear(bob)
+    with patch.object(hints, "enqueue") as enqueue:
         free(host, full)
     assert [call.args for call in enqueue.call_args_list] == [("instances.serve_watches",)]
 

@@ -12,7 +12,7 @@ from common.ids import public_id
 from common.money import divide_half_up
 from marketplace.catalogue import by_slug
 from marketplace.models import Offer
-from marketplace.prices import all_in_micros, unit_price_micros
+from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.terms import TERMS, Condition, Kind, OfferQuery, Op
 
 FOR_EVER = Fraction(10**30)
@@ -31,7 +31,7 @@ def prices(offer: Offer, query: OfferQuery) -> tuple[int, int] | None:
         price_micros=offer.price_micros,
         reserved_discounts=offer.reserved_discounts,
         tiers=offer.tiers,
-        spot_floor_micros=offer.spot_floor_micros,
+        spot_floor_micros=spot_price_micros(floor_micros=offer.spot_floor_micros, now_micros=offer.spot_now_micros),
     )
     if unit is None:
         return None
@@ -59,7 +59,7 @@ def fact(offer: Offer, term: str, query: OfferQuery, now: datetime) -> Any:
         "vram": Fraction(offer.vram_mb, 1024),
         "fp16": None if model.fp16_tflops is None else Fraction(str(model.fp16_tflops)),
         "fp32": None if model.fp32_tflops is None else Fraction(str(model.fp32_tflops)),
-        "count": offer.gpu_free,
+        "count": offer.gpu_free + offer.gpu_spot,
         "gpu_total": offer.gpu_total,
         "nvlink": offer.nvlink,
         "region": offer.region,
@@ -111,7 +111,7 @@ def _in_unit(term: str, asked: Any) -> Any:
 def wishes(query: OfferQuery) -> dict[str, Callable[[Offer], bool]]:
     found: dict[str, Callable[[Offer], bool]] = {}
     if query.gpu_count > 1:
-        found["gpu_count"] = lambda offer: offer.gpu_free >= query.gpu_count
+        found["gpu_count"] = lambda offer: offer.gpu_free + offer.gpu_spot >= query.gpu_count
     if query.billing_mode != "hourly":
         found["billing_mode"] = lambda offer: prices(offer, query) is not None
     if query.cuda_needed:
@@ -125,7 +125,7 @@ class Oracle:
 
     def __init__(self, query: OfferQuery, now: datetime) -> None:
         self.query = query
-        self.open = [offer for offer in Offer.objects.all() if offer.gpu_free > 0]
+        self.open = [offer for offer in Offer.objects.all() if offer.gpu_free + offer.gpu_spot > 0]
         checks: list[tuple[Any, Callable[[Offer], bool]]] = list(wishes(query).items())
         checks += [(each, partial(holds, condition=each, query=query, now=now)) for each in query.conditions]
         self.parts = [what for what, _ in checks]
@@ -152,7 +152,7 @@ class Oracle:
         offers = self.matching(partial(_is_about, "count"))
         found["count"] = {}
         for number in (1, 2, 4, 8):
-            each = [self._price(offer) for offer in offers if offer.gpu_free >= number]
+            each = [self._price(offer) for offer in offers if offer.gpu_free + offer.gpu_spot >= number]
             found["count"][number] = (len(each), min(each, default=-1))
         return found
 
@@ -177,7 +177,7 @@ def key(offer: Offer, query: OfferQuery) -> tuple[Any, Any]:
         "reliability": -1 if offer.reliability_ppm is None else offer.reliability_ppm,
         "newest": offer.created_at,
         "vram": offer.vram_mb,
-        "gpu_free": offer.gpu_free,
+        "gpu_free": offer.gpu_free + offer.gpu_spot,
     }
     return keys[query.sort.removeprefix("-")], offer.pk
 

@@ -71,6 +71,7 @@ def offer_columns(chance: random.Random) -> dict[str, Any]:
         "disk_micros_gb_day": chance.choice([0, 1, 7, 2_000, 33_333]),
         "gpu_total": total,
         "gpu_free": chance.choice([0, 1, total, chance.randint(0, total)]),
+        "spot_now_micros": maybe(0, 300_000, 2_000_000),
         "vram_mb": chance.choice([8, 11, 16, 24, 40, 80]) * 1_024,
         "cpu_millis_per_gpu": chance.choice([500, 4_000, 8_333, 16_000]),
         "ram_mb_per_gpu": chance.choice([0, 16_384, 32_000, 65_536]),

@@ -9,11 +9,13 @@ from uuid import UUID
 import numpy as np
 import pytest
 from django.db import OperationalError, connection, transaction
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from marketplace.models import Host, Offer
 from marketplace.search import columns, orders
+from marketplace.search import store as store_of_offers
 from marketplace.search.layout import TERMS_SOLD
 from marketplace.search.store import Store
 from marketplace.search.terms import SORTS, OfferQuery
@@ -193,6 +195,55 @@ def test_it_may_be_older_where_that_is_allowed(hana: User, settings: Any) -> Non
     assert offer_page_json(OfferQuery())[3] == len(before)
     settings.MARKET_MAX_AGE_MS = 0
     assert offer_page_json(OfferQuery())[3] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_its_age_counts_from_before_the_look(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading what changed may take long, and what is committed meanwhile is not in it."""
+    seed_market(random.Random(1), hana, 30)
+    passed, records = [1_000.0], columns._records
+
+    def slowly(*arguments: Any) -> Any:
+        passed[0] += 7
+        return records(*arguments)
+
+    monkeypatch.setattr("marketplace.search.columns.time.monotonic", lambda: passed[0])
+    monkeypatch.setattr(columns, "_records", slowly)
+    settings.MARKET_MAX_AGE_MS = 5_000
+    columns.forget()
+    assert found()
+    Offer.objects.update(version=8)
+    passed[0] += 6
+    assert found()
+    Offer.objects.update(gpu_free=0)
+    assert found() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_changed_offers_are_read_together(hana: User, settings: Any) -> None:
+    """By the search that found out, whatever its page shows; the pages after it ask for nothing."""
+    seed_market(random.Random(1), hana, 60)
+    everything, first = OfferQuery(limit=200), OfferQuery(limit=1)
+    offer_page_json(everything)
+    Offer.objects.update(gpu_free=F("gpu_total"), driver="changed", version=7)
+    offer_page_json(first)
+    settings.MARKET_MAX_AGE_MS = 60_000
+    with CaptureQueriesContext(connection) as queries:
+        page, _, _, total = offer_page_json(everything)
+    assert queries.captured_queries == []
+    assert page.count(b'"driver":"changed"') == total == Offer.objects.filter(gpu_free__gt=0).count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_changes_are_read_as_they_are_shown(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_of_offers, "NEWS_MAX", 3)
+    seed_market(random.Random(1), hana, 60)
+    offer_page_json(OfferQuery(limit=200))
+    Offer.objects.update(gpu_free=F("gpu_total"), driver="changed", version=7)
+    with columns.searching() as store:
+        assert not store.news
+    page, _, _, total = offer_page_json(OfferQuery(limit=200))
+    assert page.count(b'"driver":"changed"') == total
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,16 @@
+"""Celery's shells around the services of accounts."""
+
+from celery import shared_task
+
+from accounts.services import webhook_sending
+from common import clock
+
+
+@shared_task(name="accounts.send_webhooks")
+def send_webhooks() -> None:
+    webhook_sending.send_webhooks(now=clock.now())
+
+
+@shared_task(name="accounts.drop_old_webhook_events")
+def drop_old_webhook_events() -> None:
+    webhook_sending.drop_old_webhook_events(now=clock.now())

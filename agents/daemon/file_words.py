@@ -1,0 +1,222 @@
+"""Words of file requests: what a client may ask for, what a container's programs say, and why they refused."""
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+PATH_AT_MOST: Final = 4095  # bytes; Linux takes no longer one
+NAME_AT_MOST: Final = 255
+PATHS_AT_MOST: Final = 200
+KEY_AT_MOST: Final = 200
+LARGEST: Final = 2**53
+PARTIAL: Final = ".berth-part"
+_NAME_KEPT: Final = 180
+_TEXT_AT_MOST: Final = 300
+_NOT_FOUND: Final = (126, 127)
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_ROOM: Final = re.compile(rb"(\d+) +(\d+) +(-?\d+) +\d+% +/")
+
+# Why a script refuses (`berth:<code>`), in words.
+REFUSALS: Final = {
+    "missing": "There is nothing of that name.",
+    "exists": "There is something of that name already.",
+    "not_folder": "This is no folder.",
+    "is_folder": "There is a folder of that name.",
+    "not_file": "This is no file that can be read to an end.",
+    "not_kept": "This folder is the system's own; choose one below it.",
+    "no_tar": "This image has no tar, so folders cannot be packed. Single files can be downloaded.",
+    "no_words": "This image lacks the programs that this needs (stat, sha256sum).",
+    "no_room": "The disk has too little room for this file.",
+    "short": "Less has come than the file's size.",
+    "checksum_differs": "What has arrived differs from what was sent; nothing of it was kept.",
+    "mounted": "A disk is mounted here; it can be emptied, not removed.",
+    "forbidden": "Reading or writing here is not allowed.",
+}
+# The kernel's own reasons as the C locale writes them: glibc's words, and musl's where they differ.
+_REASONS: Final = (
+    ("No space left on device", "disk_full", "The disk is full."),
+    ("uota exceeded", "disk_full", "The disk is full."),
+    ("Read-only file system", "read_only", "This disk is read-only."),
+    ("Permission denied", "forbidden", "Reading or writing here is not allowed."),
+    ("Operation not permitted", "forbidden", "Reading or writing here is not allowed."),
+    ("No such file or directory", "missing", "There is nothing of that name."),
+    ("nonexistent", "missing", "There is no such folder."),
+    ("Not a directory", "not_folder", "This is no folder."),
+    ("Is a directory", "is_folder", "There is a folder of that name."),
+    ("File exists", "exists", "There is something of that name already."),
+    ("ame too long", "name_too_long", "The name is too long."),
+    ("esource busy", "mounted", "A disk is mounted here, or a program uses it."),
+    ("subdirectory of itself", "into_itself", "A folder cannot be moved into itself."),
+    ("Cannot allocate memory", "no_memory", "The instance has no memory left for this."),
+)
+
+
+class FileRefusal(Exception):
+    """A request is refused; `code` is for programs."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Place:
+    """A path in the container: absolute, and otherwise whatever Linux takes."""
+
+    path: bytes
+
+    @property
+    def folder(self) -> bytes:
+        return self.path.rpartition(b"/")[0]
+
+    @property
+    def name(self) -> bytes:
+        return self.path.rpartition(b"/")[2]
+
+    def named(self) -> "Place":
+        """What can be made, moved and removed. Raises FileRefusal for what has no name of its own."""
+        if self.name in (b"", b".", b".."):
+            raise FileRefusal("bad_path", "Name a file or a folder.")
+        if len(self.name) > NAME_AT_MOST:
+            raise FileRefusal("name_too_long", "The name is too long.")
+        return self
+
+    def unfinished(self, key: str) -> bytes:
+        """Where it grows until it is whole."""
+        return self.folder + b"/." + self.name[:_NAME_KEPT] + f".{key}{PARTIAL}".encode()
+
+
+class Request:
+    """One request as it came. Each reader raises FileRefusal for what is no such thing; `tag` goes with every answer."""
+
+    def __init__(self, words: Mapping[str, Any], tag: Mapping[str, Any]) -> None:
+        self._words = words
+        self.tag = tag
+
+    def place(self, name: str = "path") -> Place:
+        return _place(self._words.get(name))
+
+    def places(self) -> list[Place]:
+        found = self._words.get("paths", [self._words.get("path")])
+        if not isinstance(found, list) or not 0 < len(found) <= PATHS_AT_MOST:
+            raise FileRefusal("bad_path", f"Up to {PATHS_AT_MOST} paths at a time.")
+        return [_place(item) for item in found]
+
+    def number(self, name: str, default: int | None) -> int:
+        value = self._words.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
+            raise FileRefusal("bad_request", f"{name} must be a whole number.")
+        return value
+
+    def flag(self, name: str) -> bool:
+        return self._words.get(name) is True
+
+    def text(self, name: str) -> str:
+        value = self._words.get(name, "")
+        if not isinstance(value, str) or len(value) > KEY_AT_MOST:
+            raise FileRefusal("bad_request", f"{name} must be a short text.")
+        return value
+
+    def sha256(self, words: Mapping[str, Any] | None = None) -> str:
+        """Of the whole file, or nothing."""
+        value = (self._words if words is None else words).get("sha256") or ""
+        if value and not (isinstance(value, str) and _SHA256.fullmatch(value)):
+            raise FileRefusal("bad_request", "sha256 must be 64 hexadecimal digits.")
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A folder's entries in the order of their bytes; `free_kb` is None where nobody knows, `more` when there are others."""
+
+    entries: list[dict[str, Any]]
+    free_kb: int | None
+    more: bool
+
+
+def listing(said: bytes, mark: str) -> Listing:
+    """What the LIST script said. `mark` is in no name, so a name may hold anything."""
+    head, *pieces = said.split(mark.encode())
+    entries: dict[bytes, dict[str, Any]] = {}
+    for piece in pieces:
+        how, mode, size, changed, name = _fields(piece)
+        if not name:
+            continue
+        if how == "-L":  # what the link leads to
+            if name in entries:
+                entries[name] |= {"size": size, "leads_to": _kind(mode)}
+            continue
+        own = {"name": os.fsdecode(name), "kind": _kind(mode), "size": size, "changed_at": changed}
+        entries[name] = own | ({"unfinished": True} if name.endswith(PARTIAL.encode()) else {})
+    room = _ROOM.search(head)
+    free = max(0, int(room.group(3))) if room else None
+    return Listing(list(entries.values()), free, any(piece == b"!" for piece in pieces))
+
+
+def said_first(line: bytes) -> tuple[str, int, int]:
+    """Kind, size and time of what is about to be read; an empty kind for nothing."""
+    kind, _, rest = line.partition(b" ")
+    size, _, changed = rest.partition(b" ")
+    if not (size.isdigit() and changed.lstrip(b"-").isdigit()):
+        return "", 0, 0
+    return kind.decode(errors="replace"), int(size), int(changed)
+
+
+def whole(said: bytes) -> str:
+    """The checksum of a file that is whole now; empty where the image cannot tell one."""
+    for line in said.splitlines():
+        if line.startswith(b"done "):
+            return line.removeprefix(b"done ").decode(errors="replace").strip()
+    raise FileRefusal("failed", "The file was not written to its end.")
+
+
+def explain(code: int | None, complaints: bytes) -> FileRefusal:
+    """Why a program ended with this code."""
+    text = complaints.decode(errors="replace")
+    own = text.rpartition("berth:")[2].split("\n")[0] if "berth:" in text else ""
+    if own in REFUSALS:
+        return FileRefusal(own, REFUSALS[own])
+    for mark, kind, words in _REASONS:
+        if mark in text:
+            return FileRefusal(kind, words)
+    if code in _NOT_FOUND:
+        return FileRefusal("no_words", REFUSALS["no_words"])
+    last = text.strip().rpartition("\n")[2][:_TEXT_AT_MOST]
+    return FileRefusal("failed", last or f"A program in the instance ended with code {code}.")
+
+
+def _place(value: Any) -> Place:
+    if not isinstance(value, str):
+        raise FileRefusal("bad_path", "A path is a text.")
+    try:
+        path = os.fsencode(value)
+    except UnicodeEncodeError as error:
+        raise FileRefusal("bad_path", "This path cannot be written in bytes.") from error
+    if not path.startswith(b"/") or b"\0" in path or len(path) > PATH_AT_MOST:
+        raise FileRefusal("bad_path", "A path begins with / and is at most 4,095 bytes long.")
+    return Place(b"/" + path.strip(b"/") if path.strip(b"/") else b"/")
+
+
+def _fields(piece: bytes) -> tuple[str, int, int, int, bytes]:
+    """`how mode size changed ./name`, and the line's end. An empty name for anything else."""
+    how, _, rest = piece.partition(b" ")
+    mode, _, rest = rest.partition(b" ")
+    size, _, rest = rest.partition(b" ")
+    changed, _, name = rest.partition(b" ")
+    if not name.startswith(b"./") or not size.isdigit():
+        return "", 0, 0, 0, b""
+    try:
+        return how.decode(), int(mode, 16), int(size), int(changed), name[2:].removesuffix(b"\n")
+    except ValueError:
+        return "", 0, 0, 0, b""
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "file" if stat.S_ISREG(mode) else "other"

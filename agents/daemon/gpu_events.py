@@ -1,0 +1,115 @@
+"""Errors of GPUs that NVIDIA's driver writes down (Xid): counted until the control plane knows, and heeded at once."""
+
+import ctypes
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pynvml
+
+from agents.protocol.messages import ObservedInstance
+from agents.protocol.readings import GpuEvent
+
+logger = logging.getLogger(__name__)
+
+OFF_THE_BUS = 79
+# After one of these a GPU is not rented out again before the agent was started anew, which follows a reset or a repair.
+UNFIT = frozenset({48, 62, 64, OFF_THE_BUS, 95, 119, 120, 140})
+WAIT_MS = 1000
+RETRY_S = 30.0
+
+
+class GpuEvents:
+    """What was written down and not told yet, and which GPUs are unfit because of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: Counter[tuple[str, int]] = Counter()
+        self._on_the_way: Counter[tuple[str, int]] = Counter()
+        self._unfit: dict[str, int] = {}
+
+    def note(self, uuid: str, xid: int) -> None:
+        logger.warning("the driver reports Xid %d of %s", xid, uuid)
+        with self._lock:
+            self._waiting[uuid, xid] += 1
+            if xid in UNFIT:
+                self._unfit.setdefault(uuid, xid)
+
+    def tell(self) -> list[GpuEvent]:
+        with self._lock:
+            self._on_the_way = Counter(self._waiting)
+        return [GpuEvent(uuid, xid, count) for (uuid, xid), count in sorted(self._on_the_way.items())]
+
+    def keep(self) -> None:
+        """The report has arrived: what it told need not be told again."""
+        with self._lock:
+            self._waiting -= self._on_the_way
+            self._on_the_way.clear()
+
+    def why_unfit(self, uuid: str) -> str:
+        """Empty for a GPU with which nothing is wrong."""
+        with self._lock:
+            xid = self._unfit.get(uuid)
+        return "" if xid is None else f"Xid {xid}: reset or replace this GPU, then restart the agent."
+
+    def judged(self, rows: Sequence[ObservedInstance]) -> list[ObservedInstance]:
+        """A row whose GPU cannot be reached any more is one of a failed run, by its host's fault."""
+        with self._lock:
+            lost = {uuid for uuid, xid in self._unfit.items() if xid == OFF_THE_BUS}
+        return [_failed(row) if row.phase == "running" and lost & set(row.gpu_uuids) else row for row in rows]
+
+
+def _failed(row: ObservedInstance) -> ObservedInstance:
+    detail = "A GPU of it has fallen off the bus: the host cannot reach it any more (Xid 79)."
+    return replace(row, phase="failed", failure_code="gpu_lost", detail=detail, sample=None)
+
+
+def watch_nvml(events: GpuEvents, rang: Callable[[], None], stopped: threading.Event) -> None:
+    """Listen until `stopped`; without NVIDIA's driver there is nothing to listen to."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return
+    while not stopped.is_set():
+        try:
+            _listen(events, rang, stopped)
+        except pynvml.NVMLError as error:
+            logger.warning("errors of GPUs cannot be listened to: %s", error)
+            stopped.wait(RETRY_S)
+
+
+def _listen(events: GpuEvents, rang: Callable[[], None], stopped: threading.Event) -> None:
+    heard = pynvml.nvmlEventSetCreate()
+    try:
+        known = _register(heard)
+        if not known:
+            stopped.wait(RETRY_S)
+        while known and not stopped.is_set():
+            try:
+                event = pynvml.nvmlEventSetWait_v2(heard, WAIT_MS)
+            except pynvml.NVMLError_Timeout:
+                continue
+            events.note(known.get(_address(event.device), "unknown"), int(event.eventData))
+            rang()
+    finally:
+        pynvml.nvmlEventSetFree(heard)
+
+
+def _register(heard: Any) -> dict[int | None, str]:
+    """Handle → UUID, taken while the GPU still answers. One that does not take part is left out."""
+    known: dict[int | None, str] = {}
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        try:
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, heard)
+            known[_address(handle)] = pynvml.nvmlDeviceGetUUID(handle)
+        except pynvml.NVMLError:
+            continue
+    return known
+
+
+def _address(handle: Any) -> int | None:
+    return ctypes.cast(handle, ctypes.c_void_p).value

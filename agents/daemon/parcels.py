@@ -1,0 +1,129 @@
+"""What travels between two hosts: files in chunks, each with its SHA-256, all of them under one checksum.
+
+A chunk of zeros has no digest and is not sent: a data disk travels without the room that it does not use.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+CHUNK: Final = 512 * 1024
+HOLE: Final = bytes(32)  # stands for the digest of a chunk of zeros
+_ZEROS: Final = bytes(CHUNK)
+
+Tell = Callable[[int, int], None]  # bytes looked at, of how many; may raise to break off
+
+
+class BadSheet(Exception):
+    """The list of chunks does not match its checksum, or names a file that nobody asked for."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One file: its name in the parcel, its size, and the digest of each chunk."""
+
+    name: str
+    size: int
+    digests: tuple[bytes, ...]
+
+    @cached_property
+    def sent_bytes(self) -> int:
+        """What has to travel: all but the zeros."""
+        return sum(self.length(at) for at, digest in enumerate(self.digests) if digest != HOLE)
+
+    def length(self, at: int) -> int:
+        return min(CHUNK, self.size - at * CHUNK)
+
+    def is_sound(self, at: int, chunk: bytes) -> bool:
+        return len(chunk) == self.length(at) and digest_of(chunk) == self.digests[at]
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Files in order; their chunks are numbered through."""
+
+    sheets: tuple[Sheet, ...]
+
+    @cached_property
+    def whole(self) -> str:
+        """The checksum of everything: names, sizes and all digests."""
+        state = hashlib.sha256(json.dumps([[sheet.name, sheet.size] for sheet in self.sheets]).encode())
+        for sheet in self.sheets:
+            state.update(b"".join(sheet.digests))
+        return state.hexdigest()
+
+    @property
+    def count(self) -> int:
+        return sum(len(sheet.digests) for sheet in self.sheets)
+
+    @cached_property
+    def sent_bytes(self) -> int:
+        return sum(sheet.sent_bytes for sheet in self.sheets)
+
+    def chunks(self, first: int = 0) -> Iterator[tuple[int, Sheet, int]]:
+        """(number, sheet, number in the sheet) of every chunk that travels, from `first` on."""
+        starts = [0, *accumulate(len(sheet.digests) for sheet in self.sheets)]
+        for start, sheet in zip(starts, self.sheets, strict=False):
+            for at in range(max(0, first - start), len(sheet.digests)):
+                if sheet.digests[at] != HOLE:
+                    yield start + at, sheet, at
+
+    def bytes_before(self, first: int) -> int:
+        return self.sent_bytes - sum(sheet.length(at) for _number, sheet, at in self.chunks(first))
+
+    def place(self, number: int) -> tuple[Sheet, int]:
+        """Raises BadSheet for a chunk that the parcel does not have."""
+        for sheet in self.sheets:
+            if 0 <= number < len(sheet.digests):
+                return sheet, number
+            number -= len(sheet.digests)
+        raise BadSheet(f"there is no such chunk: {number}")
+
+
+def digest_of(chunk: bytes) -> bytes:
+    return HOLE if chunk == _ZEROS[: len(chunk)] else hashlib.sha256(chunk).digest()
+
+
+def describe(name: str, path: Path, tell: Tell = lambda done, total: None) -> Sheet:
+    """Read a file to its end, but for its holes."""
+    size = path.stat().st_size
+    with path.open("rb", buffering=0) as file:
+        digests = []
+        data_from, data_to = 0, 0
+        for start in range(0, size, CHUNK):
+            length = min(CHUNK, size - start)
+            if start + length > data_to:
+                data_from, data_to = _next_data(file.fileno(), start, size)
+            in_hole = start + length <= data_from
+            digests.append(HOLE if in_hole else digest_of(os.pread(file.fileno(), length, start)))
+            tell(start + length, size)
+    return Sheet(name, size, tuple(digests))
+
+
+def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
+    """The stretch of data at or after `start`; (size, size) where nothing but a hole follows."""
+    try:
+        data_from = os.lseek(file, start, os.SEEK_DATA)
+        return data_from, os.lseek(file, data_from, os.SEEK_HOLE)
+    except OSError:  # no data after `start`
+        return size, size
+
+
+def parcel_of(names: Sequence[str], sizes: Sequence[int], digests: bytes, whole: str) -> Parcel:
+    """What another host describes. Raises BadSheet unless it is as its checksum says."""
+    sheets, start = [], 0
+    for name, size in zip(names, sizes, strict=True):
+        end = start + 32 * -(-size // CHUNK)
+        found = digests[start:end]
+        sheets.append(Sheet(name, size, tuple(found[at : at + 32] for at in range(0, len(found), 32))))
+        start = end
+    parcel = Parcel(tuple(sheets))
+    if start != len(digests) or parcel.whole != whole or any(size < 0 for size in sizes):
+        raise BadSheet("the list of chunks does not match its checksum")
+    return parcel

@@ -1,0 +1,118 @@
+"""What rclone says of a sync, read from its log: how far it is, what it came to, and why it failed in our words."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+DIRECTORY_MISSING: Final = 3
+# rclone's words and those of object storages → our code and a sentence. The first that fits counts.
+_WORDS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("no space left on device", "disk_full", "The disk is full."),
+    ("remaining disk space", "disk_full", "The disk is full."),
+    ("disk quota exceeded", "disk_full", "The disk is full."),
+    ("nosuchbucket", "bucket_missing", "The object storage has no such bucket any more."),
+    ("invalidaccesskeyid", "storage_login_refused", "The object storage does not take the access key any more."),
+    ("signaturedoesnotmatch", "storage_login_refused", "The object storage does not take the secret key any more."),
+    ("accessdenied", "storage_login_refused", "The access key may not do this."),
+    ("forbidden", "storage_login_refused", "The access key may not do this."),
+    ("quotaexceeded", "storage_full", "The object storage is full."),
+    ("no such host", "storage_unreachable", "The host cannot find the object storage's name."),
+    ("x509", "storage_unreachable", "The object storage's certificate is not trusted."),
+    ("connection refused", "storage_unreachable", "The object storage does not answer."),
+    ("i/o timeout", "storage_unreachable", "The host does not reach the object storage."),
+    ("deadline exceeded", "storage_unreachable", "The object storage answers too slowly."),
+    ("no route to host", "storage_unreachable", "The host does not reach the object storage."),
+    ("network is unreachable", "storage_unreachable", "The host does not reach the object storage."),
+)
+# A signature in an address is a login for a while.
+_QUERY: Final = re.compile(r"\?[^\s\"']*")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
+
+
+@dataclass(frozen=True)
+class SyncStats:
+    """Files and bytes of one sync. `same_files` were found to be there already."""
+
+    done_bytes: int = 0
+    total_bytes: int = 0
+    copied_files: int = 0
+    total_files: int = 0
+    same_files: int = 0
+    deleted_files: int = 0
+
+    @property
+    def outcome(self) -> dict[str, str]:
+        return {
+            "copied_bytes": str(self.done_bytes),
+            "copied_files": str(self.copied_files),
+            "same_files": str(self.same_files),
+            "deleted_files": str(self.deleted_files),
+        }
+
+
+@dataclass(frozen=True)
+class SyncLog:
+    """The last figures, and what was said to have gone wrong, the latest last."""
+
+    stats: SyncStats | None
+    faults: tuple[str, ...]
+
+
+def read_log(raw: bytes) -> SyncLog:
+    """Of rclone with --use-json-log; what is no such line is passed over."""
+    stats, faults = None, []
+    for line in raw.decode(errors="replace").splitlines():
+        told = _parsed(line)
+        if isinstance(told.get("stats"), Mapping):
+            stats = _stats(told["stats"])
+        elif told.get("level") in ("error", "critical"):
+            where = f"{told['object']}: " if told.get("object") else ""
+            faults.append(where + str(told.get("msg", "")))
+    return SyncLog(stats, tuple(faults))
+
+
+def fault_of(code: int, faults: Iterable[str], secrets: Iterable[str]) -> tuple[str, str]:
+    """(our code, a sentence) for a sync that ended with this status of rclone."""
+    said = list(faults)
+    everything = " ".join(said).lower().replace(" ", "")
+    for words, name, sentence in _WORDS:
+        if words.replace(" ", "") in everything:
+            return name, sentence
+    if code == DIRECTORY_MISSING:
+        return "folder_missing", "There is no such folder to copy from."
+    last = next((line for line in reversed(said) if not line.startswith("Attempt ")), "")
+    return "sync_failed", _plain(last, secrets) or f"The copying ended with status {code}."
+
+
+def _plain(text: str, secrets: Iterable[str]) -> str:
+    """Nothing of a login in it, and one line."""
+    text = _QUERY.sub("", text)
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "…")
+    return _CONTROL.sub(" ", text).strip()[:250]
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _stats(told: Mapping[str, Any]) -> SyncStats:
+    def count(name: str) -> int:
+        found = told.get(name)
+        return max(0, int(found)) if isinstance(found, int | float) else 0
+
+    checked, copied = count("checks"), count("transfers")
+    return SyncStats(
+        done_bytes=count("bytes"),
+        total_bytes=count("totalBytes"),
+        copied_files=copied,
+        total_files=max(count("totalTransfers"), copied),
+        same_files=checked,
+        deleted_files=count("deletes"),
+    )

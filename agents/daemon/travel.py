@@ -1,0 +1,151 @@
+"""The way between two hosts: dialled again after every cut, for as long as something still gets through."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from agents.daemon.carrying import Inbox, Line, SealedLine, hear_parcel, receive_parcel
+from agents.daemon.image_copy import sync_folder
+from agents.daemon.jobs import Failed
+from agents.daemon.operations import Operation
+from agents.daemon.parcels import BadSheet, Parcel
+
+STALLED_AFTER: Final = 1800.0  # seconds without a byte that got through: then nobody is on the other side any more
+PAUSE: Final = 2.0
+TALLY: Final = "tally.json"
+COMPLETE: Final = "complete.json"
+
+
+class PairLine(Line, Protocol):
+    """A line to the agent of another host; see streams.py."""
+
+    def close(self) -> None: ...
+
+
+OpenPair = Callable[[str, str], PairLine]  # (pair, ticket); raises an OSError when the other side does not come
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the two meet, and the key that only they have."""
+
+    pair: str
+    ticket: str
+    key: bytes
+    is_source: bool
+
+    @classmethod
+    def of(cls, args: Mapping[str, str], *, is_source: bool) -> "Way":
+        return cls(args["pair"], args["ticket"], bytes.fromhex(args["key"]), is_source)
+
+
+def talk_until_through(open_pair: OpenPair, way: Way, operation: Operation, talk: Callable[[SealedLine], None]) -> None:
+    """Dial again after every cut. Raises Failed when what comes is wrong, or nobody came for too long."""
+    moved, since = operation.seen.done_bytes, time.monotonic()
+    while (fault := _dial(open_pair, way, talk)) is not None:
+        seen = operation.seen
+        if fault:
+            operation.progress(seen.done_bytes, seen.total_bytes, f"Cut off: {fault}. Dialling again."[:300])
+        if seen.done_bytes > moved:
+            moved, since = seen.done_bytes, time.monotonic()
+        if time.monotonic() - since > STALLED_AFTER:
+            raise Failed("line_lost", "The two hosts could not reach each other for too long.")
+        operation.cancelled.wait(PAUSE)
+        operation.check()
+
+
+def _dial(open_pair: OpenPair, way: Way, talk: Callable[[SealedLine], None]) -> str | None:
+    """Why it was cut off, "" when nobody was there to talk to; None when all went through."""
+    try:
+        line = open_pair(way.pair, way.ticket)
+    except OSError:
+        return ""  # the other side is still packing, or away
+    try:
+        talk(SealedLine(line, way.key, is_source=way.is_source))
+    except BadSheet as error:
+        raise Failed("copy_damaged", f"The copy did not arrive whole: {error}.") from error
+    except OSError as error:  # LineBroken, or what the line itself raises
+        return str(error) or type(error).__name__
+    finally:
+        with suppress(OSError):
+            line.close()
+    return None
+
+
+@dataclass
+class Tally:
+    """How often it was begun, and the highest place at which it went on; kept beside what has come, over restarts too."""
+
+    lines: int = 0
+    resumed: int = 0
+
+    @classmethod
+    def of(cls, inbox: Inbox, *, lines: int = 0, resumed: int = 0) -> "Tally":
+        """With this added to what is known."""
+        place = inbox.path(TALLY)
+        known = cls(**json.loads(place.read_text())) if place.exists() else cls()
+        fresh = cls(known.lines + lines, max(known.resumed, resumed))
+        spare = place.with_suffix(".new")
+        spare.write_text(json.dumps(vars(fresh)))
+        spare.replace(place)
+        return fresh
+
+    @property
+    def words(self) -> dict[str, str]:
+        return {"cuts": str(self.lines - 1), "resumed_at": str(self.resumed)}
+
+
+def fetch_parcel(
+    open_pair: OpenPair,
+    operation: Operation,
+    inbox: Inbox,
+    names: tuple[str, ...],
+    *,
+    check_room: Callable[[Parcel], None],
+    came: Callable[[], None],
+) -> None:
+    """Take in what the other host sends; `came` is called as it gets on. Afterwards `COMPLETE` is in the inbox.
+
+    Raises Failed, and DiskFull when the room goes that `check_room` saw.
+    """
+
+    def progress(done: int, total: int) -> None:
+        operation.progress(done, total, "Receiving." if done < total else "Checking everything that came.")
+        came()
+
+    def talk(line: SealedLine) -> None:
+        parcel = hear_parcel(line, names)
+        Tally.of(inbox, lines=1)
+        check_room(parcel)
+        receive_parcel(line, parcel, inbox, progress, lambda first: _note_arrival(inbox, parcel, first))
+
+    talk_until_through(open_pair, Way.of(operation.order.args, is_source=False), operation, talk)
+
+
+def _note_arrival(inbox: Inbox, parcel: Parcel, first: int) -> None:
+    tally = Tally.of(inbox, resumed=parcel.bytes_before(first))
+    outcome = {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes), **tally.words}
+    _write_whole(inbox.path(COMPLETE), json.dumps(outcome))
+
+
+def outcome_of(inbox: Inbox) -> dict[str, str]:
+    """What was noted when all had come; nothing once the inbox has been cleared away."""
+    complete = inbox.path(COMPLETE)
+    if not complete.exists():
+        return {}
+    return {str(name): str(value) for name, value in json.loads(complete.read_text()).items()}
+
+
+def _write_whole(path: Path, text: str) -> None:
+    spare = path.with_suffix(".new")
+    with spare.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    spare.replace(path)
+    sync_folder(path.parent)

@@ -1,0 +1,141 @@
+"""Both ends of a stream as one thing: a WebSocket or a TCP connection that is read piece by piece and waits for the slow."""
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+PIECE: Final = 64 * 1024
+EOF_TEXT: Final = '{"eof":true}'
+
+Frame = bytes | str  # a piece of the stream, or a word of control as JSON
+
+
+class End(Protocol):
+    """One end. `take` gives None once it is closed; `give` waits while the other side is slow."""
+
+    async def take(self) -> Frame | None: ...
+
+    async def give(self, frame: Frame) -> None: ...
+
+    async def close(self, code: int = 1000, reason: str = "") -> None: ...
+
+
+class SocketEnd:
+    """A WebSocket that was accepted. `over` is set once this end is closed: until then its handler must not return."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self.over = asyncio.Event()
+
+    async def take(self) -> Frame | None:
+        message = await self._socket.receive()
+        if message["type"] != "websocket.receive":
+            return None
+        piece: Frame | None = message.get("bytes")
+        return message.get("text", "") if piece is None else piece
+
+    async def give(self, frame: Frame) -> None:
+        try:
+            if isinstance(frame, str):
+                await self._socket.send_text(frame)
+            else:
+                await self._socket.send_bytes(frame)
+        except (WebSocketDisconnect, RuntimeError) as error:  # closed meanwhile; which of the two depends on who was first
+            raise ConnectionError("The stream is closed.") from error
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        self.over.set()
+        if WebSocketState.DISCONNECTED in (self._socket.application_state, self._socket.client_state):
+            return
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await self._socket.close(code, reason[:120])
+
+
+class TcpEnd:
+    """A TCP connection. Its end of input travels as a word of control, so that the other direction can go on."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._ended = asyncio.Event()
+        self._told_end = False
+
+    async def take(self) -> Frame | None:
+        if self._told_end:
+            await self._ended.wait()
+            return None
+        piece = await self._reader.read(PIECE)
+        if piece:
+            return piece
+        self._told_end = True
+        return EOF_TEXT
+
+    async def give(self, frame: Frame) -> None:
+        if isinstance(frame, bytes):
+            self._writer.write(frame)
+            await self._writer.drain()
+        elif word(frame).get("eof") and self._writer.can_write_eof():
+            self._writer.write_eof()
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        self._ended.set()
+        self._writer.close()
+
+
+class Channel:
+    """A stream that the relay itself uses: the bytes of a TCP connection to a port inside an instance."""
+
+    def __init__(self, end: End) -> None:
+        self._end = end
+        self._over = False
+
+    async def read(self) -> bytes:
+        """The next piece; empty once the other side has sent all."""
+        while not self._over:
+            frame = await self._end.take()
+            if frame is None or (isinstance(frame, str) and word(frame).get("eof")):
+                self._over = True
+            elif isinstance(frame, bytes) and frame:
+                return frame
+        return b""
+
+    async def write(self, piece: bytes) -> None:
+        await self._end.give(piece)
+
+    async def write_eof(self) -> None:
+        await self._end.give(EOF_TEXT)
+
+    async def close(self) -> None:
+        await self._end.close()
+
+
+async def join(one: End, other: End) -> None:
+    """Carry everything both ways until either end closes; then close both."""
+    ways = [asyncio.create_task(_carry(one, other)), asyncio.create_task(_carry(other, one))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        for end in (one, other):
+            await end.close()
+
+
+def word(text: str) -> dict[str, Any]:
+    """A word of control; empty for what is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+async def _carry(source: End, target: End) -> None:
+    try:
+        while (frame := await source.take()) is not None:
+            await target.give(frame)
+    except OSError:
+        return

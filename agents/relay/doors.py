@@ -1,0 +1,145 @@
+"""TCP ports of the relay that lead into instances on hosts which nobody can reach from outside."""
+
+import asyncio
+import ipaddress
+import logging
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agents.protocol.tickets import BadTicket, read_ticket
+from agents.relay.channel import SocketEnd, TcpEnd, join
+from agents.relay.hub import DialError, Hub
+
+logger = logging.getLogger("berth.relay")
+
+AT_ONCE: Final = 128  # connections of one door
+SWEEP_S: Final = 15.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One door as a host's agent asks for it; `allow` are the networks that may come in, empty for all."""
+
+    port: int
+    host: str
+    expires_at: int
+    allow: tuple[str, ...] = ()
+
+    def admits(self, address: str) -> bool:
+        if not self.allow:
+            return True
+        try:
+            peer = ipaddress.ip_address(address)
+            mapped = getattr(peer, "ipv4_mapped", None) or peer
+            return any(mapped in ipaddress.ip_network(network, strict=False) for network in self.allow)
+        except ValueError:
+            return False
+
+
+@dataclass
+class Door:
+    """A listening port and those who came in by it."""
+
+    claim: Claim
+    server: asyncio.Server
+    guests: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class Doors:
+    """Opens exactly the ports that linked agents may have by the control plane's tickets, within the relay's own range."""
+
+    def __init__(self, hub: Hub, *, secret: str, listen: str, ports: range) -> None:
+        self._hub = hub
+        self._secret = secret
+        self._listen = listen
+        self._ports = ports
+        self._doors: dict[int, Door] = {}
+        self._lock = asyncio.Lock()
+
+    def __len__(self) -> int:
+        return len(self._doors)
+
+    async def settle(self, host: str, wanted: Iterable[Any]) -> None:
+        """Make these the doors of the host, and no others. Those who are inside by a door that stays are left alone."""
+        claims = {claim.port: claim for claim in map(lambda row: self._claim(host, row), wanted) if claim is not None}
+        async with self._lock:
+            for port in [port for port, door in self._doors.items() if door.claim.host == host and port not in claims]:
+                await self._shut(port)
+            for claim in claims.values():
+                await self._open(claim)
+
+    async def sweep(self) -> None:
+        """Shut what nobody has claimed lately. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            async with self._lock:
+                for port in [port for port, door in self._doors.items() if door.claim.expires_at <= time.time()]:
+                    await self._shut(port)
+
+    async def close(self) -> None:
+        async with self._lock:
+            for port in list(self._doors):
+                await self._shut(port)
+
+    def _claim(self, host: str, row: Any) -> Claim | None:
+        try:
+            port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))
+            ticket = read_ticket(self._secret, str(row["ticket"]), now=time.time())
+        except (BadTicket, ValueError, TypeError, KeyError, AttributeError) as error:
+            logger.warning("host %s asks for a port without leave: %s", host, error)
+            return None
+        if port not in self._ports or ticket.topic != f"tunnel:{port}:{host}":
+            logger.warning("host %s asks for port %s, which is not its own", host, port)
+            return None
+        return Claim(port, host, ticket.expires_at, allow)
+
+    async def _open(self, claim: Claim) -> None:
+        door = self._doors.get(claim.port)
+        if door is not None and door.claim.host == claim.host:
+            door.claim = claim
+            return
+        if door is not None:
+            if claim.expires_at <= door.claim.expires_at:
+                return  # an older leave for a port that has a new owner
+            await self._shut(claim.port)
+        try:
+            server = await asyncio.start_server(
+                lambda reader, writer: self._admit(claim.port, reader, writer), self._listen, claim.port
+            )
+        except OSError as error:
+            logger.warning("port %d cannot be opened: %s", claim.port, error)
+            return
+        self._doors[claim.port] = Door(claim, server)
+
+    async def _shut(self, port: int) -> None:
+        door = self._doors.pop(port)
+        door.server.close()
+        for guest in door.guests:
+            guest.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*door.guests, return_exceptions=True)
+
+    def _admit(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        door = self._doors.get(port)
+        peer = (writer.get_extra_info("peername") or ("",))[0]
+        if door is None or len(door.guests) >= AT_ONCE or not door.claim.admits(peer):
+            writer.close()
+            return
+        guest = asyncio.create_task(self._serve(door.claim, TcpEnd(reader, writer)))
+        door.guests.add(guest)
+        guest.add_done_callback(door.guests.discard)
+
+    async def _serve(self, claim: Claim, client: TcpEnd) -> None:
+        inside: SocketEnd | None = None
+        try:
+            inside = await self._hub.open(claim.host, {"tunnel": claim.port})
+            await join(client, inside)
+        except DialError as error:
+            logger.info("port %d: %s", claim.port, error)
+        finally:
+            await client.close()
+            if inside is not None:
+                await inside.close()

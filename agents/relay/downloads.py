@@ -1,0 +1,191 @@
+"""Files of instances by plain HTTP: a browser or curl saves what a ticket names, and goes on where it broke off.
+
+The ticket's grant leads to one path, to read. Nothing of it is kept or opened here: it comes as an
+attachment, whatever it is.
+"""
+
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket
+from agents.relay.channel import SocketEnd, word
+from agents.relay.hub import DialError
+from agents.relay.web import plain_page
+
+_RANGE: Final = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
+_STATUS: Final = {"missing": 404, "not_file": 409, "not_kept": 409, "no_tar": 409, "forbidden": 403, "past_end": 416}
+_PLAIN_NAME: Final = re.compile(r"[^0-9A-Za-z._ -]")
+_LAST_LETTERS: Final = 200
+# A file of a renter's instance is no page of the market: a browser must save it, and must not look into it.
+_SAFE: Final = {
+    "Cache-Control": "private, no-store",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Accel-Buffering": "no",
+}
+
+
+class Refused(Exception):
+    """The agent gives nothing; `code` and the text are its own."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Head:
+    """What is about to come."""
+
+    name: str
+    size: int | None  # None for a folder, which is packed while it comes
+    changed_at: int
+
+    @property
+    def tag(self) -> str:
+        return f'"{self.size:x}-{self.changed_at:x}"' if self.size is not None else ""
+
+    def headers(self, first: int, last: int | None) -> dict[str, str]:
+        """`last` is the last byte wanted, None for a whole."""
+        name = self.name if self.size is not None else f"{self.name or 'files'}.tar"
+        plain = _PLAIN_NAME.sub("_", name)[-_LAST_LETTERS:] or "file"
+        encoded = quote(name.encode("utf-8", "surrogateescape"), safe="")
+        found = {**_SAFE, "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"}
+        if self.size is None:
+            return found | {"Content-Type": "application/x-tar"}
+        end = self.size - 1 if last is None else last
+        found |= {"Content-Type": "application/octet-stream", "Accept-Ranges": "bytes", "ETag": self.tag}
+        found["Content-Length"] = str(end - first + 1)
+        return found if last is None else found | {"Content-Range": f"bytes {first}-{end}/{self.size}"}
+
+
+async def download(request: Request) -> Response:
+    """What the ticket names, from the byte on that the client wants."""
+    ticket = _ticket(request)
+    if ticket is None:
+        return _refusal(request, 401, "bad_ticket", "This link has expired.")
+    end: SocketEnd | None = None
+    try:
+        end = await request.app.state.hub.open(ticket.host, {"grant": ticket.grant})
+        return await _begin(request, end)
+    except DialError as error:
+        return _refusal(request, 502, error.code, error.detail)
+    except (Refused, ConnectionError) as error:
+        if end is not None:
+            await end.close()
+        code = error.code if isinstance(error, Refused) else "host_away"
+        return _refusal(request, _STATUS.get(code, 502), code, str(error))
+
+
+ROUTES: Final = [Route("/relay/v1/download", download)]
+
+
+class Body(Response):
+    """Bytes of a stream as the body of an answer. One that breaks off is broken off here too, so that the client knows."""
+
+    def __init__(self, end: SocketEnd, status: int, headers: dict[str, str]) -> None:
+        super().__init__(None, status, headers)
+        self._end = end
+        self.raw_headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        work = [asyncio.ensure_future(self._pass_on(send)), asyncio.ensure_future(_until_gone(receive))]
+        try:
+            await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in work:
+                one.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            await self._end.close()
+
+    async def _pass_on(self, send: Send) -> None:
+        while (frame := await self._end.take()) is not None:
+            if isinstance(frame, bytes):
+                await send({"type": "http.response.body", "body": frame, "more_body": True})
+            elif "ok" in (words := word(frame)):
+                if words["ok"] is True:
+                    await send({"type": "http.response.body", "body": b""})
+                return
+
+
+async def _begin(request: Request, end: SocketEnd) -> Response:
+    wanted = _RANGE.fullmatch(request.headers.get("range", ""))
+    if request.method == "HEAD" or wanted:
+        head = await _ask(end, 0, 0)
+        await _to_the_end(end)
+        if request.method == "HEAD":
+            await end.close()
+            return Response(None, 200, head.headers(0, None))
+        same = request.headers.get("if-range", head.tag) == head.tag
+        if wanted and same and head.size is not None:
+            return await _part(end, head, int(wanted.group(1)), wanted.group(2))
+    head = await _ask(end, 0, None)
+    return Body(end, 200, head.headers(0, None))
+
+
+async def _part(end: SocketEnd, head: Head, first: int, last: str) -> Response:
+    size = head.size or 0
+    if first >= size:
+        await end.close()
+        return Response(None, 416, {**_SAFE, "Content-Range": f"bytes */{size}"})
+    final = min(int(last), size - 1) if last else size - 1
+    found = await _ask(end, first, final - first + 1)
+    if found.tag != head.tag:
+        raise Refused("changed", "The file was changed in this moment. Try again.")
+    return Body(end, 206, head.headers(first, final))
+
+
+async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
+    """Have the agent read from there on. Raises Refused, or ConnectionError when it is gone."""
+    await end.give(json.dumps({"do": "read", "offset": offset, **({} if most is None else {"most": most})}))
+    words = await _word(end)
+    if "kind" not in words:
+        raise Refused(str(words.get("code", "failed")), str(words.get("detail", ""))[:300])
+    size = int(words["size"]) if words["kind"] == "file" else None
+    return Head(str(words.get("name", "")), size, int(words.get("changed_at", 0)))
+
+
+async def _to_the_end(end: SocketEnd) -> None:
+    while "ok" not in await _word(end):
+        continue
+
+
+async def _word(end: SocketEnd) -> dict[str, Any]:
+    while True:
+        frame = await end.take()
+        if frame is None:
+            raise ConnectionError("The host is not connected at the moment.")
+        if isinstance(frame, str):
+            return word(frame)
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+def _ticket(request: Request) -> StreamTicket | None:
+    try:
+        return read_stream_ticket(request.app.state.config.secret, request.query_params.get("ticket", ""), now=time.time())
+    except BadTicket:
+        return None
+
+
+def _refusal(request: Request, status: int, code: str, detail: str) -> Response:
+    """A page for who followed a link, a problem document for programs."""
+    if "text/html" in request.headers.get("accept", ""):
+        return plain_page(status, "This cannot be downloaded", detail)
+    body = {"type": "about:blank", "title": "This cannot be downloaded", "status": status, "detail": detail, "code": code}
+    return Response(json.dumps(body), status, dict(_SAFE), media_type="application/problem+json")

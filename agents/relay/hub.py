@@ -1,0 +1,175 @@
+"""Who is linked, who wants in, and how both meet: the relay dials no host, it asks the host's agent to dial."""
+
+import asyncio
+import json
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from agents.relay.channel import Channel, SocketEnd
+
+logger = logging.getLogger("berth.relay")
+
+DIAL_S: Final = 10.0  # an agent that is linked dials within milliseconds; one whose link just broke comes back in seconds
+LINK_POLL_S: Final = 0.1
+
+
+class DialError(Exception):
+    """No stream came about; `code` is for programs, `detail` for people."""
+
+    code = "dial_failed"
+    detail = "The stream could not be opened."
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail or self.detail)
+        self.detail = detail or self.detail
+
+
+class NotLinked(DialError):
+    """The host's agent holds no link at the moment."""
+
+    code, detail = "host_away", "The host is not connected at the moment."
+
+
+class DialTimeout(DialError):
+    """The agent was told and did not come."""
+
+    code, detail = "dial_timeout", "The host did not answer in time."
+
+
+class DialRefused(DialError):
+    """The agent said no."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+class Link:
+    """One agent's standing connection, over which it is told what to dial."""
+
+    def __init__(self, host: str, end: SocketEnd, expires_at: float) -> None:
+        self.host = host
+        self.end = end
+        self.expires_at = expires_at
+
+    async def tell(self, **words: object) -> None:
+        await self.end.give(json.dumps(words))
+
+
+class Hub:
+    """Links by host, and the streams that were asked for and have not come yet."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, Link] = {}
+        self._awaited: dict[str, tuple[str, asyncio.Future[SocketEnd]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def is_linked(self, host: str) -> bool:
+        return host in self._links
+
+    async def attach(self, link: Link) -> None:
+        """Its agent can be told from now on. An earlier link of the same host ends: its agent has come anew."""
+        before = self._links.get(link.host)
+        self._links[link.host] = link
+        if before is not None:
+            await before.end.close(4409, "replaced by a newer link")
+
+    def detach(self, link: Link) -> None:
+        if self._links.get(link.host) is link:
+            del self._links[link.host]
+
+    async def close(self) -> None:
+        """The program is about to end."""
+        for link in list(self._links.values()):
+            await link.end.close(1001, "the relay restarts")
+
+    async def dial(self, *, host: str, grant: str, timeout_s: float = DIAL_S) -> Channel:
+        """A TCP stream to the port that the grant names. Raises DialError."""
+        return Channel(await self.open(host, {"grant": grant}, timeout_s))
+
+    async def open(self, host: str, what: Mapping[str, Any], timeout_s: float = DIAL_S) -> SocketEnd:
+        """Have the host's agent dial; its end of the stream, to be closed by the caller. Raises DialError."""
+        deadline = time.monotonic() + timeout_s
+        link = await self._link_of(host, deadline)
+        stream = secrets.token_urlsafe(24)
+        arrival: asyncio.Future[SocketEnd] = asyncio.get_running_loop().create_future()
+        self._awaited[stream] = (host, arrival)
+        try:
+            await link.tell(dial=stream, **what)
+            return await asyncio.wait_for(arrival, max(0.0, deadline - time.monotonic()))
+        except TimeoutError as error:
+            raise DialTimeout from error
+        except ConnectionError as error:
+            raise NotLinked from error
+        finally:
+            self._awaited.pop(stream, None)
+
+    def arrive(self, stream: str, end: SocketEnd) -> bool:
+        """The agent has dialled; whether anybody still waits for it. The stream's name is the secret of both."""
+        _, arrival = self._awaited.get(stream, ("", None))
+        if arrival is None or arrival.done():
+            return False
+        arrival.set_result(end)
+        return True
+
+    def refuse(self, host: str, stream: str, code: str, detail: str) -> None:
+        owner, arrival = self._awaited.get(stream, ("", None))
+        if arrival is not None and owner == host and not arrival.done():
+            arrival.set_exception(DialRefused(code[:40], detail[:300]))
+
+    async def _link_of(self, host: str, deadline: float) -> Link:
+        """A host whose link has just broken is about to come back, so wait a little."""
+        while host not in self._links:
+            if time.monotonic() > deadline:
+                raise NotLinked
+            await asyncio.sleep(LINK_POLL_S)
+        return self._links[host]
+
+
+class Pairs:
+    """Two agents that meet here to copy from one to the other: each comes with its side's ticket, in any order."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], tuple[SocketEnd, asyncio.Future[SocketEnd]]] = {}
+        self._active: dict[tuple[str, str], SocketEnd] = {}
+
+    async def meet(self, pair: str, side: str, end: SocketEnd, timeout_s: float) -> SocketEnd | None:
+        """The other side's end for whoever comes second, who carries; None for the first, once the other has come.
+
+        Raises TimeoutError. A newer connection of a side ends the older one, and with it the copy that it was part of.
+        """
+        own, other = (pair, side), (pair, "target" if side == "source" else "source")
+        await self._replace(own)
+        self._active[own] = end
+        if other in self._waiting:
+            partner, told = self._waiting.pop(other)
+            if not partner.over.is_set():
+                told.set_result(end)
+                return partner
+        told = asyncio.get_running_loop().create_future()
+        self._waiting[own] = (end, told)
+        try:
+            await asyncio.wait_for(told, timeout_s)
+        finally:
+            if self._waiting.get(own, (None, None))[0] is end:
+                del self._waiting[own]
+        return None
+
+    def leave(self, pair: str, side: str, end: SocketEnd) -> None:
+        if self._active.get((pair, side)) is end:
+            del self._active[(pair, side)]
+
+    async def _replace(self, own: tuple[str, str]) -> None:
+        before = self._active.pop(own, None)
+        _, told = self._waiting.pop(own, (None, None))
+        if told is not None and not told.done():
+            told.set_exception(ConnectionError("replaced by a newer connection"))
+        if before is not None:
+            with suppress(ConnectionError):
+                await before.close(4409, "replaced by a newer connection")

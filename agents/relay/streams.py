@@ -1,0 +1,173 @@
+"""The relay's WebSockets: links and dials of agents, streams of clients, pairs of agents that copy."""
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Final
+
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
+
+from agents.protocol.tickets import BadTicket, StreamTicket, Ticket, read_stream_ticket, read_ticket
+from agents.relay.channel import SocketEnd, join, word
+from agents.relay.config import RelayConfig
+from agents.relay.doors import Doors
+from agents.relay.hub import DialError, Hub, Link, NotLinked, Pairs
+
+# Close codes beyond HTTP's: 4000 and the status that a request would have got.
+BAD_TICKET, WRONG_TOPIC, NOT_WANTED, TOO_LATE = 4401, 4403, 4404, 4408
+REFUSED, AWAY = 4409, 4503
+LINK_QUIET_S: Final = 60.0  # an agent says a word every 15 s
+PAIR_WAIT_S: Final = 300.0
+JOINED: Final = '{"joined":true}'
+
+
+async def hold_link(socket: WebSocket) -> None:
+    """An agent's standing connection. It names its tunnels and renews its ticket; without one the link ends."""
+    config, hub, doors = _config(socket), _hub(socket), _doors(socket)
+    ticket = await _admitted(socket, "link:")
+    if ticket is None:
+        return
+    await socket.accept()
+    end = SocketEnd(socket)
+    link = Link(ticket.topic.removeprefix("link:"), end, ticket.expires_at)
+    await hub.attach(link)
+    try:
+        while (text := await _next_words(end, link)) is not None:
+            words = word(text)
+            if "ticket" in words:
+                _renew(config, link, str(words["ticket"]))
+            if isinstance(words.get("tunnels"), list):
+                await doors.settle(link.host, words["tunnels"])
+            if "refused" in words:
+                hub.refuse(link.host, str(words["refused"]), str(words.get("code", "")), str(words.get("detail", "")))
+    finally:
+        hub.detach(link)
+        await end.close()
+
+
+async def take_dial(socket: WebSocket) -> None:
+    """The agent's end of a stream that was asked for; whoever asked carries it."""
+    await socket.accept()
+    end = SocketEnd(socket)
+    if _hub(socket).arrive(socket.path_params["stream"], end):
+        await end.over.wait()
+    await end.close(NOT_WANTED, "nobody waits for this stream")
+
+
+async def open_stream(socket: WebSocket) -> None:
+    """A client's end: its ticket names the host and holds the sealed grant."""
+    await socket.accept()
+    client = SocketEnd(socket)
+    ticket = _stream_ticket(socket)
+    if ticket is None:
+        await client.close(BAD_TICKET, "bad_ticket")
+        return
+    what = {"grant": ticket.grant, "size": socket.query_params.get("size", "")}
+    inside: SocketEnd | None = None
+    try:
+        inside = await _hub(socket).open(ticket.host, what)
+        await join(client, inside)
+    except DialError as error:
+        await client.close(AWAY if isinstance(error, NotLinked) else REFUSED, error.code)
+    finally:
+        await client.close()
+        if inside is not None:
+            await inside.close()
+
+
+async def meet_partner(socket: WebSocket) -> None:
+    """One of two agents that copy to each other. The second to come carries, the first only waits for the end."""
+    pair = socket.path_params["pair"]
+    ticket = await _admitted(socket, f"pair:{pair}:")
+    if ticket is None:
+        return
+    side, pairs = ticket.topic.rpartition(":")[2], _pairs(socket)
+    await socket.accept()
+    end = SocketEnd(socket)
+    try:
+        partner = await pairs.meet(pair, side, end, PAIR_WAIT_S)
+        if partner is None:
+            await end.over.wait()
+            return
+        with suppress(ConnectionError):
+            await partner.give(JOINED)
+            await end.give(JOINED)
+            await join(end, partner)
+        await partner.close()
+    except TimeoutError:
+        await end.close(TOO_LATE, "the other side did not come")
+    except ConnectionError:
+        return
+    finally:
+        pairs.leave(pair, side, end)
+        await end.close()
+
+
+ROUTES: Final = [
+    WebSocketRoute("/relay/v1/link", hold_link),
+    WebSocketRoute("/relay/v1/link/{stream}", take_dial),
+    WebSocketRoute("/relay/v1/streams", open_stream),
+    WebSocketRoute("/relay/v1/pairs/{pair}", meet_partner),
+]
+
+
+async def _next_words(end: SocketEnd, link: Link) -> str | None:
+    """The agent's next words; None when it is gone, silent for too long, or without a valid ticket."""
+    patience = min(LINK_QUIET_S, link.expires_at - time.time())
+    try:
+        frame = await asyncio.wait_for(end.take(), max(0.0, patience))
+    except TimeoutError:
+        return None
+    return frame if isinstance(frame, str) else None
+
+
+def _renew(config: RelayConfig, link: Link, text: str) -> None:
+    with suppress(BadTicket):
+        ticket = read_ticket(config.secret, text, now=time.time())
+        if ticket.topic == f"link:{link.host}":
+            link.expires_at = max(link.expires_at, ticket.expires_at)
+
+
+async def _admitted(socket: WebSocket, prefix: str) -> Ticket | None:
+    """The ticket of an agent, if it is good for a topic of this kind; else the socket is closed with the reason."""
+    code, reason = BAD_TICKET, "bad_ticket"
+    with suppress(BadTicket):
+        ticket = read_ticket(_config(socket).secret, socket.query_params.get("ticket", ""), now=time.time())
+        if ticket.topic.startswith(prefix):
+            return ticket
+        code, reason = WRONG_TOPIC, "wrong_topic"
+    await socket.accept()
+    await socket.close(code, reason)
+    return None
+
+
+def _stream_ticket(socket: WebSocket) -> StreamTicket | None:
+    """A page of another site must not use a ticket that it got hold of, so browsers have to come from the market's own."""
+    config = _config(socket)
+    origin = socket.headers.get("origin")
+    if origin is not None and config.origins and origin not in config.origins:
+        return None
+    with suppress(BadTicket):
+        return read_stream_ticket(config.secret, socket.query_params.get("ticket", ""), now=time.time())
+    return None
+
+
+def _config(socket: WebSocket) -> RelayConfig:
+    config: RelayConfig = socket.app.state.config
+    return config
+
+
+def _hub(socket: WebSocket) -> Hub:
+    hub: Hub = socket.app.state.hub
+    return hub
+
+
+def _doors(socket: WebSocket) -> Doors:
+    doors: Doors = socket.app.state.doors
+    return doors
+
+
+def _pairs(socket: WebSocket) -> Pairs:
+    pairs: Pairs = socket.app.state.pairs
+    return pairs

@@ -1,0 +1,147 @@
+"""Programs of instances in the browser: each under a host name of its own, entered by a signed link, carried over a stream.
+
+`<instance>-<port>.<RELAY_WEB_HOST>` is the name of one port of one instance. No page of the market lives there, so no cookie
+of the market comes here and none can be set for it; and one instance's pages are strangers to another's. A link that the web
+signed (`/relay/v1/web/<ticket>/<page>`) is good for minutes: it sets a cookie for this name alone and leads on to the page.
+"""
+
+import re
+import time
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket, read_ticket, sign_ticket
+from agents.relay.hub import DialError, Hub
+from agents.relay.web_http import Upstreams
+from agents.relay.web_sockets import join_sockets
+
+OPEN_PATH: Final = "/relay/v1/web/"
+COOKIE: Final = "berth_visit"
+_LABEL: Final = re.compile(r"[0-9a-f]{32}-[0-9]{1,5}")
+_SAFE: Final = ("GET", "HEAD", "OPTIONS")
+_DOCUMENTS: Final = ("", "document")
+_PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title><h1>{title}</h1><p>{text}</p><p lang="zh">{chinese}</p></html>"""
+_AGAIN: Final = (
+    "Open it again from the instance's page in the console.",
+    "请在控制台的实例页面重新打开。",
+)
+
+
+class WebSites:
+    """An ASGI application for every name below the web host."""
+
+    def __init__(self, hub: Hub, *, secret: str) -> None:
+        self._hub = hub
+        self._secret = secret
+        self._upstreams = Upstreams(hub)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, label = Headers(scope=scope), scope["path_params"]["site"]
+        if not _LABEL.fullmatch(label):
+            await _Refusal(404, "There is nothing here")(scope, receive, send)
+        elif scope["type"] == "http" and scope["path"].startswith(OPEN_PATH):
+            await self._open(label, scope, headers)(scope, receive, send)
+        elif _is_foreign(scope, headers):
+            await _Refusal(403, "This was asked by another site")(scope, receive, send)
+        elif (visit := self._visit(label, headers)) is None:
+            await _Refusal(401, "This visit is over")(scope, receive, send)
+        else:
+            await self._carry(visit, scope, receive, send)
+
+    async def _carry(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["type"] == "websocket":
+                await join_sockets(self._hub, visit, scope, receive, send)
+            else:
+                await self._upstreams.carry(visit, scope, receive, send)
+        except DialError as error:
+            await _Refusal(502, "The instance does not answer here", error.detail)(scope, receive, send)
+
+    def _open(self, label: str, scope: Scope, headers: Headers) -> Response:
+        """The link's one page: set the cookie and go where it leads, by an address that holds no ticket any more."""
+        leave, _, page = scope["path"].removeprefix(OPEN_PATH).partition("/")
+        now = time.time()
+        try:
+            kind, named, inner = read_ticket(self._secret, leave, now=now).topic.split(":", 2)
+            visit = read_stream_ticket(self._secret, inner, now=now)
+        except (BadTicket, ValueError):
+            return plain_page(401, "This link has expired")
+        if (kind, named) != ("open", label) or scope["method"] not in _SAFE:
+            return plain_page(401, "This link has expired")
+        cookie = sign_ticket(self._secret, topic=f"visit:{label}:{inner}", expires_at=visit.expires_at)
+        query = scope["query_string"].decode("latin-1")
+        response = RedirectResponse(f"/{page.lstrip('/')}{'?' if query else ''}{query}", 303)
+        secure = _is_secure(headers)
+        response.set_cookie(
+            _cookie_name(headers),
+            cookie,
+            max_age=int(visit.expires_at - now),
+            httponly=True,
+            secure=secure,
+            samesite="lax",
+        )
+        response.headers.update({"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"})
+        return response
+
+    def _visit(self, label: str, headers: Headers) -> StreamTicket | None:
+        text = _cookie(headers, _cookie_name(headers))
+        now = time.time()
+        try:
+            kind, named, inner = read_ticket(self._secret, text, now=now).topic.split(":", 2)
+            visit = read_stream_ticket(self._secret, inner, now=now)
+        except (BadTicket, ValueError):
+            return None
+        return visit if (kind, named) == ("visit", label) else None
+
+
+class _Refusal:
+    """An answer to whichever kind of request this is."""
+
+    def __init__(self, status: int, title: str, text: str = "") -> None:
+        self._status, self._title, self._text = status, title, text
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await receive()  # its connect
+            await send({"type": "websocket.close", "code": 4000 + self._status, "reason": self._title})
+        else:
+            await plain_page(self._status, self._title, self._text)(scope, receive, send)
+
+
+def plain_page(status: int, title: str, text: str = "") -> Response:
+    """For people whom a link has led nowhere."""
+    english, chinese = _AGAIN
+    body = _PAGE.format(title=title, text=text or english, chinese=chinese)
+    safe = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'", "Referrer-Policy": "no-referrer"}
+    return HTMLResponse(body, status, safe)
+
+
+def _is_secure(headers: Headers) -> bool:
+    """Behind the proxy that speaks TLS. Who says so without one only gets a cookie that comes back over TLS alone."""
+    return headers.get("x-forwarded-proto", "") == "https"
+
+
+def _cookie_name(headers: Headers) -> str:
+    """Under TLS with the prefix that keeps a sibling's page from setting it for this name too."""
+    return f"__Host-{COOKIE}" if _is_secure(headers) else COOKIE
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    """By hand: the library's reader stops at the first cookie that it does not like, and a program may set any."""
+    pairs = (one.strip().partition("=") for text in headers.getlist("cookie") for one in text.split(";"))
+    return next((value for own, _, value in pairs if own == name), "")
+
+
+def _is_foreign(scope: Scope, headers: Headers) -> bool:
+    """Whether another site's page asks: with a link to follow it may, with anything else it may not."""
+    origin, site = headers.get("origin", ""), headers.get("sec-fetch-site", "")
+    own = origin.partition("://")[2] == headers.get("host", "")
+    if origin and not own and (scope["type"] == "websocket" or scope["method"] not in _SAFE):
+        return True
+    if site not in ("cross-site", "same-site"):
+        return False
+    return headers.get("sec-fetch-mode") != "navigate" or headers.get("sec-fetch-dest", "") not in _DOCUMENTS

@@ -1,0 +1,239 @@
+"""HTTP from a browser to a program in an instance, byte for byte but for the headers of the connection itself."""
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import h11
+from starlette.types import Receive, Scope, Send
+
+from agents.protocol.tickets import StreamTicket
+from agents.relay.channel import Channel
+from agents.relay.hub import DialError, Hub
+
+COOKIES: Final = (b"berth_visit", b"__Host-berth_visit")
+HEADERS_AT_MOST: Final = 64 * 1024
+IDLE_S: Final = 15.0  # programs close connections that idle for longer; one that did is found out by the next request
+IDLE_AT_MOST: Final = 8
+AT_ONCE: Final = 100  # requests of one visit
+# What speaks of one connection alone, or of what the two ends agreed on.
+_HOP: Final = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization"),
+        *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"),
+    }
+)
+_DOMAIN: Final = re.compile(rb";\s*domain=[^;]*", re.IGNORECASE)
+
+Header = tuple[bytes, bytes]
+
+
+class Broken(DialError):
+    """The program hung up, or spoke something else than HTTP."""
+
+    code = "bad_answer"
+    detail = "The program in the instance gave no proper answer. It may still be starting: try again in a moment."
+
+
+class _Gone(Exception):
+    """The browser hung up while it was still asking."""
+
+
+@dataclass(eq=False)
+class Upstream:
+    """One connection to a program, between two requests."""
+
+    channel: Channel
+    fresh: bool = True
+    watch: "asyncio.Future[bytes] | None" = None  # while it idles: nothing may come but its end
+    machine: h11.Connection = field(
+        default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=HEADERS_AT_MOST)
+    )
+
+    async def wake(self) -> bool:
+        """Whether it can be used again."""
+        watch, self.watch, self.fresh = self.watch, None, False
+        if watch is None or watch.done():
+            return False
+        watch.cancel()
+        await asyncio.wait({watch})
+        return watch.cancelled()
+
+    async def say(self, event: h11.Event) -> None:
+        piece = self.machine.send(event)
+        if piece:
+            try:
+                await self.channel.write(piece)
+            except OSError as error:
+                raise Broken from error
+
+    async def hear(self) -> h11.Event:
+        while True:
+            try:
+                event = self.machine.next_event()
+                if event is h11.NEED_DATA:
+                    self.machine.receive_data(await self.channel.read())
+                    continue
+            except (h11.RemoteProtocolError, OSError) as error:
+                raise Broken from error
+            if isinstance(event, h11.Event):
+                return event
+            raise Broken
+
+
+class Upstreams:
+    """Carries requests, and keeps connections for the next ones: a page of JupyterLab asks for a hundred things."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._idle: defaultdict[str, list[Upstream]] = defaultdict(list)
+        self._at_work: defaultdict[str, int] = defaultdict(int)
+
+    async def carry(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises DialError as long as nothing was answered."""
+        if self._at_work[visit.grant] >= AT_ONCE:
+            raise Broken("Too many requests at once.")
+        self._at_work[visit.grant] += 1
+        try:
+            with suppress(_Gone):
+                await self._work(visit, scope, receive, send)
+        finally:
+            self._at_work[visit.grant] -= 1
+            if not self._at_work[visit.grant]:
+                del self._at_work[visit.grant]
+
+    async def _work(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+        upstream = await self._take(visit, again=scope["method"] in ("GET", "HEAD"))
+        try:
+            try:
+                response = await _ask(upstream, scope, receive)
+            except Broken:
+                if upstream.fresh or scope["method"] not in ("GET", "HEAD"):
+                    raise
+                await upstream.channel.close()  # it was closed while nobody used it
+                upstream = Upstream(await self._hub.dial(host=visit.host, grant=visit.grant))
+                response = await _ask(upstream, scope, receive)
+            whole = await _pass_on(upstream, response, receive, send)
+        except BaseException:
+            await _let_go(upstream)
+            raise
+        await self._keep(visit, upstream, whole)
+
+    async def _take(self, visit: StreamTicket, *, again: bool) -> Upstream:
+        """A connection that was used before, for what may be asked twice; else a new one."""
+        idle = self._idle.get(visit.grant, [])
+        while again and idle:
+            upstream = idle.pop()
+            if await upstream.wake():
+                return upstream
+            await _let_go(upstream)
+        return Upstream(await self._hub.dial(host=visit.host, grant=visit.grant))
+
+    async def _keep(self, visit: StreamTicket, upstream: Upstream, whole: bool) -> None:
+        machine = upstream.machine
+        reusable = whole and machine.our_state is h11.DONE and machine.their_state is h11.DONE
+        if not reusable or len(self._idle[visit.grant]) >= IDLE_AT_MOST:
+            await _let_go(upstream)
+            return
+        machine.start_next_cycle()
+        self._idle[visit.grant].append(upstream)
+        upstream.watch = asyncio.ensure_future(upstream.channel.read())
+        upstream.watch.add_done_callback(lambda _: self._expire(visit.grant, upstream))
+        asyncio.get_running_loop().call_later(IDLE_S, self._expire, visit.grant, upstream)
+
+    def _expire(self, grant: str, upstream: Upstream) -> None:
+        """It has idled for long, or the program closed it. One that is in use again stays."""
+        idle = self._idle.get(grant, [])
+        if upstream not in idle:
+            return
+        idle.remove(upstream)
+        if not idle:
+            del self._idle[grant]
+        _CLOSING.add(task := asyncio.ensure_future(_let_go(upstream)))
+        task.add_done_callback(_CLOSING.discard)
+
+
+_CLOSING: set["asyncio.Future[None]"] = set()  # the loop itself holds tasks weakly
+
+
+async def _let_go(upstream: Upstream) -> None:
+    if upstream.watch is not None:
+        upstream.watch.cancel()
+    with suppress(OSError):
+        await upstream.channel.close()
+
+
+async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Response:
+    """Send the request, its body as it comes; the head of the answer."""
+    target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+    headers = request_headers(scope["headers"])
+    names = {name for name, _ in scope["headers"]}
+    has_body = b"content-length" in names or b"transfer-encoding" in names
+    if b"content-length" not in names and has_body:
+        headers.append((b"transfer-encoding", b"chunked"))
+    try:
+        await upstream.say(h11.Request(method=scope["method"], target=target, headers=headers))
+        with suppress(Broken):  # it may answer and hang up before it has read everything
+            while has_body:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise _Gone
+                if message.get("body"):
+                    await upstream.say(h11.Data(data=message["body"]))
+                has_body = message.get("more_body", False)
+            await upstream.say(h11.EndOfMessage())
+    except h11.LocalProtocolError as error:
+        raise Broken("The request is not one that can be passed on.") from error
+    while not isinstance(event := await upstream.hear(), h11.Response):
+        if not isinstance(event, h11.InformationalResponse):
+            raise Broken
+    return event
+
+
+async def _pass_on(upstream: Upstream, response: h11.Response, receive: Receive, send: Send) -> bool:
+    """The answer, piece by piece as it comes; whether all of it was passed on. Ends when the browser hangs up."""
+    start = {"type": "http.response.start", "status": response.status_code, "headers": response_headers(response.headers)}
+    await send(start)
+    gone = asyncio.ensure_future(_until_gone(receive))
+    try:
+        while True:
+            heard = asyncio.ensure_future(upstream.hear())
+            await asyncio.wait({heard, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                heard.cancel()
+                return False
+            event = heard.result()
+            if isinstance(event, h11.EndOfMessage):
+                await send({"type": "http.response.body", "body": b""})
+                return True
+            if isinstance(event, h11.Data):
+                await send({"type": "http.response.body", "body": bytes(event.data), "more_body": True})
+    finally:
+        gone.cancel()
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def request_headers(headers: Iterable[Header]) -> list[Header]:
+    """All but those of the connection and the cookie of the visit, which is none of the program's business."""
+    passed = []
+    for name, value in headers:
+        if name == b"cookie":
+            value = b"; ".join(one for one in value.split(b"; ") if one.partition(b"=")[0].strip() not in COOKIES)  # noqa: PLW2901
+        if name not in _HOP and (name != b"cookie" or value):
+            passed.append((name, value))
+    return passed
+
+
+def response_headers(headers: Iterable[Header]) -> list[Header]:
+    """A cookie is for this host name alone, whatever the program says."""
+    return [
+        (name, _DOMAIN.sub(b"", value) if name == b"set-cookie" else value) for name, value in headers if name not in _HOP
+    ]

@@ -1,0 +1,144 @@
+"""One step of the meters' rows in a process of its own, on the database of DATABASE_URL; prints what it found as JSON."""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import django
+import psutil
+
+django.setup()
+
+from django.db import connection, transaction  # noqa: E402  (Django must be set up first)
+
+from bench.meter_loop import settle_each  # noqa: E402
+from bench.meter_seed import DEPLETE, FLOOR, HOURS, SEED, TABLES, WALLED_FLOOR, WALLS  # noqa: E402
+from billing.policy import INSTANCE_SOURCE  # noqa: E402
+from billing.selectors import exhausted_sources, ledger_findings  # noqa: E402
+from billing.services.meters import close_meter  # noqa: E402
+from billing.services.settle import extend_holds, settle_meters  # noqa: E402
+from common.database import use_case  # noqa: E402
+
+_OPENED = datetime(2026, 1, 1, tzinfo=UTC)
+_LOOPED = 300
+_TOLD = 3
+_WRITTEN = "SELECT sum(last_value) FROM pg_sequences WHERE sequencename LIKE 'billing\\_%%'"
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def cpu() -> float:
+    """Seconds of the processor, of this process and of its session in PostgreSQL: what other programs do is left out."""
+    server = psutil.Process(connection.connection.get_backend_pid()).cpu_times()
+    return time.process_time() + server.user + server.system
+
+
+def rows(query: str, **values: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return list(cursor.fetchall())
+
+
+def vacuum() -> None:
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"VACUUM ANALYZE {table}")
+        cursor.execute("CHECKPOINT")
+
+
+def seed(meters: int) -> dict[str, Any]:
+    """Also the row-by-row loop over the first few, and the first hour of all the others, which warms up."""
+    with connection.cursor() as cursor:
+        for statement in SEED:
+            cursor.execute(statement, {"meters": meters, "hours": HOURS, "opened": _OPENED})
+    vacuum()
+    first = [row[0] for row in rows("SELECT id FROM billing_meter ORDER BY id LIMIT %(looped)s", looped=_LOOPED)]
+    before = cpu()
+    looped = seconds(partial(settle_each, first))
+    used = cpu() - before
+    settle_meters(now=hour(1))
+    return {"loop": looped / len(first), "loop cpu": used / len(first)}
+
+
+def hour(number: int) -> datetime:
+    """When every meter has run its first so many hours."""
+    return _OPENED + timedelta(hours=number + 1)
+
+
+def settled_hours() -> int:
+    ((settled,),) = rows("SELECT min(settled_until - opened_at) FROM billing_meter WHERE NOT is_finished")
+    return int(settled / timedelta(hours=1))
+
+
+def floor(statement: str, now: datetime) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL work_mem = '256MB'")
+        if statement == FLOOR:
+            for table in WALLS:
+                cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+        cursor.execute(statement, {"now": now})
+        if statement == FLOOR:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # checks that wait for the end keep a table from being altered
+            for table in WALLS:
+                cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+
+
+def close() -> dict[str, Any]:
+    """An hour of all meters by us, one by hand, and one by hand with the walls standing; then ours again: a replay."""
+    begun = settled_hours()
+    works: dict[str, Callable[[datetime], Any]] = {
+        "ours": lambda now: settle_meters(now=now),
+        "floor": partial(floor, FLOOR),
+        "walled": partial(floor, WALLED_FLOOR),
+    }
+    names = list(works)
+    turn = begun % len(names)
+    took, used = {}, {}
+    for number, name in enumerate([*names[turn:], *names[:turn]], begun + 1):
+        vacuum()
+        before = cpu()
+        took[name] = seconds(partial(works[name], hour(number)))
+        used[f"{name} cpu"] = cpu() - before
+    written = rows(_WRITTEN)[0][0]
+    replay = settle_meters(now=hour(begun + len(names)))
+    return {**took, **used, "replayed": replay + int(rows(_WRITTEN)[0][0] - written)}
+
+
+def deplete() -> dict[str, Any]:
+    """Ten wallets run dry; found by the renewals and the search, each of their sources is closed and settled."""
+    vacuum()
+    now = hour(settled_hours() + 1)
+    with connection.cursor() as cursor:
+        cursor.execute(DEPLETE, {"now": now})
+    closed = 0
+
+    def find_and_settle() -> None:
+        nonlocal closed
+        extend_holds(now=now)
+        for source_id in exhausted_sources(source_kind=INSTANCE_SOURCE, now=now):
+            with use_case():
+                close_meter(source_kind=INSTANCE_SOURCE, source_id=source_id)
+            closed += 1
+
+    took = seconds(find_and_settle)
+    return {"took": took, "closed": closed}
+
+
+def verify() -> dict[str, Any]:
+    found = [str(finding) for finding in ledger_findings()]
+    return {"findings": len(found), "first": found[:_TOLD]}
+
+
+if __name__ == "__main__":
+    logging.disable(logging.INFO)
+    steps: dict[str, Callable[..., dict[str, Any]]] = {"seed": seed, "close": close, "deplete": deplete, "verify": verify}
+    print(json.dumps(steps[sys.argv[1]](*map(int, sys.argv[2:]))))

@@ -1,0 +1,63 @@
+"""The rules of coupon money as pure arithmetic: what a code gives, what it may pay for, what use has consumed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from common.money import divide_half_up
+
+_BPS = 10_000
+
+
+def bonus_micros(amount_micros: int, percent_bps: int, most_micros: int | None) -> int:
+    """What a percent coupon adds to a top-up, rounded half up and never more than its cap."""
+    bonus = divide_half_up(amount_micros * percent_bps, _BPS)
+    return bonus if most_micros is None else min(bonus, most_micros)
+
+
+def pays_for(*, modes: Sequence[str], gpu_models: Sequence[str], mode: str, gpu_model: str) -> bool:
+    """Whether a coupon of this scope may pay for use in this mode on this GPU. An empty scope pays for everything."""
+    return (not modes or mode in modes) and (not gpu_models or gpu_model in gpu_models)
+
+
+def consume(unused: Sequence[int], paid_micros: int) -> list[int]:
+    """How much of each draw a payment of the source consumes: coupons first, in the order in which they were drawn."""
+    parts, left = [], paid_micros
+    for amount in unused:
+        part = max(0, min(amount, left))
+        parts.append(part)
+        left -= part
+    return parts
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that happened to the money of one source, in the ledger's order.
+
+    `drawn` coupons → wallet, `returned` wallet → coupons, `paid` what the source cost then (negative: given back).
+    """
+
+    kind: Literal["drawn", "returned", "paid"]
+    amount_micros: int
+    inside: bool = True
+
+
+def coupon_part(steps: Iterable[Step]) -> int:
+    """How much of what was paid in the steps marked `inside` was coupon money; negative when more of it came back.
+
+    The source's whole history is replayed: drawn money lies unused until the next payment consumes it. What comes back
+    is first what lies unused, then what had been used.
+    """
+    unused = part = 0
+    for step in steps:
+        if step.kind == "drawn":
+            unused += step.amount_micros
+            continue
+        if step.kind == "returned":
+            used = -max(0, step.amount_micros - unused)
+            unused -= step.amount_micros + used
+        else:
+            used = max(0, min(unused, step.amount_micros))
+            unused -= used
+        part += used if step.inside else 0
+    return part

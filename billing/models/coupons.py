@@ -1,0 +1,138 @@
+"""Coupons: codes that staff make, the credit that a renter got by one, and what was drawn from it for whom."""
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Upper
+from django.utils.translation import gettext_lazy as _
+
+from common import clock
+from common.ids import new_uuid
+
+
+class CouponCode(models.Model):
+    """What staff hand out. `fixed` gives an amount at once, `percent` a part of the next top-up, up to `most_micros`."""
+
+    class Kind(models.TextChoices):
+        FIXED = "fixed", _("fixed amount")
+        PERCENT = "percent", _("percent of a top-up")
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    code = models.CharField(_("code"), max_length=40, help_text="Letters, digits and hyphens; case does not matter.")
+    kind = models.CharField(max_length=10, choices=Kind)
+    amount_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a fixed one.")
+    percent_bps = models.PositiveIntegerField(null=True, blank=True, help_text="Of a percent one: hundredths of a percent.")
+    most_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a percent one: never more than this.")
+    modes = ArrayField(models.CharField(max_length=10), default=list, blank=True, help_text="Empty: every billing mode.")
+    gpu_models = ArrayField(models.CharField(max_length=60), default=list, blank=True, help_text="Empty: every GPU model.")
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="Of the code.")
+    valid_days = models.PositiveIntegerField(null=True, blank=True, help_text="How long the credit lasts; empty: for good.")
+    per_user = models.PositiveIntegerField(default=1)
+    total_limit = models.PositiveIntegerField(null=True, blank=True)
+    redeemed = models.PositiveIntegerField(default=0)
+    active = models.BooleanField(default=True)
+    created_by = models.CharField(max_length=80)
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.UniqueConstraint(Upper("code"), name="one_coupon_per_code"),
+            models.CheckConstraint(
+                condition=Q(kind="fixed", amount_micros__gt=0)
+                | Q(kind="percent", percent_bps__gt=0, percent_bps__lte=10_000),
+                name="coupon_code_gives_something",
+            ),
+            models.CheckConstraint(
+                condition=Q(total_limit__isnull=True) | Q(redeemed__lte=F("total_limit")), name="coupon_code_within_limit"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.code
+
+    def credit_ends(self, begin: datetime) -> datetime | None:
+        """Until when credit that begins now can be spent."""
+        return None if self.valid_days is None else begin + timedelta(days=self.valid_days)
+
+
+class Coupon(models.Model):
+    """Credit that a renter redeemed: spent before cash on what its code allows, never paid out.
+
+    Its money stands in the owner's coupon wallet; `remaining_micros` is this coupon's part. A percent coupon waits with
+    nothing in it for the next top-up.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    code = models.ForeignKey(CouponCode, on_delete=models.PROTECT, related_name="coupons")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="coupons")
+    number = models.PositiveIntegerField(default=1, help_text="The owner's first, second … by this code.")
+    waits_for_top_up = models.BooleanField(default=False)
+    payment = models.ForeignKey(
+        "billing.Payment", on_delete=models.PROTECT, related_name="coupons", null=True, help_text="The top-up it grew from."
+    )
+    granted_micros = models.BigIntegerField(default=0)
+    remaining_micros = models.BigIntegerField(default=0)
+    redeemed_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    expired_at = models.DateTimeField(null=True, blank=True, help_text="When what remained was taken back.")
+
+    class Meta:
+        ordering = ("expires_at", "redeemed_at", "id")
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(remaining_micros__gte=0, remaining_micros__lte=F("granted_micros")),
+                name="coupon_remains_within_grant",
+            ),
+            models.UniqueConstraint(fields=["code", "owner", "number"], name="one_coupon_per_code_owner_and_number"),
+            models.UniqueConstraint(fields=["payment"], condition=Q(payment__isnull=False), name="one_coupon_per_top_up"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["owner"], condition=Q(remaining_micros__gt=0), name="coupon_to_spend"),
+            models.Index(fields=["expires_at"], condition=Q(expired_at__isnull=True), name="coupon_to_expire"),
+        ]
+
+    def __str__(self) -> str:
+        return f"coupon {self.id}"
+
+
+class CouponDraw(models.Model):
+    """What a source's hold took from a coupon; what its use did not need goes back when the hold is released.
+
+    Coupon money is consumed first: whatever the source pays beyond `seen_micros` adds to `used_micros` of its open draws.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    coupon = models.ForeignKey(Coupon, on_delete=models.PROTECT, related_name="draws")
+    source_kind = models.CharField(max_length=20)
+    source_id = models.UUIDField()
+    drawn_micros = models.BigIntegerField(default=0)
+    used_micros = models.BigIntegerField(default=0)
+    returned_micros = models.BigIntegerField(default=0)
+    seen_micros = models.BigIntegerField(default=0, help_text="What the source had paid in all when this was last reckoned.")
+    opened_at = models.DateTimeField(default=clock.now)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["coupon", "source_kind", "source_id"],
+                condition=Q(closed_at__isnull=True),
+                name="one_open_draw_per_coupon_and_source",
+            ),
+            models.CheckConstraint(
+                condition=Q(returned_micros__gte=0, returned_micros__lte=F("drawn_micros")), name="draw_returns_at_most_all"
+            ),
+            models.CheckConstraint(
+                condition=Q(used_micros__gte=0, used_micros__lte=F("drawn_micros") - F("returned_micros")),
+                name="draw_uses_at_most_all",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["source_kind", "source_id"], name="draw_of_source")]
+
+    def __str__(self) -> str:
+        return f"draw {self.id}"

@@ -1,0 +1,178 @@
+"""The ledger: wallets and double-entry postings. Postings and entries are never changed or deleted."""
+
+from typing import Any, ClassVar, NoReturn
+
+from django.conf import settings
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.fields import RangeOperators
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import F, Func, Q
+from django.utils.translation import gettext_lazy as _
+
+from billing.errors import LedgerIsAppendOnly
+from common import clock
+from common.ids import new_uuid
+
+OWNED_WALLETS = ["renter", "host", "coupon", "debt"]
+MARKET_WALLETS = ["platform", "funding", "stripe", "bank", "escrow", "losses", "gifts"]
+
+
+class TsTzRange(Func):
+    """PostgreSQL's half-open range [a, b) of two timestamps."""
+
+    function = "TSTZRANGE"
+    output_field = models.Field()  # only its place in SQL matters
+
+
+class Wallet(models.Model):
+    """An account of the ledger. `balance_micros` is a cache of its entries, `held_micros` of its open holds."""
+
+    class Kind(models.TextChoices):
+        RENTER = "renter", _("renter")
+        HOST = "host", _("host earnings")  # may go negative: a refund after a payout
+        COUPON = "coupon", _("coupons")  # what a renter's coupons still hold
+        DEBT = "debt", _("debt")  # what a renter owes after a dispute; never positive
+        PLATFORM = "platform", _("platform fees")
+        FUNDING = "funding", _("outside money")  # the other side of what staff grant; goes negative
+        STRIPE = "stripe", _("Stripe")  # the other side of card payments; goes negative
+        BANK = "bank", _("payouts")  # the other side of payouts
+        ESCROW = "escrow", _("prepaid terms")  # paid upfront and not used yet
+        LOSSES = "losses", _("losses")  # what nobody will pay back
+        GIFTS = "gifts", _("coupons given")  # the other side of coupons; always the last wallet that is locked
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="wallets", null=True, blank=True
+    )
+    kind = models.CharField(max_length=10, choices=Kind)
+    balance_micros = models.BigIntegerField(default=0)
+    held_micros = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(kind__in=[*OWNED_WALLETS, *MARKET_WALLETS]), name="wallet_kind"),
+            models.CheckConstraint(condition=Q(held_micros__gte=0), name="wallet_held_not_negative"),
+            models.CheckConstraint(
+                condition=~Q(kind__in=["renter", "coupon", "escrow"]) | Q(balance_micros__gte=F("held_micros")),
+                name="wallet_never_overspent",
+            ),
+            models.CheckConstraint(condition=~Q(kind="debt") | Q(balance_micros__lte=0), name="debt_is_never_positive"),
+            models.CheckConstraint(
+                condition=Q(kind__in=OWNED_WALLETS, owner__isnull=False) | Q(kind__in=MARKET_WALLETS, owner__isnull=True),
+                name="wallet_owner_by_kind",
+            ),
+            models.UniqueConstraint(fields=["owner", "kind"], condition=Q(owner__isnull=False), name="one_wallet_per_owner"),
+            models.UniqueConstraint(fields=["kind"], condition=Q(owner__isnull=True), name="one_market_wallet_per_kind"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+    @property
+    def spendable_micros(self) -> int:
+        return self.balance_micros - self.held_micros
+
+
+class AppendOnly(models.Model):
+    """A row that can only be written once; the database's triggers say the same to whoever goes around this class."""
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise LedgerIsAppendOnly
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise LedgerIsAppendOnly
+
+
+class Posting(AppendOnly):
+    """A balanced set of entries with one reason. `idempotency_key` is unique for good. Append-only (trigger)."""
+
+    class Kind(models.TextChoices):
+        USAGE = "usage", _("usage")
+        GRANT = "grant", _("credit granted")
+        CREDIT = "credit", _("given back")  # what a part of a run cost, since the host failed
+        TOP_UP = "top_up", _("top-up")
+        REFUND = "refund", _("refund")  # cash back to the card
+        DISPUTE = "dispute", _("dispute")
+        COUPON = "coupon", _("coupon")
+        TERM = "term", _("reserved term")  # prepaid money into escrow, and out of it
+        TRANSFER = "transfer", _("transfer")
+        PAYOUT = "payout", _("payout")
+
+    id = models.BigAutoField(primary_key=True)
+    idempotency_key = models.CharField(max_length=200, unique=True)
+    kind = models.CharField(max_length=10, choices=Kind)
+    source_kind = models.CharField(max_length=20)
+    source_id = models.UUIDField()
+    memo = models.CharField(max_length=200)
+    actor = models.CharField(max_length=80)
+    period_from = models.DateTimeField(null=True)
+    period_to = models.DateTimeField(null=True)
+    rate_micros_per_hour = models.BigIntegerField(null=True)
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(kind="usage")  # those from before migration 0005 still say the period that is in their usage row
+                | ~Q(kind__in=["usage", "credit"]) & Q(period_from__isnull=True)
+                | Q(kind="credit", period_from__lt=F("period_to"), rate_micros_per_hour__isnull=False),
+                name="credit_has_its_period",
+            ),
+            ExclusionConstraint(
+                name="no_second_given_back_twice",
+                expressions=[
+                    ("source_kind", RangeOperators.EQUAL),
+                    ("source_id", RangeOperators.EQUAL),
+                    (TsTzRange("period_from", "period_to"), RangeOperators.OVERLAPS),
+                ],
+                condition=Q(kind="credit"),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["source_kind", "source_id"], name="posting_source"),
+            BrinIndex(fields=["created_at"], name="posting_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.idempotency_key}"
+
+
+class Entry(AppendOnly):
+    """One movement of one wallet. The entries of a posting add up to zero (statement trigger). Append-only (trigger)."""
+
+    class Kind(models.TextChoices):
+        CHARGE = "charge", _("charge")
+        HOST_SHARE = "host_share", _("host's share")
+        PLATFORM_FEE = "platform_fee", _("platform fee")
+        CREDIT = "credit", _("credit")
+        REFUND = "refund", _("given back")
+        FUNDING = "funding", _("funding")
+        TOP_UP = "top_up", _("top-up")
+        CARD_REFUND = "card_refund", _("refund to the card")
+        DISPUTE = "dispute", _("dispute")
+        COUPON = "coupon", _("coupon")
+        PREPAID = "prepaid", _("reserved term")
+        EXIT_FEE = "exit_fee", _("early end of a term")
+        TRANSFER = "transfer", _("transfer")
+        PAYOUT = "payout", _("payout")
+        LOSS = "loss", _("loss")
+
+    id = models.BigAutoField(primary_key=True)
+    posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="entries")
+    wallet = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="entries")
+    kind = models.CharField(max_length=12, choices=Kind)
+    amount_micros = models.BigIntegerField()
+
+    class Meta:
+        verbose_name_plural = "entries"
+        indexes: ClassVar = [models.Index(fields=["wallet", "-id"], name="entry_of_wallet")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.amount_micros}"

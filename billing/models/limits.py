@@ -1,0 +1,117 @@
+"""Budgets, and how a wallet stands: in good standing, running low, exhausted."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from billing.models.ledger import Wallet
+from billing.states import StandingState
+from common import clock
+from common.ids import new_uuid
+
+
+class Budget(models.Model):
+    """At most so much in a calendar month (UTC), or in all. Soft: its people are told; hard: what it covers is stopped.
+
+    `subject_id` is an instance, a member or a team; what an instance is, is opaque here. Whom it covers is asked of the
+    teams each time, so a budget over others ends with its owner's place in the team.
+    """
+
+    class Scope(models.TextChoices):
+        INSTANCE = "instance", _("instance")
+        MEMBER = "member", _("member")
+        TEAM = "team", _("team")
+
+    class Period(models.TextChoices):
+        MONTH = "month", _("each month")
+        TOTAL = "total", _("in all")
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="budgets", help_text="Who set it and is told."
+    )
+    scope = models.CharField(max_length=10, choices=Scope)
+    subject_id = models.UUIDField()
+    name = models.CharField(max_length=120, help_text="Of the instance, person or team when it was set.")
+    period = models.CharField(max_length=5, choices=Period, default=Period.MONTH)
+    limit_micros = models.BigIntegerField()
+    hard = models.BooleanField(_("stop when it is reached"), default=False)
+    created_at = models.DateTimeField(default=clock.now)
+    told_period = models.CharField(max_length=7, blank=True, help_text="The month, as 2026-11, of the last notice.")
+    told_percent = models.PositiveIntegerField(default=0, help_text="The highest mark told of in that month: 50, 80, 100.")
+    source_ids = ArrayField(
+        models.UUIDField(),
+        default=list,
+        blank=True,
+        help_text="Of an instance: its reserved terms, charged by their own ids.",
+    )
+
+    class Meta:
+        ordering = ("created_at", "id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(limit_micros__gt=0), name="budget_is_positive"),
+            models.UniqueConstraint(fields=["owner", "scope", "subject_id", "period"], name="one_budget_per_subject"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["scope", "subject_id"], name="budget_of_subject")]
+
+    def __str__(self) -> str:
+        return f"budget of {self.scope} {self.subject_id}"
+
+
+class Notice(models.Model):
+    """Something about money that one person has to know: told once by mail, and on their pages while it matters.
+
+    `claimed_at` is set before the mail server is asked, `mailed_at` when it has taken the mail: a worker that dies in
+    between costs at most one mail sent twice, and none is lost. The words are made of `facts` in the reader's language.
+    """
+
+    class Kind(models.TextChoices):
+        LOW = "low", _("running low")
+        EXHAUSTED = "exhausted", _("exhausted")
+        RELEASE = "release", _("data about to be released")
+        BUDGET = "budget", _("budget")
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind)
+    key = models.CharField(max_length=200, unique=True)
+    subject_id = models.UUIDField(null=True, blank=True, help_text="What it is about: a budget, a wallet, an instance.")
+    ends_at = models.DateTimeField(null=True, blank=True, help_text="The date that it announces.")
+    facts = models.JSONField(default=dict)
+    at = models.DateTimeField(default=clock.now)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    mailed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(kind__in=["low", "exhausted", "release", "budget"]), name="notice_kind")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["at"], condition=Q(mailed_at__isnull=True), name="notice_to_mail"),
+            models.Index(fields=["kind", "subject_id"], name="notice_of_subject"),
+            models.Index(fields=["person", "-at"], name="notice_of_person"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Standing(models.Model):
+    """How a renter's wallet stands, since when, and when the next step comes unless money does. No row: good."""
+
+    wallet = models.OneToOneField(Wallet, on_delete=models.CASCADE, primary_key=True, related_name="standing")
+    state = models.CharField(max_length=10, choices=StandingState, default=StandingState.GOOD)
+    generation = models.PositiveBigIntegerField(default=0)
+    since = models.DateTimeField(default=clock.now)
+    next_state_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(state__in=StandingState.values), name="standing_state")]
+
+    def __str__(self) -> str:
+        return f"{self.wallet_id} {self.state}"

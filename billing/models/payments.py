@@ -1,0 +1,181 @@
+"""Money from outside: saved cards, payments by Stripe, its events, refunds and disputes."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from billing.states import DisputeState, PaymentState, RefundState
+from common import clock
+from common.ids import new_uuid
+
+
+class PaymentProfile(models.Model):
+    """What Stripe knows a renter by, the saved card, and the rule by which the wallet fills itself."""
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="payment_profile"
+    )
+    customer_id = models.CharField(max_length=64, unique=True, null=True, blank=True)
+    card_id = models.CharField(max_length=64, blank=True, help_text="Stripe's id of the saved payment method.")
+    card_brand = models.CharField(max_length=20, blank=True)
+    card_last4 = models.CharField(max_length=4, blank=True)
+    auto_enabled = models.BooleanField(_("top up by itself"), default=False)
+    auto_threshold_micros = models.BigIntegerField(default=0, help_text="Tops up when less than this can be spent.")
+    auto_amount_micros = models.BigIntegerField(default=0)
+    auto_monthly_cap_micros = models.BigIntegerField(default=0, help_text="In one calendar month (UTC).")
+    auto_tried_at = models.DateTimeField(null=True, blank=True, help_text="At most one try an hour.")
+    auto_failure = models.CharField(max_length=200, blank=True, help_text="It rests until the owner has seen to this.")
+    auto_told_at = models.DateTimeField(null=True, blank=True, help_text="When its owner was written to about that.")
+    language = models.CharField(max_length=10, default="en", help_text="Of mails about it.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(auto_enabled=False)
+                | Q(auto_amount_micros__gt=0, auto_threshold_micros__gte=0)
+                & Q(auto_monthly_cap_micros__gte=F("auto_amount_micros")),
+                name="auto_top_up_is_complete",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"payment profile of {self.owner_id}"
+
+
+class Payment(models.Model):
+    """A top-up: its own id is Stripe's idempotency key, and its posting's. Credited once, when Stripe says it is paid."""
+
+    class Origin(models.TextChoices):
+        CHECKOUT = "checkout", _("checkout")
+        AUTO = "auto", _("automatic top-up")
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payments")
+    origin = models.CharField(max_length=10, choices=Origin, default=Origin.CHECKOUT)
+    amount_micros = models.BigIntegerField()
+    state = models.CharField(max_length=10, choices=PaymentState, default=PaymentState.PENDING)
+    generation = models.PositiveBigIntegerField(default=0)
+    session_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
+    intent_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
+    charge_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
+    checkout_url = models.TextField(blank=True)
+    refunded_micros = models.BigIntegerField(default=0)
+    failure = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(default=clock.now)
+    paid_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount_micros__gt=0), name="payment_is_positive"),
+            models.CheckConstraint(condition=Q(state__in=PaymentState.values), name="payment_state"),
+            models.CheckConstraint(
+                condition=Q(refunded_micros__gte=0, refunded_micros__lte=F("amount_micros")),
+                name="payment_refunds_at_most_all",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["owner", "-created_at"], name="payment_of_owner"),
+            models.Index(fields=["created_at"], condition=Q(state="pending"), name="payment_pending"),
+        ]
+
+    def __str__(self) -> str:
+        return f"payment {self.id}"
+
+
+class StripeEvent(models.Model):
+    """A message that Stripe signed, once for each id, however often it came. What it is about is fetched afresh."""
+
+    id = models.CharField(primary_key=True, max_length=100)
+    kind = models.CharField(max_length=80)
+    object_id = models.CharField(max_length=100)
+    created_at = models.DateTimeField(help_text="By Stripe's clock.")
+    received_at = models.DateTimeField(default=clock.now)
+    deliveries = models.PositiveIntegerField(default=1)
+    tries = models.PositiveIntegerField(default=0)
+    retry_at = models.DateTimeField(default=clock.now, help_text="Not applied again before.")
+    applied_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["received_at"], condition=Q(applied_at__isnull=True), name="stripe_event_to_apply"),
+            models.Index(fields=["object_id"], name="stripe_event_of_object"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class Refund(models.Model):
+    """Cash given back to the card that paid. Its id is Stripe's idempotency key."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="refunds")
+    amount_micros = models.BigIntegerField()
+    state = models.CharField(max_length=10, choices=RefundState, default=RefundState.PENDING)
+    generation = models.PositiveBigIntegerField(default=0)
+    stripe_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
+    reason = models.CharField(max_length=200, blank=True)
+    actor = models.CharField(max_length=80)
+    created_at = models.DateTimeField(default=clock.now)
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount_micros__gt=0), name="refund_is_positive"),
+            models.CheckConstraint(condition=Q(state__in=RefundState.values), name="refund_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"refund {self.id}"
+
+
+class Dispute(models.Model):
+    """A cardholder's bank took a payment back, for good or until the case is decided."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
+    amount_micros = models.BigIntegerField()
+    state = models.CharField(max_length=10, choices=DisputeState, default=DisputeState.OPEN)
+    generation = models.PositiveBigIntegerField(default=0)
+    stripe_id = models.CharField(max_length=100, unique=True)
+    reason = models.CharField(max_length=80, blank=True)
+    opened_at = models.DateTimeField(default=clock.now)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-opened_at", "-id")
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(state__in=DisputeState.values), name="dispute_state")]
+
+    def __str__(self) -> str:
+        return f"dispute {self.stripe_id}"
+
+
+class Reconciliation(models.Model):
+    """One comparison of the ledger with Stripe. The last one that ended without a failure is where the next begins."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    requested_by = models.CharField(max_length=80)
+    created_at = models.DateTimeField(default=clock.now)
+    since = models.DateTimeField(null=True, blank=True)
+    until = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    seen = models.PositiveIntegerField(default=0, help_text="Objects of Stripe that were looked at.")
+    healed = models.PositiveIntegerField(default=0, help_text="Of these, what no delivery had told before.")
+    findings = models.JSONField(default=list, help_text="What still differs.")
+    failure = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        indexes: ClassVar = [
+            models.Index(fields=["created_at"], condition=Q(finished_at__isnull=True), name="reconciliation_to_run"),
+            models.Index(fields=["-until"], condition=Q(failure="", finished_at__isnull=False), name="reconciliation_good"),
+        ]
+
+    def __str__(self) -> str:
+        return f"comparison with Stripe of {self.created_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,91 @@
+"""Paying host owners: where to, and each payout."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from billing.payout_destinations import Destination, destination_of
+from billing.states import PayoutState
+from common import clock
+from common.ids import new_uuid
+
+
+class PayoutMethod(models.TextChoices):
+    STRIPE = "stripe", _("Stripe")
+    BANK = "bank", _("bank transfer")
+
+
+class PayoutAccount(models.Model):
+    """Where a host owner's earnings go."""
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="payout_account"
+    )
+    method = models.CharField(max_length=6, choices=PayoutMethod, default=PayoutMethod.BANK)
+    stripe_account_id = models.CharField(max_length=64, blank=True)
+    holder = models.CharField(_("account holder"), max_length=120, blank=True)
+    iban = models.CharField(_("IBAN or account number"), max_length=40, blank=True)
+    bank = models.CharField(_("bank or BIC"), max_length=80, blank=True)
+    minimum_micros = models.BigIntegerField(default=10_000_000, help_text="Pay out by itself from this amount on.")
+    automatic = models.BooleanField(_("pay out every week"), default=True)
+    frozen = models.BooleanField(default=False, help_text="Set by staff: nothing is paid out.")
+    frozen_reason = models.CharField(max_length=200, blank=True, help_text="The host owner reads it.")
+    changed_at = models.DateTimeField(default=clock.now, help_text="When it was last filled in.")
+
+    class Meta:
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(minimum_micros__gt=0), name="payout_minimum_positive")]
+
+    def __str__(self) -> str:
+        return f"payout account of {self.owner_id}"
+
+    @property
+    def destination(self) -> Destination:
+        if self.method == PayoutMethod.STRIPE:
+            return Destination(self.method, stripe_account_id=self.stripe_account_id)
+        return Destination(self.method, holder=self.holder, iban=self.iban, bank=self.bank)
+
+
+class Payout(models.Model):
+    """Matured earnings on their way out. Its id is Stripe's idempotency key and its postings'."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payouts")
+    method = models.CharField(max_length=6, choices=PayoutMethod)
+    amount_micros = models.BigIntegerField()
+    state = models.CharField(max_length=10, choices=PayoutState, default=PayoutState.PENDING)
+    generation = models.PositiveBigIntegerField(default=0)
+    matured_until = models.DateTimeField(help_text="Earnings up to here had matured.")
+    destination = models.JSONField(default=dict, help_text="The account as it was then: a later change moves no money.")
+    batch = models.CharField(max_length=40, blank=True, help_text="Of the bank export that it was sent with.")
+    reference = models.CharField(max_length=100, blank=True, help_text="Stripe's transfer, or the bank's own reference.")
+    failure = models.CharField(max_length=200, blank=True)
+    requested_by = models.CharField(max_length=80)
+    created_at = models.DateTimeField(default=clock.now)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+    settled_by = models.CharField(max_length=80, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount_micros__gt=0), name="payout_is_positive"),
+            models.CheckConstraint(condition=Q(state__in=PayoutState.values), name="payout_state"),
+            models.UniqueConstraint(
+                fields=["owner"], condition=Q(state__in=["pending", "sent"]), name="one_payout_under_way_per_owner"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["owner", "-created_at"], name="payout_of_owner"),
+            models.Index(fields=["created_at"], condition=Q(state__in=["pending", "sent"]), name="payout_under_way"),
+        ]
+
+    def __str__(self) -> str:
+        return f"payout {self.id}"
+
+    @property
+    def ending(self) -> str:
+        """The last characters of the account that it goes to."""
+        return destination_of(self.destination).ending

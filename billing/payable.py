@@ -1,0 +1,50 @@
+"""How much of a host owner's earnings can be paid out, and why not more: reckoned, not read."""
+
+from dataclasses import dataclass
+
+from billing.policy import PAYOUT_LEAST_MICROS, PAYOUT_RESERVE_BPS
+from billing.stripe.currencies import round_down
+
+_BPS = 10_000
+
+
+@dataclass(frozen=True)
+class Payable:
+    """A host wallet as payouts see it, in micro-units.
+
+    `young_micros` is the net earned within the holding period, `recent_micros` the net earned within the reserve's span,
+    `disputed_micros` what renters whose cards' banks took money back have paid here. What is under way has left the
+    balance already.
+    """
+
+    currency: str
+    balance_micros: int = 0
+    young_micros: int = 0
+    recent_micros: int = 0
+    disputed_micros: int = 0
+    under_way_micros: int = 0
+
+    @property
+    def waiting_micros(self) -> int:
+        """Earned, and not matured yet."""
+        return max(0, self.young_micros)
+
+    @property
+    def reserve_micros(self) -> int:
+        """Rounded up: what is kept is never less than the rule says."""
+        return -(-max(0, self.recent_micros) * PAYOUT_RESERVE_BPS // _BPS)
+
+    @property
+    def payable_micros(self) -> int:
+        """Never above the balance, since each deduction is at least zero; in whole steps of the currency."""
+        free = self.balance_micros - self.waiting_micros - self.reserve_micros - self.disputed_micros
+        return round_down(max(0, free), self.currency)
+
+    @property
+    def owed_micros(self) -> int:
+        """A negative balance, as a positive number: later earnings fill it first."""
+        return max(0, -self.balance_micros)
+
+    @property
+    def is_payable(self) -> bool:
+        return self.payable_micros >= PAYOUT_LEAST_MICROS

@@ -1,0 +1,34 @@
+"""What the market writes to renters about their card."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+
+from billing.models import PaymentProfile
+from common.money import format_money
+
+
+@dataclass(frozen=True)
+class Mail:
+    """One message."""
+
+    subject: str
+    body: str
+
+
+def auto_failure_mail(profile: PaymentProfile) -> Mail:
+    """The saved card was refused, so the wallet did not fill itself; in the language of the page where the rule was set."""
+    with override(profile.language):
+        amount = f"{format_money(profile.auto_amount_micros)} {settings.MARKET_CURRENCY}"
+        card = {"amount": amount, "card": f"{profile.card_brand} •••• {profile.card_last4}".strip()}
+        sentences = [
+            _("Your wallet is running low. We tried to add %(amount)s from your saved card (%(card)s), and it was refused.")
+            % card,
+            _("What the bank said: %(failure)s") % {"failure": profile.auto_failure},
+            _("The card is not tried again until you save another one or switch automatic top-up on again."),
+            f"{settings.SITE_URL}{reverse('top_up')}",
+        ]
+        return Mail(_("Automatic top-up did not work"), "\n\n".join(sentences))

@@ -1,0 +1,26 @@
+"""The hash chain as an invariant: every sealed row is as it was sealed, and no seal was changed, added or left out."""
+
+from billing.ledger_checks import Check
+
+SEAL_CHECKS = (
+    Check(
+        "I09",
+        "every sealed posting, entry and usage row is as it was sealed, and each seal follows the one before",
+        """
+        SELECT 'seal ' || number, 'its rows give ' || left(now.body, 16) || ', sealed was ' || left(seal.body, 16) || ' ('
+               || now.postings || '/' || now.entries || '/' || now.usage_rows || ' rows, sealed were '
+               || seal.postings || '/' || seal.entries || '/' || seal.usage_rows || ')'
+        FROM billing_seal seal
+        CROSS JOIN LATERAL billing_seal_body(seal.after, seal.upto) AS now
+        WHERE (now.body, now.postings, now.entries, now.usage_rows)
+              <> (seal.body, seal.postings, seal.entries, seal.usage_rows)
+        UNION ALL
+        SELECT 'seal ' || number, 'it does not follow the seal before, or its head is not its own'
+        FROM (SELECT seal.*, encode(billing_digest(billing_canonical_seal(seal)), 'hex') AS own,
+                     lag(head, 1, repeat('0', 64)) OVER chain AS head_before,
+                     lag(upto, 1, 0::bigint) OVER chain AS upto_before, row_number() OVER chain AS place
+              FROM billing_seal seal WINDOW chain AS (ORDER BY number)) AS link
+        WHERE head <> own OR previous <> head_before OR after <> upto_before OR number <> place
+        """,
+    ),
+)

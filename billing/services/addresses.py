@@ -1,0 +1,29 @@
+"""To whom a renter's invoices are addressed."""
+
+from uuid import UUID
+
+from accounts.models import User
+from billing.models import BillingAddress
+from common.database import use_case
+
+
+def set_address(*, owner_id: UUID, name: str, address: str, country: str, tax_id: str) -> None:
+    """From the next invoice on; what is issued stays as it is."""
+    fields = {"name": name.strip(), "address": address.strip(), "country": country.strip().upper(), "tax_id": tax_id.strip()}
+    with use_case():
+        BillingAddress.objects.update_or_create(owner_id=owner_id, defaults=fields)
+
+
+def buyer_of(owner_id: UUID) -> dict[str, str]:
+    """The buyer as an invoice freezes it: the address that was given, else name and e-mail of the account."""
+    user = User.objects.get(pk=owner_id)
+    given = BillingAddress.objects.filter(owner_id=owner_id).first()
+    if given is None:
+        return {"name": user.display_name or user.email, "address": "", "country": "", "tax_id": "", "email": user.email}
+    return {
+        "name": given.name,
+        "address": given.address.replace("\r\n", "\n"),
+        "country": given.country,
+        "tax_id": given.tax_id,
+        "email": user.email,
+    }

@@ -1,0 +1,37 @@
+"""Writes down each decision that cost or may cost money, once, whoever takes it."""
+
+from uuid import UUID
+
+from billing.models import Order
+from common import clock
+
+
+def record_order(
+    *,
+    owner_id: UUID,
+    kind: str,
+    key: str,
+    source_kind: str,
+    source_id: UUID,
+    title: str,
+    billing_mode: str = "",
+    amount_micros: int = 0,
+    rate_micros_per_hour: int | None = None,
+) -> None:
+    """One order, inside the caller's transaction; the same key again changes nothing.
+
+    `amount_micros` is what was paid at once (negative: given back); what use costs is on the statement.
+    """
+    order = Order(
+        owner_id=owner_id,
+        kind=Order.Kind(kind),
+        key=key,
+        source_kind=source_kind,
+        source_id=source_id,
+        title=title[:200],
+        billing_mode=billing_mode,
+        amount_micros=amount_micros,
+        rate_micros_per_hour=rate_micros_per_hour,
+        created_at=clock.now(),
+    )
+    Order.objects.bulk_create([order], ignore_conflicts=True)

@@ -1,0 +1,72 @@
+"""Money between members of one team: spendable cash of the sender's wallet, never what coupons gave."""
+
+from uuid import UUID, uuid5
+
+from accounts.models import User
+from accounts.selectors import joined_member, team_of
+from billing.errors import InsufficientFunds, NotTransferable
+from billing.models import Entry, Posting, Wallet
+from billing.policy import TRANSFER_SOURCE
+from billing.selectors.transfers import Transfer, transfer_of
+from billing.services.ledger import Movement, lock_wallets, post
+from billing.services.wallets import open_wallet
+from common import clock, wake
+from common.database import use_case
+from common.errors import InvalidInput
+from common.ids import new_uuid
+from common.money import format_money
+
+
+def transfer_money(
+    *, sender: User, team_id: UUID, to_id: UUID, amount_micros: int, memo: str = "", key: UUID | None = None
+) -> Transfer:
+    """Both are in the team. Raises NotFound, InsufficientFunds, NotTransferable. The same `key` again changes nothing.
+
+    Coupon money lies in wallets of its own until an hour needs it, and is all held then: what can be spent is cash.
+    """
+    if amount_micros <= 0:
+        raise InvalidInput("A transfer must be more than zero.")
+    if to_id == sender.pk:
+        raise NotTransferable("Money goes to somebody else.")
+    # A form that is sent again with another amount is another transfer, as its words on the page say.
+    transfer_id = uuid5(key, f"{sender.pk}:{to_id}:{amount_micros}") if key else new_uuid()
+    with use_case():
+        team = team_of(sender, team_id)
+        receiver = joined_member(team.pk, to_id).user
+        assert receiver is not None  # it has joined
+        wallets = {user.pk: open_wallet(owner_id=user.pk).pk for user in (sender, receiver)}
+        own = lock_wallets(list(wallets.values()))[wallets[sender.pk]]
+        known = transfer_of(transfer_id)
+        if known is not None:
+            return known
+        if Wallet.objects.filter(owner=sender, kind=Wallet.Kind.DEBT, balance_micros__lt=0).exists():
+            raise NotTransferable("What is owed after a dispute is paid first.")
+        if own.spendable_micros < amount_micros:
+            raise _too_little(amount_micros, own.spendable_micros)
+        movements = [
+            Movement(wallets[sender.pk], Entry.Kind.TRANSFER, -amount_micros),
+            Movement(wallets[receiver.pk], Entry.Kind.TRANSFER, amount_micros),
+        ]
+        words = f"{sender.email} → {receiver.email}, {team.name}" + (f": {memo}" if memo else "")
+        _post(transfer_id, words, sender, movements)
+        wake.touch(f"user:{sender.pk.hex}", f"user:{receiver.pk.hex}")
+    return Transfer(transfer_id, amount_micros, words[:200], clock.now())
+
+
+def _post(transfer_id: UUID, words: str, sender: User, movements: list[Movement]) -> None:
+    post(
+        key=f"transfer:{transfer_id.hex}",
+        kind=Posting.Kind.TRANSFER,
+        source_kind=TRANSFER_SOURCE,
+        source_id=transfer_id,
+        memo=words[:200],
+        actor=f"user:{sender.pk.hex}",
+        movements=movements,
+        at=clock.now(),
+    )
+
+
+def _too_little(needed: int, spendable: int) -> InsufficientFunds:
+    return InsufficientFunds(
+        f"The wallet can spend {format_money(spendable)}.", needed=format_money(needed), spendable=format_money(spendable)
+    )

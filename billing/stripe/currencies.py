@@ -1,0 +1,79 @@
+"""Amounts as Stripe counts them: in the smallest unit of a currency, which is not always a hundredth."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from common.errors import InvalidInput
+from common.money import MICROS_PER_UNIT, format_money
+
+# https://docs.stripe.com/currencies: without decimals; with three, of which the last is 0; and the two that Stripe counts
+# in hundredths although they have none.
+_NO_DECIMALS: Final = frozenset(
+    ["BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF"]
+)
+_THREE_DECIMALS: Final = frozenset(["BHD", "JOD", "KWD", "OMR", "TND"])
+_WHOLE_UNITS_IN_HUNDREDTHS: Final = frozenset(["ISK", "UGX"])
+
+
+@dataclass(frozen=True)
+class Scale:
+    """`per_unit` of Stripe's units make one unit of the currency; an amount is a multiple of `step` of them."""
+
+    per_unit: int
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class TopUpLimits:
+    """The least and the most that one top-up may be, and amounts to choose from; in micro-units."""
+
+    least_micros: int
+    most_micros: int
+    chips_micros: tuple[int, ...]
+
+
+def _limits(least: int, most: int, *chips: int) -> TopUpLimits:
+    return TopUpLimits(least * MICROS_PER_UNIT, most * MICROS_PER_UNIT, tuple(chip * MICROS_PER_UNIT for chip in chips))
+
+
+_USUAL: Final = _limits(5, 5_000, 10, 25, 50, 100, 250)
+_LIMITS: Final = {
+    "CNY": _limits(20, 50_000, 50, 100, 200, 500, 1_000),
+    "JPY": _limits(500, 500_000, 1_000, 3_000, 5_000, 10_000, 30_000),
+    "KRW": _limits(5_000, 5_000_000, 10_000, 30_000, 50_000, 100_000, 300_000),
+}
+
+
+def scale_of(currency: str) -> Scale:
+    code = currency.upper()
+    if code in _NO_DECIMALS:
+        return Scale(per_unit=1)
+    if code in _THREE_DECIMALS:
+        return Scale(per_unit=1_000, step=10)
+    return Scale(per_unit=100, step=100 if code in _WHOLE_UNITS_IN_HUNDREDTHS else 1)
+
+
+def top_up_limits(currency: str) -> TopUpLimits:
+    return _LIMITS.get(currency.upper(), _USUAL)
+
+
+def to_minor(micros: int, currency: str) -> int:
+    """Micro-units in Stripe's units; raises InvalidInput for an amount that no card can be charged."""
+    scale = scale_of(currency)
+    step_micros = scale.step * MICROS_PER_UNIT // scale.per_unit
+    if micros % step_micros:
+        least = format_money(step_micros)
+        raise InvalidInput(f"{format_money(micros)} {currency.upper()} is finer than {least}, the smallest step of a card.")
+    return micros * scale.per_unit // MICROS_PER_UNIT
+
+
+def to_micros(minor: int, currency: str) -> int:
+    """Stripe's units in micro-units: always exact."""
+    return minor * (MICROS_PER_UNIT // scale_of(currency).per_unit)
+
+
+def round_down(micros: int, currency: str) -> int:
+    """The largest amount that a card can be charged or given back, at most `micros`."""
+    scale = scale_of(currency)
+    step_micros = scale.step * MICROS_PER_UNIT // scale.per_unit
+    return micros - micros % step_micros

@@ -1,0 +1,237 @@
+"""Stripe's objects, read into what this market needs of them; pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from billing.stripe.currencies import to_micros
+
+PAYMENT_MARK: Final = "berth_payment"
+OWNER_MARK: Final = "berth_owner"
+ORIGIN_MARK: Final = "berth_origin"
+REFUND_MARK: Final = "berth_refund"
+"""Names in Stripe's metadata: by them an object is known to be ours, even when our own row is lost."""
+
+Json = Mapping[str, Any]
+
+
+class Unreadable(Exception):
+    """A message that is signed and yet not one of Stripe's events."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A saved card, as far as anybody may see it."""
+
+    id: str
+    brand: str
+    last4: str
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A payment at Stripe with the charge that carried it out, when there is one."""
+
+    id: str
+    status: str
+    received_micros: int
+    currency: str
+    payment_id: UUID | None
+    owner_id: UUID | None
+    origin: str
+    charge_id: str
+    refunded_micros: int
+    disputed: bool
+    customer_id: str
+    card: Card | None
+    keeps_card: bool
+    failure: str
+    created_at: datetime
+
+    @property
+    def is_paid(self) -> bool:
+        return self.status == "succeeded" and self.received_micros > 0
+
+
+@dataclass(frozen=True)
+class CheckoutSession:
+    """A page of Stripe's on which a renter pays or saves a card."""
+
+    id: str
+    url: str
+    status: str
+    mode: str
+    intent_id: str
+    payment_id: UUID | None
+    owner_id: UUID | None
+    customer_id: str
+    card: Card | None
+
+
+@dataclass(frozen=True)
+class RemoteRefund:
+    id: str
+    status: str
+    amount_micros: int
+    refund_id: UUID | None
+    intent_id: str
+    created_at: datetime
+
+    @property
+    def has_failed(self) -> bool:
+        return self.status in ("failed", "canceled")
+
+
+@dataclass(frozen=True)
+class RemoteDispute:
+    id: str
+    status: str
+    amount_micros: int
+    reason: str
+    intent_id: str
+    created_at: datetime
+
+    @property
+    def takes_money(self) -> bool:
+        """An inquiry (`warning_…`) asks before it takes; most end there."""
+        return not self.status.startswith("warning_") and self.status != "prevented"
+
+
+@dataclass(frozen=True)
+class EventHead:
+    """What an event is about: `subject` is the payment intent where it has one, else the object itself."""
+
+    id: str
+    kind: str
+    subject: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class BalanceLine:
+    """One movement of the market's money at Stripe, before Stripe's own fee."""
+
+    id: str
+    kind: str
+    amount_micros: int
+    source_id: str
+    created_at: datetime
+
+
+def intent_of(found: Json) -> Intent:
+    currency, metadata, charge = str(found["currency"]), _map(found, "metadata"), _map(found, "latest_charge")
+    error = _map(found, "last_payment_error")
+    return Intent(
+        id=str(found["id"]),
+        status=str(found["status"]),
+        # Absent at servers that only imitate Stripe; what has succeeded was received in full then.
+        received_micros=to_micros(int(found.get("amount_received", found["amount"])), currency),
+        currency=currency.upper(),
+        payment_id=_uuid(metadata.get(PAYMENT_MARK)),
+        owner_id=_uuid(metadata.get(OWNER_MARK)),
+        origin=str(metadata.get(ORIGIN_MARK, "")),
+        charge_id=_id(found.get("latest_charge")),
+        refunded_micros=to_micros(int(charge.get("amount_refunded") or 0), currency),
+        disputed=bool(charge.get("disputed")),
+        customer_id=_id(found.get("customer")),
+        card=card_of(found.get("payment_method")),
+        keeps_card=found.get("setup_future_usage") == "off_session",
+        failure=str(error.get("message") or ""),
+        created_at=_moment(found),
+    )
+
+
+def session_of(found: Json) -> CheckoutSession:
+    metadata, setup = _map(found, "metadata"), _map(found, "setup_intent")
+    return CheckoutSession(
+        id=str(found["id"]),
+        url=str(found.get("url") or ""),
+        status=str(found.get("status") or ""),
+        mode=str(found.get("mode") or ""),
+        intent_id=_id(found.get("payment_intent")),
+        payment_id=_uuid(metadata.get(PAYMENT_MARK)),
+        owner_id=_uuid(metadata.get(OWNER_MARK)),
+        customer_id=_id(found.get("customer")),
+        card=card_of(setup.get("payment_method")) if setup.get("status") == "succeeded" else None,
+    )
+
+
+def card_of(found: object) -> Card | None:
+    if not isinstance(found, Mapping) or not isinstance(found.get("card"), Mapping):
+        return None
+    return Card(
+        id=str(found["id"]), brand=str(found["card"].get("brand") or ""), last4=str(found["card"].get("last4") or "")
+    )
+
+
+def refund_of(found: Json) -> RemoteRefund:
+    return RemoteRefund(
+        id=str(found["id"]),
+        status=str(found.get("status") or "pending"),
+        amount_micros=to_micros(int(found["amount"]), str(found["currency"])),
+        refund_id=_uuid(_map(found, "metadata").get(REFUND_MARK)),
+        intent_id=_id(found.get("payment_intent")),
+        created_at=_moment(found),
+    )
+
+
+def dispute_of(found: Json) -> RemoteDispute:
+    return RemoteDispute(
+        id=str(found["id"]),
+        status=str(found["status"]),
+        amount_micros=to_micros(int(found["amount"]), str(found["currency"])),
+        reason=str(found.get("reason") or ""),
+        intent_id=_id(found.get("payment_intent")),
+        created_at=_moment(found),
+    )
+
+
+def balance_line_of(found: Json) -> BalanceLine:
+    return BalanceLine(
+        id=str(found["id"]),
+        kind=str(found["type"]),
+        amount_micros=to_micros(int(found["amount"]), str(found["currency"])),
+        source_id=_id(found.get("source")),
+        created_at=_moment(found),
+    )
+
+
+def event_of(found: object) -> EventHead:
+    """Raises Unreadable. The object itself is not trusted for anything but its name: it is fetched afresh."""
+    try:
+        about = found["data"]["object"]  # type: ignore[index]  # anything may come; what does not fit raises
+        subject = about["id"] if about["object"] == "payment_intent" else (_id(about.get("payment_intent")) or about["id"])
+        head = (found["id"], found["type"], subject)  # type: ignore[index]
+        created_at = _moment(found)  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
+        raise Unreadable from error
+    if not all(isinstance(text, str) and 0 < len(text) <= _LONGEST and text.isprintable() for text in head):
+        raise Unreadable
+    return EventHead(id=head[0], kind=head[1][:_LONGEST_KIND], subject=head[2], created_at=created_at)
+
+
+_LONGEST: Final = 100
+_LONGEST_KIND: Final = 80
+
+
+def _map(found: Json, name: str) -> Json:
+    inner = found.get(name)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _id(found: object) -> str:
+    """Of an object that may stand there whole or by its id alone."""
+    return str(found.get("id") or "") if isinstance(found, Mapping) else str(found or "")
+
+
+def _uuid(text: object) -> UUID | None:
+    try:
+        return UUID(hex=str(text)) if text else None
+    except ValueError:
+        return None
+
+
+def _moment(found: Json) -> datetime:
+    return datetime.fromtimestamp(int(found["created"]), UTC)

@@ -1,0 +1,39 @@
+"""Whether a message is Stripe's: an HMAC over the raw body and its time, by one of our webhook's secrets."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Sequence
+
+TOLERANCE_S = 300
+"""A signature may be this old, or this far ahead of our clock; Stripe signs each new attempt afresh."""
+
+_SCHEME = "v1"
+
+
+class BadSignature(Exception):
+    """`reason` is what is counted: `forged` or `stale`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def verify(*, body: bytes, header: str, secrets: Sequence[str], now_s: float) -> None:
+    """Raises BadSignature unless one of the secrets made one of the header's signatures, and lately."""
+    signed_at, signatures = _parts(header)
+    signed = f"{signed_at}.".encode() + body
+    ours = [hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest() for secret in secrets]
+    if not any([hmac.compare_digest(own, shown) for own in ours for shown in signatures]):
+        raise BadSignature("forged")
+    if abs(now_s - signed_at) > TOLERANCE_S:
+        raise BadSignature("stale")
+
+
+def _parts(header: str) -> tuple[int, list[str]]:
+    """`t=1700000000,v1=…,v1=…`: its time and the signatures of the scheme that counts."""
+    pairs = [part.strip().partition("=") for part in header.split(",")]
+    times = [value for name, _, value in pairs if name == "t"]
+    if len(times) != 1 or not re.fullmatch("[0-9]{1,12}", times[0]):
+        raise BadSignature("forged")
+    return int(times[0]), [value for name, _, value in pairs if name == _SCHEME and value.isascii()]

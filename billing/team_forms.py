@@ -1,0 +1,47 @@
+"""Input of the team pages."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Membership
+from common.errors import InvalidInput
+from common.money import parse_money
+
+
+class TeamForm(forms.Form):
+    name = forms.CharField(label=_("Name of the team"), max_length=80)
+
+
+class InviteForm(forms.Form):
+    email = forms.EmailField(label=_("E-mail address"), max_length=254)
+    role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices, initial=Membership.Role.MEMBER)
+
+
+class TransferForm(forms.Form):
+    to_id = forms.TypedChoiceField(label=_("To"), coerce=UUID)
+    amount_micros = forms.CharField(
+        label=_("Amount"), max_length=30, widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+    )
+    memo = forms.CharField(label=_("What it is for"), max_length=80, required=False)
+    key = forms.UUIDField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, receivers: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["to_id"].choices = receivers  # type: ignore[attr-defined]  # a choice field's
+
+    def clean_amount_micros(self) -> int:
+        return read_amount(self.cleaned_data["amount_micros"])
+
+
+def read_amount(text: str) -> int:
+    """Micro-units, more than zero."""
+    try:
+        micros = parse_money(text.strip())
+    except InvalidInput as error:
+        raise forms.ValidationError(_("Write an amount such as 12.50.")) from error
+    if micros <= 0:
+        raise forms.ValidationError(_("Write an amount above zero."))
+    return micros

@@ -1,0 +1,50 @@
+"""Being told instead of asking again and again: the relay's addresses, with a ticket for one person's own topic."""
+
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from accounts.policy import ANY_SCOPE
+from agents.protocol.tickets import sign_ticket
+from common import clock
+from config.policy import SCRIPT_TICKET_LIFETIME
+
+
+def relay_address(path: str, *, user_id: UUID, expires_at: datetime) -> str:
+    """Where the relay tells that something of this person's has changed; nothing of what has changed."""
+    ticket = sign_ticket(settings.RELAY_SECRET, topic=f"user:{user_id.hex}", expires_at=int(expires_at.timestamp()))
+    return f"{settings.RELAY_URL}/relay/v1/{path}?ticket={ticket}"
+
+
+class Live(serializers.Serializer[dict[str, object]]):
+    """Where a script waits for the next change, each address good until it expires."""
+
+    wait_url = serializers.URLField(
+        help_text='GET with `&since=N`: answers `{"version": M}` as soon as M differs from N, else after 20 to 30 s'
+    )
+    events_url = serializers.URLField(help_text="GET: server-sent events, `change` with the version as id")
+    expires_at = serializers.DateTimeField()
+
+
+class LiveView(APIView):
+    """Addresses that tell at once when anything of the asker's has changed: an instance, a volume, a balance."""
+
+    scopes: ClassVar = {"GET": ANY_SCOPE}
+
+    @extend_schema(operation_id="live", responses=Live)
+    def get(self, request: Request) -> Response:
+        user_id, expires_at = asker(request).pk, clock.now() + SCRIPT_TICKET_LIFETIME
+        live = {
+            "wait_url": relay_address("wait", user_id=user_id, expires_at=expires_at),
+            "events_url": relay_address("events", user_id=user_id, expires_at=expires_at),
+            "expires_at": expires_at,
+        }
+        return Response(Live(live).data, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,105 @@
+"""The API of the ways into an instance: who gets in, its log, links to its programs."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from common.endpoints import checked
+from common.ids import parse_public_id
+from instances import access_schema, schema
+from instances.access_shapes import log_shape, password_shape, web_link_shape
+from instances.replies import instance_id_of
+from instances.selectors import instance_of
+from instances.services.access import change_access, clear_password, set_password
+from instances.services.logs import LogSearch, read_log
+from instances.services.web_links import open_web
+from instances.shapes import access_detail
+
+WAYS: dict[str, str] = {
+    "GET": "instances:read",
+    "PATCH": "instances:write",
+    "POST": "instances:write",
+    "DELETE": "instances:write",
+}
+
+
+def read_changes(wanted: dict[str, Any]) -> dict[str, Any]:
+    """What `change_access` is asked for; what was not sent stays as it is."""
+    changes: dict[str, Any] = {"ports": wanted["ports"]} if "ports" in wanted else {}
+    if "allow_from" in wanted:
+        changes["networks"] = wanted["allow_from"]
+    if "ssh_key_ids" in wanted:
+        ids = wanted["ssh_key_ids"]
+        changes["key_ids"] = None if ids is None else [parse_public_id("key", text) for text in ids]
+    return changes
+
+
+class AccessView(APIView):
+    """Every way into an instance, and who gets in."""
+
+    scopes: ClassVar = WAYS
+
+    @extend_schema(operation_id="instances_access", responses=schema.AccessOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id))))
+
+    @extend_schema(operation_id="instances_access_change", request=access_schema.AccessIn, responses=schema.AccessOut)
+    def patch(self, request: Request, instance_id: str) -> Response:
+        changes = read_changes(checked(access_schema.AccessIn, request.data))
+        changed = change_access(renter=asker(request), instance_id=instance_id_of(instance_id), **changes)
+        return Response(access_detail(changed))
+
+
+class PasswordView(APIView):
+    """Root's password for SSH: none unless the renter sets one."""
+
+    scopes: ClassVar = WAYS
+
+    @extend_schema(operation_id="instances_password_set", request=None, responses={201: access_schema.PasswordOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """A fresh one; an earlier one ends."""
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_once(
+            request,
+            lambda: (201, password_shape(*set_password(renter=renter, instance_id=row_id))),
+            once=("password",),
+        )
+
+    @extend_schema(operation_id="instances_password_clear", responses={200: schema.AccessOut})
+    def delete(self, request: Request, instance_id: str) -> Response:
+        """Keys alone let in again. Repeating it is harmless."""
+        cleared = clear_password(renter=asker(request), instance_id=instance_id_of(instance_id))
+        return Response(access_detail(cleared))
+
+
+class LogsView(APIView):
+    """What an instance's programs have said."""
+
+    scopes: ClassVar = WAYS
+
+    @extend_schema(operation_id="instances_logs", parameters=[access_schema.LogsIn], responses=access_schema.LogsOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        search = LogSearch(**checked(access_schema.LogsIn, request.query_params))
+        found = read_log(renter=asker(request), instance_id=instance_id_of(instance_id), search=search)
+        return Response(log_shape(found))
+
+
+class WebLinksView(APIView):
+    """Links to JupyterLab, TensorBoard and whatever else answers HTTP in an instance."""
+
+    scopes: ClassVar = WAYS
+
+    @extend_schema(
+        operation_id="instances_web_links", request=access_schema.WebLinkIn, responses={201: access_schema.WebLinkOut}
+    )
+    def post(self, request: Request, instance_id: str) -> Response:
+        port = checked(access_schema.WebLinkIn, request.data)["port"]
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_once(
+            request, lambda: (201, web_link_shape(open_web(renter=renter, instance_id=row_id, port=port))), once=("url",)
+        )

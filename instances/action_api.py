@@ -1,0 +1,63 @@
+"""The API of what changes an instance itself: a fresh root, another size."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from common.endpoints import checked
+from common.money import parse_money
+from instances import action_schema, schema
+from instances.action_shapes import size_shape
+from instances.replies import instance_id_of, shown
+from instances.selectors import instance_of
+from instances.services.reimage import reimage_instance, take_back_reimage
+from instances.services.resize import price_of_size, resize_instance, size_of
+
+
+class ReimageView(APIView):
+    """A fresh root file system from an image; the data disk stays."""
+
+    scopes: ClassVar = {"POST": "instances:write", "DELETE": "instances:write"}
+
+    @extend_schema(operation_id="instances_reimage", request=action_schema.ReimageIn, responses={202: schema.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """Of a running instance at once, of a stopped one with its next start. If it fails, the former root runs again."""
+        image = checked(action_schema.ReimageIn, request.data)["image"]
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_once(request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image))))
+
+    @extend_schema(operation_id="instances_reimage_take_back", responses={200: schema.InstanceOut})
+    def delete(self, request: Request, instance_id: str) -> Response:
+        """Keep the root that there is, while nothing has been done about the fresh one. Repeating it is harmless."""
+        kept = take_back_reimage(renter=asker(request), instance_id=instance_id_of(instance_id))
+        return Response(shown(kept))
+
+
+class ResizeView(APIView):
+    """The number of GPUs and the size of the data disk."""
+
+    scopes: ClassVar = {"GET": "instances:read", "POST": "instances:write"}
+
+    @extend_schema(operation_id="instances_resize_price", parameters=[action_schema.SizeIn], responses=action_schema.SizeOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        """What a size would cost; nothing changes. Refused like the resize itself where it cannot be had."""
+        wanted = checked(action_schema.SizeIn, request.query_params)
+        instance = instance_of(asker(request), instance_id_of(instance_id))
+        return Response(size_shape(price_of_size(instance, **_size(wanted)), size_of(instance)))
+
+    @extend_schema(operation_id="instances_resize", request=action_schema.ResizeIn, responses={202: schema.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        wanted = checked(action_schema.ResizeIn, request.data)
+        limits = {"max_rate_micros": wanted.get("max_hourly_rate"), "max_disk_micros_per_day": wanted.get("max_disk_daily")}
+        most: dict[str, Any] = {name: None if text is None else parse_money(text) for name, text in limits.items()}
+        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        return reply_once(request, lambda: (202, shown(resize_instance(**who, **_size(wanted), **most))))
+
+
+def _size(wanted: dict[str, Any]) -> dict[str, Any]:
+    return {name: wanted.get(name) for name in ("gpu_count", "data_disk_gb")}

@@ -1,0 +1,134 @@
+"""Alerts in words: what is amiss, whose fault it is, what to do; for pages and mail in the reader's language."""
+
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, override
+
+from billing.notice_words import money
+from instances.models import Alert
+from instances.states import FaultOf
+from instances.xids import xid_of
+
+Words = str | Promise
+
+TITLES: Final[dict[str, Words]] = {
+    Alert.Kind.GPU_IDLE: gettext_lazy("The GPUs do nothing"),
+    Alert.Kind.DISK_FULL: gettext_lazy("The data disk is nearly full"),
+    Alert.Kind.INODES_FULL: gettext_lazy("The data disk is nearly out of room for more files"),
+    Alert.Kind.MEMORY_HIGH: gettext_lazy("Memory is nearly full"),
+    Alert.Kind.OUT_OF_MEMORY: gettext_lazy("A program was ended for lack of memory"),
+    Alert.Kind.GPU_FAULT: gettext_lazy("The driver reported an error of a GPU"),
+}
+_VOLUME_TITLES: Final[dict[str, Words]] = {
+    Alert.Kind.DISK_FULL: gettext_lazy("The volume %(name)s is nearly full"),
+    Alert.Kind.INODES_FULL: gettext_lazy("The volume %(name)s is nearly out of room for more files"),
+}
+_FAULTS: Final[dict[str, Words]] = {
+    FaultOf.RENTER: gettext_lazy("It comes from a program in your instance, not from the host."),
+    FaultOf.HOST: gettext_lazy("It is the host's fault; its owner and the operator have been told."),
+    FaultOf.PLATFORM: gettext_lazy("Whose fault it is cannot be told from the number alone."),
+}
+_GIB: Final = 1024
+
+
+def english_of(words: Words) -> str:
+    with override("en"):
+        return str(words)
+
+
+def title_of(alert: Alert) -> str:
+    if alert.kind == Alert.Kind.GPU_FAULT:
+        return str(xid_of(alert.facts.get("xid", 0)).title)
+    if "volume" in alert.facts:
+        return str(_VOLUME_TITLES[alert.kind]) % {"name": alert.facts["volume"]}
+    return str(TITLES[alert.kind])
+
+
+def english_title_of(alert: Alert) -> str:
+    with override("en"):
+        return title_of(alert)
+
+
+def english_sentences_of(alert: Alert) -> str:
+    with override("en"):
+        return " ".join(sentences_of(alert))
+
+
+def sentences_of(alert: Alert) -> list[str]:
+    """What is so, and what to do about it."""
+    match alert.kind:
+        case Alert.Kind.GPU_IDLE:
+            return _idle(alert)
+        case Alert.Kind.DISK_FULL:
+            return _disk(alert)
+        case Alert.Kind.INODES_FULL:
+            return _entries(alert)
+        case Alert.Kind.MEMORY_HIGH:
+            return _memory(alert)
+        case Alert.Kind.OUT_OF_MEMORY:
+            return _killed(alert)
+        case _:
+            return _gpu(alert)
+
+
+def _idle(alert: Alert) -> list[str]:
+    facts = {"minutes": alert.facts.get("minutes", 30), "rate": money(alert.facts.get("rate_micros", 0))}
+    return [
+        _("They were idle for %(minutes)s minutes, and cost %(rate)s an hour all the same.") % facts,
+        _("Stop the instance to pay nothing for them; its data is kept. An idle stop can do that by itself."),
+    ]
+
+
+def _disk(alert: Alert) -> list[str]:
+    if "volume" in alert.facts:
+        facts = {"percent": alert.facts.get("percent", 90), "path": f"/mnt/{alert.facts['volume']}"}
+        return [
+            _("%(percent)s %% of %(path)s are used. Programs fail when it is full.") % facts,
+            _("Delete what you do not need, or make the volume larger: it grows while the instance runs."),
+        ]
+    return [
+        _("%(percent)s %% of /data are used. Programs fail when it is full.") % {"percent": alert.facts.get("percent", 90)},
+        _("Delete what you do not need, or enlarge the disk: it grows while the instance runs."),
+    ]
+
+
+def _entries(alert: Alert) -> list[str]:
+    percent = {"percent": alert.facts.get("percent", 90)}
+    if "volume" in alert.facts:
+        named = percent | {"path": f"/mnt/{alert.facts['volume']}"}
+        return [
+            _("%(percent)s %% of the files that %(path)s can hold are there. After that no new file can be made.") % named,
+            _("Delete small files, or pack many into one archive."),
+        ]
+    return [
+        _("%(percent)s %% of the files that /data can hold are there. After that no new file can be made.") % percent,
+        _("Delete small files, or pack many into one archive."),
+    ]
+
+
+def _memory(alert: Alert) -> list[str]:
+    facts = {"percent": alert.facts.get("percent", 95), "limit": round(alert.facts.get("limit_mb", 0) / _GIB, 1)}
+    return [
+        _("%(percent)s %% of %(limit)s GB of memory are used. When it is full, the kernel ends a program.") % facts,
+        _("Use smaller batches or fewer loader processes, or rent with more GPUs: memory comes with them."),
+    ]
+
+
+def _killed(alert: Alert) -> list[str]:
+    limit = {"limit": round(alert.facts.get("limit_mb", 0) / _GIB, 1)}
+    return [
+        _("It wanted more than the %(limit)s GB that the instance has, so the kernel ended it.") % limit,
+        _("Use smaller batches or fewer loader processes, or rent with more GPUs: memory comes with them."),
+        str(_FAULTS[FaultOf.RENTER]),
+    ]
+
+
+def _gpu(alert: Alert) -> list[str]:
+    xid = xid_of(alert.facts.get("xid", 0))
+    return [
+        _("%(gpu)s: Xid %(xid)s.") % {"gpu": alert.facts.get("gpu", ""), "xid": alert.facts.get("xid", "")},
+        str(_FAULTS[xid.fault_of]),
+        str(xid.advice),
+    ]

@@ -1,0 +1,128 @@
+"""A host owner's earnings of a span of days: by day, month, GPU, instance, offer and host, out of one read of the ledger."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TypeVar
+from uuid import UUID
+
+from billing.selectors.earned import EarnedPiece, earned_pieces
+from instances.earnings.selectors import Place, places_of
+from instances.earnings.shares import Sum, parts
+from marketplace.selectors.leases import LeaseSpan, lease_spans
+
+K = TypeVar("K", bound=Hashable)
+
+# Disks are charged beside the GPUs, not for them.
+_WITHOUT_GPUS = ("disk", "retention", "volume", "snapshot")
+
+
+@dataclass(frozen=True)
+class GpuKey:
+    """Where money belongs: a GPU, or what is charged beside the GPUs of a host (then the UUID is empty)."""
+
+    host_id: UUID | None
+    gpu_uuid: str = ""
+    gpu_model: str = ""
+
+
+@dataclass(frozen=True)
+class Located:
+    """A piece, the place where it arose, and the GPUs that were held for it then."""
+
+    piece: EarnedPiece
+    place: Place | None
+    gpus: tuple[LeaseSpan, ...]
+
+    @property
+    def host_id(self) -> UUID | None:
+        return self.place.host_id if self.place else None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every sum is exact, and the sums of each grouping come to the same total."""
+
+    pieces: Sequence[Located]
+
+    def total(self) -> Sum:
+        return self._by(lambda located: "").get("", Sum())
+
+    def by_day(self) -> dict[date, Sum]:
+        return self._by(lambda located: located.piece.day)
+
+    def by_month(self) -> dict[date, Sum]:
+        return self._by(lambda located: located.piece.day.replace(day=1))
+
+    def by_host(self) -> dict[UUID | None, Sum]:
+        return self._by(lambda located: located.host_id)
+
+    def by_offer(self) -> dict[UUID | None, Sum]:
+        return self._by(lambda located: located.place.offer_id if located.place else None)
+
+    def by_instance(self) -> dict[UUID | None, Sum]:
+        return self._by(lambda located: located.place.instance_id if located.place else None)
+
+    def by_gpu(self) -> dict[GpuKey, Sum]:
+        """Each line of use is shared out by itself, so that a span's sums are those of its days."""
+        sums: dict[GpuKey, Sum] = defaultdict(Sum)
+        for located in self.pieces:
+            for key, charge, fee, seconds in _gpu_parts(located):
+                sums[key].add(charge, fee, seconds)
+        return dict(sums)
+
+    def given_back(self) -> list[Located]:
+        """With the reason of each, newest first."""
+        lines = [located for located in self.pieces if located.piece.charge_micros < 0]
+        return sorted(lines, key=lambda located: located.piece.day, reverse=True)
+
+    def _by(self, key: Callable[[Located], K]) -> dict[K, Sum]:
+        sums: dict[K, Sum] = defaultdict(Sum)
+        for located in self.pieces:
+            piece = located.piece
+            gpu_seconds = piece.seconds * len(located.gpus)
+            sums[key(located)].add(piece.charge_micros * piece.count, piece.fee_micros * piece.count, gpu_seconds)
+        return dict(sums)
+
+
+def earnings_report(*, owner_id: UUID, since: date, until: date, host_id: UUID | None = None) -> Report:
+    """What the owner earned from `since` to `until`, both days whole (UTC); of one host when it is named."""
+    begin, end = (datetime.combine(day, time(), tzinfo=UTC) for day in (since, until + timedelta(days=1)))
+    pieces = earned_pieces(owner_id=owner_id, since=begin, until=end)
+    places = places_of(sorted({piece.source_id for piece in pieces}))
+    holders = _by_holder(lease_spans(sorted({place.instance_id for place in places.values() if place.instance_id})))
+    located = [_located(piece, places.get(piece.source_id), holders) for piece in pieces]
+    return Report([each for each in located if host_id is None or each.host_id == host_id])
+
+
+def _by_holder(spans: Sequence[LeaseSpan]) -> dict[UUID, list[LeaseSpan]]:
+    found: dict[UUID, list[LeaseSpan]] = defaultdict(list)
+    for span in spans:
+        found[span.holder].append(span)
+    return found
+
+
+def _located(piece: EarnedPiece, place: Place | None, holders: dict[UUID, list[LeaseSpan]]) -> Located:
+    if place is None or place.instance_id is None or piece.source_kind in _WITHOUT_GPUS:
+        return Located(piece, place, ())
+    return Located(piece, place, _held_at(holders.get(place.instance_id, ()), piece.at))
+
+
+def _held_at(spans: Sequence[LeaseSpan], at: datetime) -> tuple[LeaseSpan, ...]:
+    """The GPUs held at that moment; of what was charged outside every lease (by a clock's hair), those of the nearest."""
+    held = tuple(span for span in spans if span.leased_at <= at and (span.released_at is None or at < span.released_at))
+    if held or not spans:
+        return held
+    nearest = min(spans, key=lambda span: abs(span.leased_at - at))
+    return tuple(span for span in spans if span.leased_at == nearest.leased_at)
+
+
+def _gpu_parts(located: Located) -> Iterator[tuple[GpuKey, int, int, float]]:
+    piece, gpus = located.piece, located.gpus
+    if not gpus:
+        yield GpuKey(located.host_id), piece.charge_micros * piece.count, piece.fee_micros * piece.count, 0.0
+        return
+    charges, fees = parts(piece.charge_micros, len(gpus)), parts(piece.fee_micros, len(gpus))
+    for span, charge, fee in zip(gpus, charges, fees, strict=True):
+        yield GpuKey(span.host_id, span.gpu_uuid, span.gpu_model), charge * piece.count, fee * piece.count, piece.seconds

@@ -1,0 +1,50 @@
+"""From which day to which earnings are looked at: a span of whole days, in UTC."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+from common.errors import FieldError, InvalidInput
+
+LONGEST_DAYS: Final = 400
+_USUAL_DAYS: Final = 30
+
+
+@dataclass(frozen=True)
+class Span:
+    """Both days count whole."""
+
+    since: date
+    until: date
+
+
+def read_span(*, since: date | None, until: date | None, today: date) -> Span:
+    """What is left out: up to today, and 30 days in all. Raises InvalidInput."""
+    last = until or (max(today, since) if since else today)
+    first = since or last - timedelta(days=_USUAL_DAYS - 1)
+    if first > last:
+        raise _wrong("The span begins after its end.")
+    if (last - first).days >= LONGEST_DAYS:
+        raise _wrong(f"A span has at most {LONGEST_DAYS} days.")
+    return Span(first, last)
+
+
+def this_month(today: date) -> Span:
+    return Span(today.replace(day=1), today)
+
+
+def last_month(today: date) -> Span:
+    end = today.replace(day=1) - timedelta(days=1)
+    return Span(end.replace(day=1), end)
+
+
+def last_year(today: date) -> Span:
+    """Twelve calendar months, the present one included."""
+    begin = today.replace(day=1)
+    for _month in range(11):
+        begin = (begin - timedelta(days=1)).replace(day=1)
+    return Span(begin, today)
+
+
+def _wrong(detail: str) -> InvalidInput:
+    return InvalidInput(detail, errors=[FieldError("since", "invalid", detail)])

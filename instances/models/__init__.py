@@ -1,0 +1,29 @@
+"""Instances, the quotes they were rented by, their events and their use over time."""
+
+from instances.models.archives import ArchiveDefault
+from instances.models.instances import Instance, InstancePort
+from instances.models.logs import LogRead
+from instances.models.moves import Move
+from instances.models.quotes import Quote
+from instances.models.records import InstanceEvent, InstanceSample
+from instances.models.terms import SpotBid, Term
+from instances.models.watches import Watch
+from instances.models.watching import Alert, AlertMute, InstanceTrace, InstanceUsage
+
+__all__ = [
+    "Alert",
+    "AlertMute",
+    "ArchiveDefault",
+    "Instance",
+    "InstanceEvent",
+    "InstancePort",
+    "InstanceSample",
+    "InstanceTrace",
+    "InstanceUsage",
+    "LogRead",
+    "Move",
+    "Quote",
+    "SpotBid",
+    "Term",
+    "Watch",
+]

@@ -1,0 +1,45 @@
+"""Where the data disk of an instance goes before it is deleted for having been stopped too long."""
+
+from typing import Final
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+
+class ArchiveChoice(models.TextChoices):
+    ACCOUNT = "account"
+    ON = "on"
+    OFF = "off"
+
+
+class Archived(models.Model):
+    """Columns of an instance. What is said of an archive holds for a deletion after the last stop alone."""
+
+    archive_choice = models.CharField(max_length=7, choices=ArchiveChoice, default=ArchiveChoice.ACCOUNT)
+    archive_to = models.ForeignKey("storage.Connection", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    archive_tried_at = models.DateTimeField(null=True, blank=True, help_text="When it was last ordered.")
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class ArchiveDefault(models.Model):
+    """Where the data disks of a person's instances go, unless an instance says otherwise."""
+
+    id = models.BigAutoField(primary_key=True)
+    renter = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    connection = models.ForeignKey("storage.Connection", on_delete=models.PROTECT, related_name="+")
+
+    def __str__(self) -> str:
+        return f"{self.renter_id} → {self.connection_id}"
+
+
+ARCHIVE_CONSTRAINTS: Final = [
+    models.CheckConstraint(
+        condition=Q(archive_choice="on", archive_to__isnull=False)
+        | Q(archive_choice__in=["account", "off"], archive_to__isnull=True),
+        name="instance_archive_names_its_place",
+    )
+]

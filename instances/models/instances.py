@@ -1,0 +1,149 @@
+"""Instances and the host ports they take."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from common import clock
+from common.ids import new_uuid
+from instances.models.archives import ARCHIVE_CONSTRAINTS, Archived
+from instances.models.quotes import Quote
+from instances.models.roots import Rooted
+from instances.models.schedules import Scheduled
+from instances.states import ACTIONS, Desired, FaultOf, InstanceState
+
+
+class Instance(Scheduled, Rooted, Archived):
+    """The renter's container. `desired` is the renter's will, `state` ours, `run_generation` what the agent must run.
+
+    `run_generation` grows with each start and restart; `fence` with each lease of GPUs. The GPUs are those that
+    `marketplace` says this instance's id holds; `gpu_count` is what it asks for when it starts.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    renter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="instances")
+    name = models.CharField(_("name"), max_length=80)
+    state = models.CharField(_("state"), max_length=12, choices=InstanceState, default=InstanceState.REQUESTED)
+    generation = models.PositiveBigIntegerField(default=0)
+    desired = models.CharField(max_length=8, choices=Desired, default=Desired.RUNNING)
+    run_generation = models.PositiveIntegerField(default=1)
+    fence = models.PositiveIntegerField(default=1)
+    observed_generation = models.PositiveIntegerField(default=0)
+    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="instances")
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="+")
+    quote = models.OneToOneField(Quote, on_delete=models.PROTECT, related_name="instance")
+    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+")
+    billing_mode = models.CharField(max_length=10, default="hourly")
+    rate_micros_per_hour = models.BigIntegerField()
+    gpu_count = models.PositiveIntegerField()
+    gpu_uuids = ArrayField(models.CharField(max_length=80), default=list, blank=True, help_text="Leased now or last.")
+    cpu_millis = models.PositiveIntegerField()
+    ram_mb = models.PositiveIntegerField()
+    data_disk_gb = models.PositiveIntegerField()
+    holds_gpus = models.BooleanField(default=False, help_text="Stopped, but its GPUs stay its own, at the hold fee.")
+    hold_micros_per_hour = models.BigIntegerField(default=0, help_text="What keeping them costs; frozen at the stop.")
+    tiers = models.JSONField(default=list, blank=True, help_text="[[hours, micros per hour of all GPUs], …]; frozen.")
+    spot_max_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a spot rent: per GPU and hour.")
+    disk_micros_per_day = models.BigIntegerField(
+        default=0, help_text="Of the data disk above the free quota; frozen at rent."
+    )
+    brought_root = models.PositiveIntegerField(
+        null=True, blank=True, help_text="The root number that was brought by a clone or a move, not made from the image."
+    )
+    ports = models.JSONField(default=list, help_text="[[container port, host port], …]; stable for life.")
+    ssh_keys = models.JSONField(default=list, help_text="Public keys as OpenSSH lines that let in now.")
+    all_keys = models.BooleanField(default=False, help_text="Every key of the account, those added later too.")
+    sealed_password = models.TextField(blank=True, help_text="Hash of root's password, encrypted; empty: none lets in.")
+    password_set_at = models.DateTimeField(null=True, blank=True)
+    allow_from = models.JSONField(default=list, blank=True, help_text="Networks from which SSH answers; none: everywhere.")
+    ports_from_generation = models.PositiveIntegerField(default=0, help_text="`ports` are published from this run on.")
+    jupyter_token = models.CharField(max_length=64)
+    progress = models.CharField(max_length=300, blank=True, help_text="The agent's last sentence on what it is doing.")
+    failure_code = models.CharField(max_length=40, blank=True)
+    failure_detail = models.CharField(max_length=300, blank=True)
+    fault_of = models.CharField(max_length=10, choices=FaultOf, blank=True)
+    created_at = models.DateTimeField(default=clock.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    stop_requested_at = models.DateTimeField(null=True, blank=True)
+    release_at = models.DateTimeField(null=True, blank=True, help_text="A stopped instance's data is kept until then.")
+    released_at = models.DateTimeField(null=True, blank=True)
+    deadline = models.DateTimeField(null=True, blank=True, help_text="When the present passing state has taken too long.")
+    observed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("instance")
+        verbose_name_plural = _("instances")
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=InstanceState.values), name="instance_state"),
+            models.CheckConstraint(condition=Q(desired__in=Desired.values), name="instance_desired"),
+            models.CheckConstraint(
+                condition=Q(state="gone", released_at__isnull=False) | ~Q(state="gone") & Q(released_at__isnull=True),
+                name="instance_released_when_gone",
+            ),
+            models.CheckConstraint(condition=Q(gpu_count__gt=0), name="instance_has_gpus"),
+            models.CheckConstraint(
+                condition=Q(idle_below_pct__isnull=True, idle_minutes__isnull=True)
+                | Q(idle_below_pct__gt=0, idle_below_pct__lte=100, idle_minutes__gt=0),
+                name="instance_idle_rule_is_whole",
+            ),
+            *ARCHIVE_CONSTRAINTS,
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["host"], condition=~Q(state="gone"), name="instance_on_host"),
+            models.Index(fields=["deadline"], condition=Q(deadline__isnull=False), name="instance_overdue"),
+            models.Index(fields=["release_at"], condition=Q(state__in=["stopped", "failed"]), name="instance_data_due"),
+            models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="instance_timer_due"),
+            models.Index(
+                fields=["id"], condition=Q(state="running", idle_minutes__isnull=False), name="instance_watched_for_idling"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether its container is proven stopped and its GPUs are free again."""
+        return self.stopped_at is not None
+
+    @property
+    def actions(self) -> list[str]:
+        """What its renter may ask for now."""
+        verbs = [verb for verb, states in ACTIONS.items() if self.state in states]
+        waits = self.state == InstanceState.FAILED and not self.is_let_go
+        keeps = self.state == InstanceState.STOPPED and self.holds_gpus
+        unlawful = {
+            "start": waits,
+            "start_cpu": waits or keeps or self.billing_mode == "reserved",
+            "resize": waits,
+            "convert": self.runs_without_gpus,
+            "extend": self.billing_mode != "reserved",
+            "clone": self.awaits_root,
+            "migrate": self.awaits_root or self.holds_gpus or self.billing_mode not in ("hourly", "tiered"),
+            "keep": self.release_at is None or not self.is_let_go,
+            "release": self.locked,
+            "reimage": waits or self.locked,
+            "stop": self.state == InstanceState.STOPPED and (not keeps or self.billing_mode == "reserved"),
+        }
+        return [verb for verb in verbs if not unlawful.get(verb)]
+
+
+class InstancePort(models.Model):
+    """A host port taken by a live instance: the wall against two instances on one port."""
+
+    id = models.BigAutoField(primary_key=True)
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="taken_ports")
+    host = models.ForeignKey("marketplace.Host", on_delete=models.CASCADE, related_name="+")
+    host_port = models.PositiveIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["host", "host_port"], name="one_instance_per_host_port")]
+
+    def __str__(self) -> str:
+        return str(self.host_port)

@@ -1,0 +1,55 @@
+"""The quotes that instances are rented and changed by."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from common import clock
+from common.ids import new_uuid
+
+
+class Quote(models.Model):
+    """An all-in price for one order, good until `expires_at` and for one order alone."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    renter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.CASCADE, related_name="+")
+    offer_version = models.PositiveIntegerField()
+    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+")
+    billing_mode = models.CharField(max_length=10, default="hourly")
+    gpu_count = models.PositiveIntegerField()
+    data_disk_gb = models.PositiveIntegerField()
+    hours = models.PositiveIntegerField(default=1)
+    term = models.CharField(max_length=6, blank=True, help_text="Of a reserved quote: day, week, month, year, year3.")
+    payment = models.CharField(max_length=8, blank=True, help_text="Of a reserved quote: upfront or none.")
+    max_price_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a spot quote: per GPU and hour.")
+    rate_micros_per_hour = models.BigIntegerField()
+    due_now_micros = models.BigIntegerField()
+    projected_micros = models.BigIntegerField()
+    committed_micros = models.BigIntegerField(
+        null=True, blank=True, help_text="Of a reserved quote: what its GPUs cost through the whole term, used or not."
+    )
+    lines = models.JSONField()
+    for_instance = models.ForeignKey(
+        "Instance", on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of a change in place."
+    )
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(gpu_count__gt=0), name="quote_has_gpus"),
+            models.CheckConstraint(
+                condition=Q(billing_mode__in=["hourly", "reserved", "tiered", "spot"]), name="quote_mode"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"quote {self.id}"
+
+    @property
+    def has_paid_disk(self) -> bool:
+        return any(line["unit"] == "GB-day" and line["amount"] != "0.00" for line in self.lines)

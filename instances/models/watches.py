@@ -1,0 +1,77 @@
+"""The wait list."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Func, Q, Value
+from django.utils.translation import gettext_lazy as _
+
+from common import clock
+from common.ids import new_uuid
+from instances.models.instances import Instance
+from instances.states import WatchAction, WatchState
+
+
+class Watch(models.Model):
+    """A place in the wait list: tell its user, or rent for them, when GPUs that fit are free. First come, first served."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watches")
+    place = models.BigIntegerField(
+        unique=True,
+        editable=False,
+        db_default=Func(Value("instances_watch_place"), function="nextval"),
+        help_text="From a sequence: the order of the wait list.",
+    )
+    line = models.CharField(_("search"), max_length=500, help_text="In the grammar of the search box.")
+    action = models.CharField(_("action"), max_length=6, choices=WatchAction, default=WatchAction.TELL)
+    state = models.CharField(_("state"), max_length=9, choices=WatchState, default=WatchState.WAITING)
+    generation = models.PositiveBigIntegerField(default=0)
+    gpu_count = models.PositiveIntegerField(default=1)
+    max_price_micros = models.BigIntegerField(null=True, blank=True, help_text="Per GPU and hour, disk included.")
+    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    data_disk_gb = models.PositiveIntegerField(default=0)
+    ssh_key_ids = ArrayField(models.UUIDField(), null=True, blank=True, help_text="Empty: all keys of the renter.")
+    name = models.CharField(_("name"), max_length=80, blank=True)
+    instance = models.OneToOneField(Instance, on_delete=models.PROTECT, null=True, blank=True, related_name="watch")
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    detail = models.CharField(max_length=300, blank=True, help_text="Why it failed: a code of `instances.notices`.")
+    language = models.CharField(max_length=10, default="en", help_text="In which its user is written to.")
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When its user was written to about its end.")
+
+    class Meta:
+        verbose_name = _("place in the wait list")
+        verbose_name_plural = _("wait list")
+        ordering = ("place",)
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=WatchState.values), name="watch_state"),
+            models.CheckConstraint(condition=Q(gpu_count__gt=0), name="watch_has_gpus"),
+            models.CheckConstraint(
+                condition=Q(action="tell") | Q(image__isnull=False, max_price_micros__gt=0), name="watch_can_order"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="waiting", ended_at__isnull=True) | ~Q(state="waiting") & Q(ended_at__isnull=False),
+                name="watch_ended_when_not_waiting",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="rented", instance__isnull=False) | ~Q(state="rented") & Q(instance__isnull=True),
+                name="watch_rented_has_its_instance",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["place"], condition=Q(state="waiting"), name="watch_waiting"),
+            models.Index(fields=["expires_at"], condition=Q(state="waiting"), name="watch_to_expire"),
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(mailed_at__isnull=True, state__in=["told", "rented", "failed", "expired"]),
+                name="watch_to_mail",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"watch {self.id}"

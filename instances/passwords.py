@@ -1,0 +1,35 @@
+"""Root's generated password: shown once, kept as what crypt(3) of the image makes of it."""
+
+import hashlib
+import secrets
+from typing import Final
+
+_LETTERS: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for another
+_LENGTH: Final = 20
+_ITOA64: Final = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LOG2_N, _R, _P = 14, 8, 1
+_SALT_BYTES, _KEY_BYTES = 16, 32
+_SIX_BITS, _BYTE, _THREE, _PARAMETER_BITS = 6, 8, 3, 30
+
+
+def new_password() -> str:
+    """115 bits of chance."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+
+
+def hash_password(password: str) -> str:
+    """In the form `$7$` (scrypt, 16 MiB), which libxcrypt reads: that of every Debian and Ubuntu since 2020."""
+    salt = _encode(secrets.token_bytes(_SALT_BYTES))
+    key = hashlib.scrypt(password.encode(), salt=salt.encode(), n=1 << _LOG2_N, r=_R, p=_P, dklen=_KEY_BYTES)
+    parameters = f"{_ITOA64[_LOG2_N]}{_digits(_R, _PARAMETER_BITS)}{_digits(_P, _PARAMETER_BITS)}"
+    return f"$7${parameters}{salt}${_encode(key)}"
+
+
+def _digits(value: int, bits: int) -> str:
+    """The lowest six bits first."""
+    return "".join(_ITOA64[value >> shift & (1 << _SIX_BITS) - 1] for shift in range(0, bits, _SIX_BITS))
+
+
+def _encode(content: bytes) -> str:
+    parts = (content[start : start + _THREE] for start in range(0, len(content), _THREE))
+    return "".join(_digits(int.from_bytes(part, "little"), _BYTE * len(part)) for part in parts)

@@ -1,0 +1,1 @@
+"""Lines of statements explained, down to the reports of the hosts that prove them."""

@@ -1,0 +1,50 @@
+"""Reads about the ways into an instance: whose keys follow the account, ports that are left over, logs."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import F, Q, QuerySet, Value
+
+from instances.models import Instance, InstancePort, LogRead
+from instances.states import ENDING
+
+
+def entered_by_keys(user_id: UUID) -> QuerySet[Instance]:
+    """The user's instances that are not ending, with what says who gets in."""
+    return Instance.objects.filter(renter_id=user_id).exclude(state__in=ENDING).order_by("pk")
+
+
+def renters_with_other_keys() -> set[UUID]:
+    """Renters with an instance whose keys are not what their account's keys make of them."""
+    keys = ArrayAgg("renter__ssh_keys__public_key", filter=Q(renter__ssh_keys__isnull=False), default=Value([]))
+    rows = Instance.objects.exclude(state__in=ENDING).order_by().annotate(account_keys=keys)
+    found = rows.values_list("renter_id", "all_keys", "ssh_keys", "account_keys").iterator()
+    return {renter for renter, every, own, account in found if not _follows(every, set(own), set(account))}
+
+
+def _follows(every: bool, own: set[str], account: set[str]) -> bool:
+    return own == account if every else own <= account
+
+
+def ports_left_over() -> Iterator[int]:
+    """Taken host ports that their instance no longer names, and whose container has been replaced since."""
+    rows = (
+        InstancePort.objects.filter(
+            Q(instance__observed_generation__gte=F("instance__ports_from_generation"))
+            | Q(instance__stopped_at__isnull=False),
+            instance__ports_from_generation__gt=0,
+        )
+        .order_by("pk")
+        .values_list("pk", "host_port", "instance__ports")
+    )
+    return (pk for pk, taken, named in rows.iterator() if taken not in [outside for _, outside in named])
+
+
+def log_read_of(instance_id: UUID, question: str) -> LogRead | None:
+    return LogRead.objects.filter(instance_id=instance_id, question=question).first()
+
+
+def log_reads_before(asked_before: datetime) -> QuerySet[LogRead]:
+    return LogRead.objects.filter(asked_at__lt=asked_before)

@@ -1,0 +1,55 @@
+"""What the money's ladder needs to know of instances: what stands stopped for want of money, and whose data goes when."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+
+from billing.policy import RELEASE_TOLD_DAYS
+from billing.services.notices import Announcement, announce_releases
+from billing.services.standings import Stake, turn_standings
+from instances.models import Instance
+from instances.states import InstanceState
+from storage.selectors.volumes import storage_ending
+
+UNPAID: Final = ("funds_exhausted", "term_unpaid", "keeping_unpaid")
+"""Kinds of events by which the market stops something that nobody pays for."""
+
+_STAKES = """
+SELECT renter_id, min(rate_micros_per_hour), min(release_at)
+FROM instances_instance instance
+WHERE state IN ('stopping', 'stopped') AND EXISTS (
+    SELECT FROM instances_instanceevent event
+    WHERE event.instance_id = instance.id AND event.kind = ANY(%(unpaid)s) AND event.at >= instance.stop_requested_at)
+GROUP BY renter_id
+"""
+
+
+def follow_standings(*, now: datetime) -> int:
+    """Judge all wallets; how many changed their state."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STAKES, {"unpaid": list(UNPAID)})
+        stakes = [Stake(*row) for row in cursor.fetchall()]
+    return turn_standings(stakes=stakes, now=now)
+
+
+def announce_data_ends(*, now: datetime) -> int:
+    """Tell whose data is released within a week, and whose volumes and snapshots go unpaid, 7, 3 and 1 days before; how
+    many were told something new."""
+    soon = now + timedelta(days=max(RELEASE_TOLD_DAYS))
+    kept = Instance.objects.filter(
+        state__in=[InstanceState.STOPPED, InstanceState.FAILED], release_at__gt=now, release_at__lte=soon
+    )
+    rows = kept.order_by("release_at").values_list("renter_id", "pk", "name", "release_at")
+    dated = [(*row[:3], row[3]) for row in rows if row[3] is not None]
+    announcements = [Announcement(*row, days=_days(row[3] - now)) for row in dated]
+    announcements += [
+        Announcement(row.owner_id, row.id, row.name, row.delete_at, days=_days(row.delete_at - now), of=row.kind)
+        for row in storage_ending(now=now, within=soon - now)
+    ]
+    return announce_releases(announcements=announcements, now=now)
+
+
+def _days(left: timedelta) -> int:
+    """The smallest announcement that is due: after an outage of this sweep nobody is told what is no longer true."""
+    return min(days for days in RELEASE_TOLD_DAYS if left <= timedelta(days=days))

@@ -1,0 +1,10 @@
+"""A hint to the wait list that GPUs have just become free."""
+
+from common.jobs import enqueue
+from instances.selectors import someone_waits
+
+
+def hint_waiting() -> None:
+    """Look at the wait list after this transaction. The sweep would within seconds anyway."""
+    if someone_waits():
+        enqueue("instances.serve_watches")

@@ -1,0 +1,32 @@
+"""Slips: what one instance should be, sealed for its host's agent, so that the wake-up itself can carry it."""
+
+import hashlib
+import hmac
+from dataclasses import replace
+from uuid import UUID
+
+from common.digest import derived_key
+from common.json import to_json
+from instances.models import Instance
+from instances.selectors import desired_row
+from storage.selectors.volumes import mounts_of
+
+PURPOSE = "berth-slip-v1"
+
+
+def slip_key(host_id: UUID) -> bytes:
+    """Under which the host's slips are sealed: the relay, which carries them, does not know it."""
+    return derived_key(PURPOSE, host_id.hex)
+
+
+def write_slip(instance: Instance) -> str:
+    """The seal, then what the host is told of this instance, as a sync would tell it. Reads offer and image.
+
+    "" for an image that needs a login: a slip passes through Redis and the relay, which may read it.
+    """
+    if instance.image.private or (instance.image.digest and instance.image.source == "saved"):
+        return ""
+    row = desired_row(instance, mounts_of(instance.pk), image=instance.image.reference, simulated=instance.offer.simulated)
+    row = replace(row, has_ssh=instance.image.has_ssh, image_bytes=instance.image.size_bytes)
+    body = to_json({**vars(row), "id": row.id.hex, "mounts": [vars(mount) for mount in row.mounts]})
+    return hmac.new(slip_key(instance.host_id), body, hashlib.sha256).hexdigest() + body.decode()

@@ -1,0 +1,1 @@
+"""The spot market: orders that find their GPUs, the tick of the auction, notices, and bids."""

@@ -1,0 +1,82 @@
+"""Bids: placed with an order, placed again at a start, ended with the rent."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.translation import get_language
+
+from common import clock
+from common.jobs import enqueue
+from common.transitions import move
+from instances.models import Instance, Quote, SpotBid
+from instances.states import BID_MACHINE, BidState
+from marketplace.selectors.spot import claims_wait
+from marketplace.services.spot_market import check_spot_order
+
+NOT_HELD = {"price_micros": None, "held_since": None, "notice_at": None, "yields_at": None, "mailed_at": None}
+
+
+def standing_bids(offer_id: UUID) -> QuerySet[SpotBid]:
+    """Those that have not ended."""
+    return SpotBid.objects.filter(offer_id=offer_id).exclude(state=BidState.ENDED).order_by("pk")
+
+
+def bid_of(instance_id: UUID) -> SpotBid | None:
+    return SpotBid.objects.filter(pk=instance_id).select_related("instance").first()
+
+
+def place_bid(*, quote: Quote, instance_id: UUID) -> None:
+    """The order's bid, inside its transaction. Raises OfferClosed, PriceChanged or InvalidInput."""
+    most = quote.max_price_micros or 0
+    check_spot_order(
+        offer_id=quote.offer_id,
+        count=quote.gpu_count,
+        max_price_micros=most,
+        expected_version=quote.offer_version,
+    )
+    SpotBid.objects.create(
+        instance_id=instance_id,
+        offer_id=quote.offer_id,
+        gpu_count=quote.gpu_count,
+        max_price_micros=most,
+        language=get_language() or "en",
+    )
+    hint_tick(quote.offer_id)
+
+
+def place_again(*, instance: Instance) -> None:
+    """A stopped spot instance is started: its bid stands again, behind equal ones that stood meanwhile."""
+    bid, most = bid_of(instance.pk), instance.spot_max_micros or 0
+    check_spot_order(offer_id=instance.offer_id, count=instance.gpu_count, max_price_micros=most, expected_version=None)
+    if bid is None:
+        SpotBid.objects.create(
+            instance=instance, offer_id=instance.offer_id, gpu_count=instance.gpu_count, max_price_micros=most
+        )
+    else:
+        again = {**NOT_HELD, "placed_at": clock.now(), "ended_at": None, "max_price_micros": most}
+        move_bid(bid, BidState.WAITING, **again)
+    hint_tick(instance.offer_id)
+
+
+def end_bid(bid: SpotBid) -> None:
+    """It asks for nothing any more. Whoever waits for its GPUs gets them once they are proven free."""
+    move_bid(bid, BidState.ENDED, **NOT_HELD, ended_at=clock.now())
+    hint_tick(bid.offer_id)
+
+
+def move_bid(bid: SpotBid, target: BidState, **fields: Any) -> None:
+    """Compare-and-swap; raises StaleRow or UnlawfulMove. What it means for the renter is an event of the instance."""
+    move(bid, target, machine=BID_MACHINE, reason=target, actor="", **fields)
+
+
+def hint_freed(offer_id: UUID) -> None:
+    """GPUs of the offer are free again: whoever waits for some has a turn at once."""
+    waits = SpotBid.objects.filter(offer_id=offer_id).exclude(state=BidState.ENDED).exists()
+    if waits or claims_wait(offer_id):
+        hint_tick(offer_id)
+
+
+def hint_tick(offer_id: UUID) -> None:
+    """Look at this offer's bids after the present transaction; the sweep would within a minute anyway."""
+    enqueue("instances.tick_offer", offer_id.hex)

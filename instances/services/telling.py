@@ -1,0 +1,37 @@
+"""What a person's programs are told of their instances: the moves that matter outside."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from accounts.services.webhooks import emit
+from common.ids import public_id
+from instances.models import Instance
+from instances.states import InstanceState
+
+_KINDS: Final[Mapping[str, str]] = {
+    InstanceState.RUNNING: "instance.started",
+    InstanceState.STOPPED: "instance.stopped",
+    InstanceState.FAILED: "instance.failed",
+    InstanceState.GONE: "instance.released",
+}
+
+
+def tell_of_move(instance: Instance, *, kind: str, detail: str) -> None:
+    """After the move, in its transaction."""
+    told = _KINDS.get(instance.state)
+    if told is None:
+        return
+    failed = instance.state == InstanceState.FAILED
+    failure = {"code": instance.failure_code, "fault_of": instance.fault_of} if failed else None
+    payload = {**named(instance), "reason": kind, "detail": detail[:300], "failure": failure}
+    emit(user_id=instance.renter_id, kind=told, payload=payload)
+
+
+def tell_of_notice(instance: Instance, *, stops_at: str) -> None:
+    """A spot instance loses its GPUs at that moment."""
+    emit(user_id=instance.renter_id, kind="instance.preempt_notice", payload={**named(instance), "stops_at": stops_at})
+
+
+def named(instance: Instance) -> dict[str, Any]:
+    """By what a program knows an instance."""
+    return {"instance": public_id("inst", instance.pk), "name": instance.name, "state": instance.state}

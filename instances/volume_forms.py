@@ -1,0 +1,127 @@
+"""Input of the pages about volumes, snapshots and public data sets."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from common.ids import parse_public_id, public_id
+from common.money import format_money
+from marketplace.policy import DATA_DISK_GB_MAX
+
+if TYPE_CHECKING:
+    from marketplace.selectors.storage import StorageHost
+    from storage.models import DataSet, Snapshot, Volume
+
+_FIRST_SIZE_GB = 20
+
+
+class VolumeForm(forms.Form):
+    """A new volume; of a snapshot the host is known."""
+
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=40,
+        help_text=_("Lower-case letters, digits and hyphens. Instances find it at /mnt/<name>."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}),
+    )
+    host = forms.ChoiceField(
+        label=_("Host"),
+        required=False,
+        help_text=_("Its instances have it at once; for others of the region it is moved first."),
+    )
+    size_gb = forms.IntegerField(label=_("Size (GB)"), min_value=1, max_value=DATA_DISK_GB_MAX)
+    snapshot = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, hosts: Sequence["StorageHost"], snapshot: "Snapshot | None", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["host"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(public_id("host", host.id), _host_words(host)) for host in hosts]
+        self.fields["size_gb"].initial = snapshot.size_gb if snapshot else _FIRST_SIZE_GB
+        self.fields["size_gb"].widget.attrs["min"] = snapshot.size_gb if snapshot else 1
+        if snapshot is not None:
+            del self.fields["host"]
+            self.fields["snapshot"].initial = public_id("snap", snapshot.pk)
+
+    @property
+    def order(self) -> dict[str, Any]:
+        """What `create_volume` is asked for."""
+        given = self.cleaned_data
+        return {
+            "name": given["name"],
+            "size_gb": given["size_gb"],
+            "host_id": parse_public_id("host", given["host"]) if given.get("host") else None,
+            "snapshot_id": parse_public_id("snap", given["snapshot"]) if given["snapshot"] else None,
+        }
+
+
+class SnapshotForm(forms.Form):
+    """Which disk to copy."""
+
+    source = forms.ChoiceField(label=_("Copy of"))
+    name = forms.CharField(label=_("Name"), max_length=80, required=False, help_text=_("Left empty, we make one up."))
+
+    def __init__(self, *args: Any, sources: Sequence[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["source"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = list(sources)
+
+
+class DataSetForm(forms.Form):
+    """What staff publish."""
+
+    snapshot = forms.ChoiceField(label=_("Snapshot"))
+    slug = forms.CharField(label=_("Short name"), max_length=40, help_text=_("Instances find it at /pub/<short name>."))
+    title = forms.CharField(label=_("Title"), max_length=120)
+    description = forms.CharField(
+        label=_("Description"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    licence = forms.CharField(label=_("Licence"), max_length=120, required=False)
+
+    def __init__(self, *args: Any, snapshots: Iterable["Snapshot"], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["snapshot"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(public_id("snap", row.pk), f"{row.name} · {row.host.name}") for row in snapshots]
+
+    @property
+    def order(self) -> dict[str, Any]:
+        """What `publish_snapshot` is asked for."""
+        given = dict(self.cleaned_data)
+        return {"snapshot_id": parse_public_id("snap", given.pop("snapshot")), **given}
+
+
+class MountFields(forms.Form):
+    """What a new instance has mounted beside its data disk: none of it unless its host holds some."""
+
+    volume_ids = forms.MultipleChoiceField(label=_("Volumes"), required=False, widget=forms.CheckboxSelectMultiple)
+    data_sets = forms.MultipleChoiceField(label=_("Public data"), required=False, widget=forms.CheckboxSelectMultiple)
+
+    def offer_mounts(
+        self, volumes: Iterable["Volume"], data_sets: Iterable["DataSet"], coming: Iterable[tuple["Volume", str]] = ()
+    ) -> None:
+        """`coming`: volumes that would be moved here first, each with words about the way."""
+        here = [(public_id("vol", row.pk), f"{row.name} · {row.size_gb} GB") for row in volumes]
+        away = [(public_id("vol", row.pk), f"{row.name} · {row.size_gb} GB · {words}") for row, words in coming]
+        for name, choices in (
+            ("volume_ids", here + away),
+            ("data_sets", [(row.slug, row.title) for row in data_sets]),
+        ):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = choices
+
+    @property
+    def mounts(self) -> dict[str, Any]:
+        """What `rent_instance` is asked for."""
+        ids: list[UUID] = [parse_public_id("vol", text) for text in self.cleaned_data["volume_ids"]]
+        return {"volume_ids": ids, "data_sets": self.cleaned_data["data_sets"]}
+
+
+def _host_words(host: "StorageHost") -> str:
+    words = f"{host.region} · {host.name} · {format_money(host.micros_gb_day)} / GB / {_('day')} · {host.disk_free_gb} GB"
+    return f"{words} · {_('simulated')}" if host.simulated else words

@@ -1,0 +1,71 @@
+"""Recompute the hash chain of an exported ledger: `python scripts/verify_seals.py FILE`. Needs nothing but Python 3.10.
+
+FILE is what `manage.py export_ledger FILE` writes: one JSON array a line. docs/proof.md describes each array. Prints the
+number and head of the last seal, which must be the one that you know; exit status 1 when anything does not fit.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Row = list[Any]
+Found = dict[str, list[tuple[int, bytes]]]
+FIRST = "0" * 64
+KINDS = ("posting", "entry", "usage")
+
+
+def digest(row: object) -> bytes:
+    """SHA-256 of the canonical text: JSON with ", " between the items, UTF-8, nothing escaped that needs not be."""
+    return hashlib.sha256(json.dumps(row, ensure_ascii=False).encode()).digest()
+
+
+def read_links(lines: Iterable[str]) -> Iterator[tuple[Row, Found]]:
+    """Each seal with the digests of the rows that follow it, by kind."""
+    seal: Row | None = None
+    found: Found = {}
+    for line in lines:
+        row = json.loads(line)
+        if row[0] == "seal":
+            if seal is not None:
+                yield seal, found
+            seal, found = row, {kind: [] for kind in KINDS}
+        elif seal is None or row[0] not in found:
+            raise SystemExit(f"A line is out of place: {line.strip()[:80]}")
+        else:
+            found[row[0]].append((row[1], digest(row)))
+    if seal is not None:
+        yield seal, found
+
+
+def check_link(seal: Row, found: Found, number: int, head: str, upto: int) -> list[str]:
+    """What is wrong with one seal; empty when all is well."""
+    _, own_number, previous, after, until, *counts, body, _sealed_at = seal
+    wrong = []
+    if own_number != number or previous != head or after != upto or until <= after:
+        wrong.append("it does not follow the seal before")
+    if counts != [len(found[kind]) for kind in KINDS]:
+        wrong.append(f"it covers {counts} rows, found were {[len(found[kind]) for kind in KINDS]}")
+    digests = b"".join(value for kind in KINDS for _, value in sorted(found[kind]))
+    if hashlib.sha256(digests).hexdigest() != body:
+        wrong.append("its rows are not those that were sealed")
+    return wrong
+
+
+def main(path: str) -> int:
+    number, head, upto, broken = 0, FIRST, 0, 0
+    with Path(path).open(encoding="utf-8") as lines:
+        for seal, found in read_links(lines):
+            number += 1
+            for words in check_link(seal, found, number, head, upto):
+                print(f"seal {seal[1]}: {words}")
+                broken += 1
+            head, upto = digest(seal).hex(), seal[4]
+    print(f"{number} seals, postings up to {upto}, head {head}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,165 @@
+"""What storage refuses, each with its stable code."""
+
+from common.errors import DomainError
+
+
+class ImageMissing(DomainError):
+    code = "image_missing"
+    status = 422
+    title = "The registry has no such image"
+
+
+class ImagePrivate(DomainError):
+    code = "image_private"
+    status = 422
+    title = "The image is private"
+
+
+class ImageTooLarge(DomainError):
+    code = "image_too_large"
+    status = 422
+    title = "The image is too large"
+
+
+class ImageWrongArchitecture(DomainError):
+    code = "image_wrong_architecture"
+    status = 422
+    title = "The image is made for other machines"
+
+
+class ImageUnreadable(DomainError):
+    code = "image_unreadable"
+    status = 422
+    title = "What the registry sends is no image"
+
+
+class ImageElsewhere(DomainError):
+    code = "image_elsewhere"
+    status = 409
+    title = "The image lies on another host"
+
+
+class ImageNotReady(DomainError):
+    code = "image_not_ready"
+    status = 409
+    title = "The image is not ready"
+
+
+class ImageNotShareable(DomainError):
+    code = "image_not_shareable"
+    status = 409
+    title = "This image cannot be shared"
+
+
+class ImageNameTaken(DomainError):
+    code = "image_name_taken"
+    status = 409
+    title = "Someone else's community image has this name"
+
+
+class ImageBeingSaved(DomainError):
+    code = "image_being_saved"
+    status = 409
+    title = "An image of this instance is being saved already"
+
+
+class TooManyImages(DomainError):
+    code = "too_many"
+    status = 409
+    title = "The limit of the account is reached"
+
+
+class RegistryUnreachable(DomainError):
+    code = "registry_unreachable"
+    status = 422  # the request names it; an own fault it is not
+    title = "The registry cannot be asked"
+
+
+class RegistryBusy(DomainError):
+    code = "registry_busy"
+    status = 503
+    title = "The registry has had too many questions"
+
+
+class RegistryLoginRefused(DomainError):
+    code = "registry_login_refused"
+    status = 422
+    title = "The registry does not take this login"
+
+
+class VolumeBusy(DomainError):
+    code = "volume_busy"
+    status = 409
+    title = "The volume is in use, or being worked on"
+
+
+class VolumeElsewhere(DomainError):
+    code = "volume_elsewhere"
+    status = 409
+    title = "The volume lies on another host"
+
+
+class VolumeNameTaken(DomainError):
+    code = "volume_name_taken"
+    status = 409
+    title = "You already have a volume with this name"
+
+
+class SnapshotNotReady(DomainError):
+    code = "snapshot_not_ready"
+    status = 409
+    title = "The snapshot is not ready"
+
+
+class SnapshotInUse(DomainError):
+    code = "snapshot_in_use"
+    status = 409
+    title = "The snapshot is in use"
+
+
+class TooManyVolumes(DomainError):
+    code = "too_many_volumes"
+    status = 409
+    title = "There are as many as there may be"
+
+
+class NoStorage(DomainError):
+    code = "no_storage"
+    status = 409
+    title = "The host has no room for this at the moment"
+
+
+class StorageUnreachable(DomainError):
+    code = "storage_unreachable"
+    status = 422  # the request names it; an own fault it is not
+    title = "The object storage cannot be asked"
+
+
+class StorageLoginRefused(DomainError):
+    code = "storage_login_refused"
+    status = 422
+    title = "The object storage does not take this access key"
+
+
+class BucketMissing(DomainError):
+    code = "bucket_missing"
+    status = 422
+    title = "The object storage has no such bucket"
+
+
+class ConnectionReadOnly(DomainError):
+    code = "connection_read_only"
+    status = 409
+    title = "The access key of this connection may not write"
+
+
+class ConnectionInUse(DomainError):
+    code = "connection_in_use"
+    status = 409
+    title = "The connection is in use"
+
+
+class ConnectionNameTaken(DomainError):
+    code = "connection_name_taken"
+    status = 409
+    title = "You already have a connection with this name"

@@ -1,0 +1,39 @@
+"""Input of the pages of images."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+
+class ImageForm(forms.Form):
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=255,
+        help_text=_("As for docker pull: pytorch/pytorch:2.4.0 or registry.example.com/team/image:tag"),
+        widget=forms.TextInput(attrs={"autocapitalize": "off", "spellcheck": "false", "autocomplete": "off"}),
+    )
+    title = forms.CharField(label=_("Title"), max_length=120, required=False, help_text=_("Left empty, the name is it."))
+
+
+class RegistryForm(forms.Form):
+    host = forms.CharField(
+        label=_("Registry"),
+        max_length=200,
+        help_text=_("Such as registry.example.com, or docker.io for Docker Hub"),
+        widget=forms.TextInput(attrs={"autocapitalize": "off", "spellcheck": "false", "autocomplete": "off"}),
+    )
+    username = forms.CharField(
+        label=_("User name"), max_length=200, widget=forms.TextInput(attrs={"autocapitalize": "off", "autocomplete": "off"})
+    )
+    password = forms.CharField(
+        label=_("Password or access token"),
+        max_length=4000,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=_("Tried at once, kept encrypted, told to nobody but the host that loads the image."),
+    )
+
+
+class ShareForm(forms.Form):
+    name = forms.SlugField(label=_("Name"), max_length=60)
+    title = forms.CharField(label=_("Title"), max_length=120, required=False)
+    description = forms.CharField(label=_("Description"), max_length=1000, required=False)

@@ -1,0 +1,25 @@
+"""Images, and what hosts are asked to do beside running containers."""
+
+from storage.models.images import Image, ImagePull, Registry, SharedImage
+from storage.models.object_storage import Connection, Sync, SyncSchedule
+from storage.models.operations import Operation
+from storage.models.snapshots import DataSet, Snapshot
+from storage.models.volume_moves import VolumeMove
+from storage.models.volumes import Attachment, DiskUse, Volume
+
+__all__ = [
+    "Attachment",
+    "Connection",
+    "DataSet",
+    "DiskUse",
+    "Image",
+    "ImagePull",
+    "Operation",
+    "Registry",
+    "SharedImage",
+    "Snapshot",
+    "Sync",
+    "SyncSchedule",
+    "Volume",
+    "VolumeMove",
+]

@@ -1,0 +1,80 @@
+"""Snapshots of volumes and data disks, and those that everyone may read."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from common import clock
+from common.ids import new_uuid
+from storage.states import SnapshotSource, SnapshotState
+
+
+class Snapshot(models.Model):
+    """A copy of a disk as it was at one moment, on the disk's host. It is ready when it is whole and its sum is known."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="snapshots")
+    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="snapshots")
+    name = models.CharField(_("name"), max_length=80)
+    source_kind = models.CharField(_("copy of"), max_length=6, choices=SnapshotSource)
+    source_id = models.UUIDField(help_text="The volume, or the instance whose data disk it is a copy of.")
+    source_name = models.CharField(max_length=80)
+    size_gb = models.PositiveIntegerField(help_text="Of the disk; a volume made from it is at least as large.")
+    micros_gb_day = models.BigIntegerField(help_text="Frozen at the order.")
+    stored_bytes = models.BigIntegerField(default=0, help_text="What it takes on the host, and is charged for.")
+    checksum = models.CharField(max_length=64, blank=True)
+    state = models.CharField(_("state"), max_length=8, choices=SnapshotState, default=SnapshotState.CREATING)
+    generation = models.PositiveBigIntegerField(default=0)
+    failure_code = models.CharField(max_length=40, blank=True)
+    failure_detail = models.CharField(max_length=300, blank=True)
+    unpaid_since = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=clock.now)
+    ready_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("snapshot")
+        verbose_name_plural = _("snapshots")
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=SnapshotState.values), name="snapshot_state"),
+            models.CheckConstraint(condition=~Q(state="ready") | ~Q(checksum=""), name="snapshot_whole_when_ready"),
+            models.CheckConstraint(
+                condition=Q(state="gone", deleted_at__isnull=False) | ~Q(state="gone") & Q(deleted_at__isnull=True),
+                name="snapshot_deleted_when_gone",
+            ),
+            models.UniqueConstraint(
+                fields=["source_id"], condition=Q(state="creating"), name="one_snapshot_at_a_time_per_disk"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["owner", "-created_at"], condition=~Q(state="gone"), name="snapshot_of_owner"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DataSet(models.Model):
+    """A snapshot that staff have published: every instance on its host may read it at /pub/<slug>."""
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    slug = models.SlugField(_("short name"), max_length=40, unique=True, help_text="Found at /pub/<short name>.")
+    title = models.CharField(_("title"), max_length=120)
+    description = models.TextField(_("description"), max_length=2000, blank=True)
+    licence = models.CharField(_("licence"), max_length=120, blank=True)
+    snapshot = models.OneToOneField(Snapshot, on_delete=models.PROTECT, related_name="data_set")
+    published_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    published_at = models.DateTimeField(default=clock.now)
+    active = models.BooleanField(_("listed"), default=True, help_text="Off: nothing new may mount it.")
+
+    class Meta:
+        verbose_name = _("public data set")
+        verbose_name_plural = _("public data sets")
+        ordering = ("title", "id")
+
+    def __str__(self) -> str:
+        return self.title

@@ -1,0 +1,64 @@
+"""Volumes on their way: moved to another host, or copied there."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from common import clock
+from common.ids import new_uuid
+from storage.models.volumes import Volume
+from storage.states import VolumeMoveKind, VolumeMoveState
+
+
+class VolumeMove(models.Model):
+    """A move changes the host of a volume, `source` and `target` alike; a copy makes `target` from `source`.
+
+    The copying is the work of two operations whose subject is this row. What is left over on a host afterwards is removed
+    by another one.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    kind = models.CharField(max_length=4, choices=VolumeMoveKind)
+    state = models.CharField(_("state"), max_length=9, choices=VolumeMoveState, default=VolumeMoveState.COPYING)
+    generation = models.PositiveBigIntegerField(default=0)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    source = models.ForeignKey(Volume, on_delete=models.PROTECT, related_name="moves_out")
+    target = models.ForeignKey(Volume, on_delete=models.PROTECT, related_name="moves_in")
+    from_host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="+")
+    to_host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="+")
+    micros_per_day = models.BigIntegerField(help_text="Of the whole volume on the new host; frozen at the order.")
+    waits_for = models.UUIDField(null=True, blank=True, help_text="The instance that runs when it has come.")
+    checksum = models.CharField(max_length=64, blank=True)
+    carried_bytes = models.BigIntegerField(default=0)
+    cuts = models.PositiveIntegerField(default=0, help_text="How often the way broke and the copying went on.")
+    failure_code = models.CharField(max_length=40, blank=True)
+    failure_detail = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(default=clock.now)
+    switched_at = models.DateTimeField(null=True, blank=True, help_text="From then on it is the new host's.")
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("move of a volume")
+        verbose_name_plural = _("moves of volumes")
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=VolumeMoveState.values), name="volume_move_state"),
+            models.CheckConstraint(condition=Q(kind__in=VolumeMoveKind.values), name="volume_move_kind"),
+            models.CheckConstraint(
+                condition=Q(state__in=["done", "failed", "cancelled"], ended_at__isnull=False)
+                | Q(state__in=["copying", "clearing", "undoing"], ended_at__isnull=True),
+                name="volume_move_ended_when_over",
+            ),
+            models.UniqueConstraint(fields=["source"], condition=Q(ended_at__isnull=True), name="one_open_move_of_volume"),
+            models.UniqueConstraint(fields=["target"], condition=Q(ended_at__isnull=True), name="one_open_move_into_volume"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["to_host"], condition=Q(ended_at__isnull=True), name="volume_move_to_host"),
+            models.Index(fields=["waits_for"], condition=Q(waits_for__isnull=False), name="volume_move_waited_for"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"

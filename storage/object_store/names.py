@@ -1,0 +1,40 @@
+"""Endpoints, buckets and folders of object storages as people write them."""
+
+import re
+from typing import Final
+
+from common.errors import wrong_field
+from common.outbound import OutboundFault, read_target
+
+_BUCKET: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{1,61})[a-z0-9]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_FOLDER_MOST: Final = 300
+
+
+def parse_endpoint(text: str) -> str:
+    """An address without a path. `s3.example.com` means https. Raises InvalidInput."""
+    text = text.strip().rstrip("/")
+    url = text if "://" in text else f"https://{text}"
+    try:
+        target = read_target(url)
+    except OutboundFault as fault:
+        raise wrong_field("endpoint", fault.detail) from fault
+    if target.path not in ("", "/"):
+        raise wrong_field("endpoint", "Only the address of the service: the bucket and the folder have fields of their own.")
+    return f"{target.scheme}://{target.host_header}"
+
+
+def parse_bucket(text: str) -> str:
+    """Raises InvalidInput."""
+    if not _BUCKET.fullmatch(text) or ".." in text:
+        raise wrong_field("bucket", "A bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens.")
+    return text
+
+
+def parse_folder(field: str, text: str) -> str:
+    """A folder in a bucket or on a disk, without slashes at its ends; "" is all of it. Raises InvalidInput."""
+    parts = [part for part in text.strip().split("/") if part not in ("", ".")]
+    folder = "/".join(parts)
+    if _CONTROL.search(folder) or ".." in parts or len(folder) > _FOLDER_MOST:
+        raise wrong_field(field, f"Name a folder by its path, such as models/v2, {_FOLDER_MOST} letters at most.")
+    return folder

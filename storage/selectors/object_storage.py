@@ -1,0 +1,89 @@
+"""Reads of object storage: connections, syncs and their schedules."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from common.errors import NotFound
+from storage.models import Connection, Operation, Sync, SyncSchedule
+from storage.states import SyncCause, SyncState
+
+# Work that neither reads nor changes what lies on a disk.
+_BESIDE = ("read_log", "save_image")
+BATCH = 200
+
+
+def connections_of(owner_id: UUID) -> QuerySet[Connection]:
+    """By name."""
+    return Connection.objects.filter(owner_id=owner_id)
+
+
+def connection_of(owner_id: UUID, connection_id: UUID) -> Connection:
+    """Raises NotFound for what is not theirs, as for what does not exist."""
+    found = connections_of(owner_id).filter(pk=connection_id).first()
+    if found is None:
+        raise NotFound("There is no such connection.")
+    return found
+
+
+def syncs_of(owner_id: UUID, subject_id: UUID | None = None) -> QuerySet[Sync]:
+    """Newest first; of everything, or of one disk."""
+    own = Sync.objects.filter(owner_id=owner_id).select_related("operation", "host", "connection")
+    return own if subject_id is None else own.filter(subject_id=subject_id)
+
+
+def sync_of(owner_id: UUID, sync_id: UUID) -> Sync:
+    """Raises NotFound for what is not theirs, as for what does not exist."""
+    found = syncs_of(owner_id).filter(pk=sync_id).first()
+    if found is None:
+        raise NotFound("There is no such sync.")
+    return found
+
+
+def schedules_of(owner_id: UUID) -> QuerySet[SyncSchedule]:
+    """The next first."""
+    return SyncSchedule.objects.filter(owner_id=owner_id).select_related("connection")
+
+
+def schedule_of(owner_id: UUID, schedule_id: UUID) -> SyncSchedule:
+    """Raises NotFound."""
+    found = schedules_of(owner_id).filter(pk=schedule_id).first()
+    if found is None:
+        raise NotFound("There is no such schedule.")
+    return found
+
+
+def running_syncs(subjects: Sequence[UUID]) -> dict[UUID, Sync]:
+    """By the disk that is copied."""
+    rows = Sync.objects.filter(subject_id__in=subjects, ended_at=None).select_related("operation", "connection")
+    return {row.subject_id: row for row in rows}
+
+
+def is_disk_worked_on(subject: UUID) -> bool:
+    """Whether its host is at work on the disk already."""
+    return Operation.objects.filter(subject=subject, ended_at=None).exclude(kind__in=_BESIDE).exists()
+
+
+def last_archive(instance_id: UUID) -> Sync | None:
+    """The newest try to archive its data disk."""
+    return Sync.objects.filter(subject_id=instance_id, cause=SyncCause.ARCHIVE).order_by("-created_at").first()
+
+
+def archive_failures(instance_id: UUID, *, since: datetime) -> int:
+    """How many tries to archive its data disk have failed since then."""
+    tries = Sync.objects.filter(subject_id=instance_id, cause=SyncCause.ARCHIVE, created_at__gte=since)
+    return tries.filter(state=SyncState.FAILED).count()
+
+
+# -- for sweeps
+
+
+def schedules_due(now: datetime) -> list[UUID]:
+    return list(SyncSchedule.objects.filter(next_at__lte=now).order_by("next_at").values_list("pk", flat=True)[:BATCH])
+
+
+def syncs_to_mail() -> list[Sync]:
+    rows = Sync.objects.filter(mailed_at=None).exclude(mail="").select_related("owner", "connection")
+    return list(rows.order_by("created_at")[:BATCH])

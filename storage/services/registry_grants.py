@@ -1,0 +1,52 @@
+"""Leave for one host to read or write one saved image in the market's registry: signed, short, good for nothing else."""
+
+import base64
+import hmac
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from common import clock
+from common.digest import derived_key
+
+PURPOSE: Final = "berth-registry-grant-v1"
+GRANT_USER: Final = "berth-grant"
+GRANT_LIFETIME: Final = timedelta(hours=2)
+PULL: Final = ("pull",)
+PULL_AND_PUSH: Final = ("pull", "push")
+
+
+def market_repository(owner_id: UUID, image_id: UUID) -> str:
+    """Where the market's registry keeps a saved image; "" when the market has no registry."""
+    if not settings.MARKET_REGISTRY:
+        return ""
+    return f"{settings.MARKET_REGISTRY}/{_path(owner_id, image_id)}"
+
+
+def registry_grant(owner_id: UUID, image_id: UUID, actions: Sequence[str]) -> tuple[str, str]:
+    """User name and password for a container engine."""
+    ends = int((clock.now() + GRANT_LIFETIME).timestamp())
+    said = base64.urlsafe_b64encode(json.dumps([_path(owner_id, image_id), list(actions), ends]).encode()).decode()
+    return GRANT_USER, f"{said}.{_seal(said)}"
+
+
+def read_grant(username: str, password: str) -> tuple[str, tuple[str, ...]] | None:
+    """Repository and actions that a grant opens; None for one that is forged or over."""
+    said, _, seal = password.partition(".")
+    if username != GRANT_USER or not hmac.compare_digest(seal.encode(), _seal(said).encode()):
+        return None
+    path, actions, ends = json.loads(base64.urlsafe_b64decode(said))
+    return (path, tuple(actions)) if ends > clock.now().timestamp() else None
+
+
+def _path(owner_id: UUID, image_id: UUID) -> str:
+    return f"saved/{owner_id.hex}/{image_id.hex}"
+
+
+def _seal(said: str) -> str:
+    return hmac.new(derived_key(PURPOSE, ""), said.encode(), sha256).hexdigest()

@@ -1,0 +1,17 @@
+"""How often images are used, as the floor above counts it."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from common.database import use_case
+from storage.models import Image
+
+
+def record_uses(*, counts: Mapping[UUID, int]) -> int:
+    """How many of the counts have changed."""
+    with use_case():
+        rows = [row for row in Image.objects.order_by("pk") if row.use_count != counts.get(row.pk, 0)]
+        for row in rows:
+            row.use_count = counts.get(row.pk, 0)
+        Image.objects.bulk_update(rows, ["use_count"], batch_size=500)
+    return len(rows)

@@ -1,0 +1,37 @@
+"""Staff panel: volumes, snapshots and public data sets. What changes them is their owners' and the services'."""
+
+from django.contrib import admin
+
+from accounts.panels import ReadOnlyAdmin, staff_panel
+from storage.models import DataSet, Snapshot, Volume, VolumeMove
+
+
+@admin.register(Volume, site=staff_panel)
+class VolumeAdmin(ReadOnlyAdmin):
+    list_display = ("name", "owner", "host", "size_gb", "state", "created_at", "unpaid_since")
+    list_filter = ("state",)
+    search_fields = ("name", "owner__email")
+    list_select_related = ("owner", "host")
+
+
+@admin.register(Snapshot, site=staff_panel)
+class SnapshotAdmin(ReadOnlyAdmin):
+    list_display = ("name", "owner", "host", "source_name", "stored_bytes", "state", "ready_at", "unpaid_since")
+    list_filter = ("state", "source_kind")
+    search_fields = ("name", "owner__email", "checksum")
+    list_select_related = ("owner", "host")
+
+
+@admin.register(DataSet, site=staff_panel)
+class DataSetAdmin(ReadOnlyAdmin):
+    list_display = ("title", "slug", "snapshot", "published_by", "published_at", "active")
+    list_filter = ("active",)
+    list_select_related = ("snapshot", "published_by")
+
+
+@admin.register(VolumeMove, site=staff_panel)
+class VolumeMoveAdmin(ReadOnlyAdmin):
+    list_display = ("source", "kind", "owner", "from_host", "to_host", "state", "created_at", "ended_at", "failure_code")
+    list_filter = ("kind", "state")
+    search_fields = ("source__name", "owner__email")
+    list_select_related = ("source", "owner", "from_host", "to_host")

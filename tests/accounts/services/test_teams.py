@@ -1,0 +1,122 @@
+"""Teams: who may join, by which address and for how long; what roles may; that there is an owner at all times."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core import mail
+
+from accounts.errors import AlreadyMember, InvitationExpired, LastOwner
+from accounts.models import Membership, Team, User
+from accounts.policy import INVITATION_LIFETIME
+from accounts.selectors import members_of, seen_members, team_of, teams_of
+from accounts.services import teams
+from common import clock
+from common.errors import Forbidden, NotFound
+from tests.instances.fake_host import refused
+
+
+@pytest.fixture
+def lab(alice: User) -> Team:
+    return teams.create_team(user=alice, name="Lab")
+
+
+@pytest.fixture
+def pair(lab: Team, alice: User, bob: User) -> Team:
+    _, secret = teams.invite_member(user=alice, team_id=lab.pk, email=bob.email)
+    teams.accept_invitation(user=bob, secret=secret)
+    return lab
+
+
+def place(team: Team, user: User) -> Membership:
+    return members_of(team.pk).get(user=user)
+
+
+def test_whoever_makes_a_team_owns_it(lab: Team, alice: User, bob: User) -> None:
+    assert team_of(alice, lab.pk).role == "owner"  # type: ignore[attr-defined]
+    assert not teams_of(bob).exists()
+    with pytest.raises(NotFound):
+        team_of(bob, lab.pk)
+
+
+def test_only_the_invited_address_can_join(lab: Team, alice: User, bob: User, mallory: User) -> None:
+    member, secret = teams.invite_member(user=alice, team_id=lab.pk, email="BOB@example.com")
+    assert secret not in (member.invite_hash, str(member)), "only its hash is kept"
+    with pytest.raises(NotFound), refused():
+        teams.accept_invitation(user=mallory, secret=secret)
+    assert teams.accept_invitation(user=bob, secret=secret).pk == lab.pk
+    assert place(lab, bob).role == "member"
+    with pytest.raises(NotFound), refused():
+        teams.accept_invitation(user=bob, secret=secret)
+
+
+def test_an_invitation_is_good_for_seven_days(lab: Team, alice: User, bob: User) -> None:
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        _, secret = teams.invite_member(user=alice, team_id=lab.pk, email=bob.email)
+        traveller.shift(INVITATION_LIFETIME)
+        with pytest.raises(InvitationExpired), refused():
+            teams.accept_invitation(user=bob, secret=secret)
+        traveller.shift(timedelta(seconds=-1))
+        assert teams.accept_invitation(user=bob, secret=secret)
+
+
+def test_invited_again_the_old_link_is_void(lab: Team, alice: User, bob: User) -> None:
+    _, old = teams.invite_member(user=alice, team_id=lab.pk, email=bob.email)
+    _, new = teams.invite_member(user=alice, team_id=lab.pk, email=bob.email, role="owner")
+    with pytest.raises(NotFound), refused():
+        teams.accept_invitation(user=bob, secret=old)
+    teams.accept_invitation(user=bob, secret=new)
+    assert place(lab, bob).role == "owner"
+    with pytest.raises(AlreadyMember), refused():
+        teams.invite_member(user=alice, team_id=lab.pk, email=bob.email)
+
+
+def test_the_invitation_is_mailed_with_its_link(lab: Team, alice: User, mailoutbox: list[mail.EmailMessage]) -> None:
+    member, secret = teams.invite_member(user=alice, team_id=lab.pk, email="new@example.com")
+    assert teams.mail_invitation(user=alice, member=member, secret=secret)
+    assert mailoutbox[0].to == ["new@example.com"]
+    assert f"/settings/teams/join/{secret}" in mailoutbox[0].body
+
+
+def test_a_member_may_neither_invite_nor_rename_nor_remove_others(pair: Team, alice: User, bob: User) -> None:
+    attempts = (
+        lambda: teams.invite_member(user=bob, team_id=pair.pk, email="x@example.com"),
+        lambda: teams.rename_team(user=bob, team_id=pair.pk, name="Mine"),
+        lambda: teams.set_role(user=bob, team_id=pair.pk, member_id=place(pair, bob).pk, role="owner"),
+        lambda: teams.remove_member(user=bob, team_id=pair.pk, member_id=place(pair, alice).pk),
+        lambda: teams.delete_team(user=bob, team_id=pair.pk),
+    )
+    for attempt in attempts:
+        with pytest.raises(Forbidden), refused():
+            attempt()
+
+
+def test_the_last_owner_stays(pair: Team, alice: User, bob: User) -> None:
+    own = place(pair, alice).pk
+    for attempt in (
+        lambda: teams.remove_member(user=alice, team_id=pair.pk, member_id=own),
+        lambda: teams.set_role(user=alice, team_id=pair.pk, member_id=own, role="member"),
+        lambda: teams.delete_team(user=alice, team_id=pair.pk),
+    ):
+        with pytest.raises(LastOwner), refused():
+            attempt()
+    teams.set_role(user=alice, team_id=pair.pk, member_id=place(pair, bob).pk, role="owner")
+    teams.remove_member(user=alice, team_id=pair.pk, member_id=own)
+    assert not teams_of(alice).exists()
+    teams.delete_team(user=bob, team_id=pair.pk)
+    assert not Team.objects.exists()
+
+
+def test_a_member_may_leave_and_an_owner_remove(pair: Team, alice: User, bob: User) -> None:
+    teams.remove_member(user=bob, team_id=pair.pk, member_id=place(pair, bob).pk)
+    assert not teams_of(bob).exists()
+    member, secret = teams.invite_member(user=alice, team_id=pair.pk, email=bob.email)
+    teams.remove_member(user=alice, team_id=pair.pk, member_id=member.pk)
+    with pytest.raises(NotFound), refused():
+        teams.accept_invitation(user=bob, secret=secret)
+
+
+def test_owners_alone_see_members(pair: Team, alice: User, bob: User, mallory: User) -> None:
+    assert list(seen_members(alice)) == [bob]
+    assert not seen_members(bob).exists()
+    assert not seen_members(mallory).exists()

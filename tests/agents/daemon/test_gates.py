@@ -1,0 +1,86 @@
+"""Gates of SSH: their rules, and that nothing is done twice."""
+
+import subprocess
+
+from agents.daemon.gates import Gates, gate_chain, gate_jump, gate_rules
+
+BRIDGE = "berth0123456789"
+
+
+class Table:
+    """As much of iptables as gates use."""
+
+    def __init__(self) -> None:
+        self.chains: dict[str, list[str]] = {"DOCKER-USER": []}
+        self.calls = 0
+        self.works = True
+
+    def call(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        self.calls += 1
+        verb, chain, rule = words[0], words[1], " ".join(words[3:] if words[0] == "-I" else words[2:])
+        rules = self.chains.get(chain)
+        if not self.works or rules is None or (verb in ("-C", "-D") and rule not in rules):
+            return subprocess.CompletedProcess(words, 1, "", "no")
+        shown = "".join(f"{line}\n" for line in rules) if verb == "-S" else ""
+        match verb:
+            case "-I":
+                rules.insert(0, rule)
+            case "-D":
+                rules.remove(rule)
+            case "-F":
+                rules.clear()
+            case "-X":
+                del self.chains[chain]
+        return subprocess.CompletedProcess(words, 0, shown, "")
+
+    def load(self, text: str) -> bool:
+        _, head, *rules, _ = text.strip().splitlines()
+        if self.works:
+            self.chains[head[1:].split()[0]] = rules
+        return self.works
+
+
+def test_rules_let_in_who_is_listed_and_drop_the_rest() -> None:
+    chain = gate_chain(BRIDGE)
+    assert gate_rules(BRIDGE, ["203.0.113.9/32", "2001:db8::/32", "0.0.0.0/0"]) == [
+        f"-A {chain} -j RETURN",
+        f"-A {chain} -s 203.0.113.9/32 -j RETURN",
+        f"-A {chain} -j DROP",
+    ]
+    assert gate_rules(BRIDGE, ["2001:db8::/32"]) == [f"-A {chain} -j DROP"]
+
+
+def test_a_gate_is_set_moved_put_back_and_taken_away() -> None:
+    table = Table()
+    gates, chain, jump = Gates(table.call, table.load), gate_chain(BRIDGE), gate_jump(BRIDGE)
+    assert gates.allow(BRIDGE, []) and gates.allow(BRIDGE, []) and table.calls == 1, "looked for once"
+    assert gates.allow(BRIDGE, ["203.0.113.0/24"])
+    assert table.chains == {"DOCKER-USER": [jump], chain: gate_rules(BRIDGE, ["203.0.113.0/24"])}
+    calls = table.calls
+    assert gates.allow(BRIDGE, ["203.0.113.0/24"]) and table.calls == calls
+    assert gates.allow(BRIDGE, ["198.51.100.7/32"])
+    assert table.chains[chain] == gate_rules(BRIDGE, ["198.51.100.7/32"])
+    table.chains = {"DOCKER-USER": []}  # the engine began anew
+    assert gates.assert_all() and table.chains["DOCKER-USER"] == [jump]
+    assert gates.allow(BRIDGE, [])
+    assert table.chains == {"DOCKER-USER": []}
+    gates.drop(BRIDGE)
+
+
+def test_what_iptables_refuses_is_said_and_tried_again() -> None:
+    table = Table()
+    gates = Gates(table.call, table.load)
+    table.works = False
+    assert not gates.allow(BRIDGE, ["203.0.113.0/24"])
+    table.works = True
+    assert gates.assert_all() and table.chains["DOCKER-USER"] == [gate_jump(BRIDGE)]
+
+
+def test_a_gate_that_an_agent_before_this_one_has_set_is_opened() -> None:
+    """The last address was taken off the list while the agent was away, or it was killed before it could heed that."""
+    table = Table()
+    Gates(table.call, table.load).allow(BRIDGE, ["203.0.113.0/24"])
+    gates = Gates(table.call, table.load)
+    assert gates.allow(BRIDGE, [])
+    assert table.chains == {"DOCKER-USER": []}
+    assert gates.assert_all() and table.chains == {"DOCKER-USER": []}

@@ -1,0 +1,85 @@
+"""An operation on the wire: named until its end is told, taken in once, and only from its own host."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from accounts.models import User
+from agents.protocol.messages import ObservedOperation
+from common import clock
+from common.sealing import CannotUnseal, seal, unseal
+from instances.services.concluding import conclude_operations
+from storage.models import Operation
+from storage.services.operations import ask_operation, give_up_overdue, withdraw_operations
+
+from .conftest import Agent, report
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(host: UUID, owner: User) -> Operation:
+    return ask_operation(
+        host_id=host,
+        owner_id=owner.pk,
+        kind="snapshot",
+        subject=uuid4(),
+        args={"volume": "v"},
+        secrets={"password": "s3cret"},
+        within=timedelta(minutes=5),
+    )
+
+
+def tell(operation: Operation, phase: str, **more: object) -> ObservedOperation:
+    return ObservedOperation(operation.pk.hex, phase, **more)  # type: ignore[arg-type]  # each test's own fields
+
+
+def test_it_is_named_with_its_secrets_until_its_end_is_told(agent: Agent, alice: User) -> None:
+    operation = ask(agent.host, alice)
+    assert "s3cret" not in operation.sealed_args
+    (order,) = agent.sync().operations
+    assert (order.id, order.kind, order.args) == (operation.pk.hex, "snapshot", {"volume": "v", "password": "s3cret"})
+    answer = agent.sync(report(operations=[tell(operation, "running", done_bytes=5, total_bytes=9, detail="Copying.")]))
+    assert len(answer.operations) == 1
+    operation.refresh_from_db()
+    assert (operation.state, operation.done_bytes, operation.detail) == ("running", 5, "Copying.")
+    end = tell(operation, "done", done_bytes=9, total_bytes=9, outcome={"checksum": "f00"})
+    assert agent.sync(report(operations=[end])).operations == []
+    operation.refresh_from_db()
+    assert (operation.state, operation.outcome, operation.done_bytes) == ("done", {"checksum": "f00"}, 9)
+    assert operation.concluded_at is not None
+
+
+def test_an_end_that_comes_twice_or_late_changes_nothing(agent: Agent, alice: User) -> None:
+    operation = ask(agent.host, alice)
+    assert withdraw_operations(subject=operation.subject, reason="cancelled") == 1
+    assert withdraw_operations(subject=operation.subject, reason="cancelled") == 0
+    assert agent.sync(report(operations=[tell(operation, "done")])).operations == []
+    operation.refresh_from_db()
+    assert operation.state == "cancelled"
+
+
+def test_another_host_cannot_end_it(enrolled: Callable[[], Agent], agent: Agent, alice: User) -> None:
+    operation = ask(agent.host, alice)
+    enrolled().sync(report(operations=[tell(operation, "done")]))
+    operation.refresh_from_db()
+    assert operation.state == "waiting"
+
+
+def test_what_takes_too_long_is_given_up(agent: Agent, alice: User) -> None:
+    operation = ask(agent.host, alice)
+    assert give_up_overdue(now=clock.now()) == 0
+    assert give_up_overdue(now=clock.now() + timedelta(minutes=5)) == 1
+    operation.refresh_from_db()
+    assert (operation.state, operation.failure_code) == ("failed", "out_of_time")
+    assert conclude_operations() == 1
+    assert conclude_operations() == 0
+
+
+def test_a_sealed_text_opens_under_its_own_key_alone(settings: object) -> None:
+    sealed = seal("s3cret")
+    assert unseal(sealed) == "s3cret"
+    settings.SECRET_KEY = "another"  # type: ignore[attr-defined]  # pytest-django's fixture
+    with pytest.raises(CannotUnseal):
+        unseal(sealed)

@@ -1,0 +1,125 @@
+"""Slips as a host's agent gets them: the same as a sync would say, sealed under a key that only this host is told."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+from django.conf import settings
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from accounts.models import User
+from agents.protocol.messages import DesiredInstance
+from agents.protocol.slips import BadSlip, open_slip
+from common import wake
+from instances.models import Instance
+from instances.services.restart import restart_instance
+from instances.services.start import start_instance
+from instances.services.stop import stop_instance
+
+from .conftest import Agent, report
+from .test_instances import observed, rent  # noqa: F401  a fixture
+
+pytestmark = pytest.mark.django_db
+Rent = Callable[[Agent], Instance]
+
+
+class Ear:
+    """Hears the slips of one host: tests that run beside this one share the Redis."""
+
+    def __init__(self, client: redis.Redis, agent: Agent) -> None:
+        self._heard: Any = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py is untyped here
+        self._heard.subscribe(wake.slip_channel(f"host:{agent.host_id}"))
+        self._heard.get_message(timeout=5)
+
+    def slip(self) -> tuple[int, str]:
+        """The next one, with its version."""
+        message = self._heard.get_message(timeout=5)
+        assert message is not None
+        version, _, slip = message["data"].decode().partition(" ")
+        return int(version), slip
+
+    def silence(self) -> bool:
+        return self._heard.get_message(timeout=0.05) is None
+
+
+@pytest.fixture
+def ear(agent: Agent) -> Iterator[Ear]:
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    yield Ear(client, agent)
+    client.close()
+
+
+def told(agent: Agent) -> DesiredInstance:
+    (wanted,) = agent.sync().instances
+    return wanted
+
+
+def test_an_order_s_slip_says_what_the_sync_says(
+    agent: Agent,
+    rent: Rent,  # noqa: F811
+    ear: Ear,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        rent(agent)
+    version, slip = ear.slip()
+    state = agent.sync()
+    assert version == state.version
+    assert open_slip(state.slip_key, slip) == told(agent)
+
+
+def test_a_start_has_a_slip_and_an_end_has_none(
+    agent: Agent,
+    alice: User,
+    rent: Rent,  # noqa: F811
+    ear: Ear,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    instance = rent(agent)
+    agent.sync(report(instances=[observed(instance)]))
+    with django_capture_on_commit_callbacks(execute=True):
+        stop_instance(renter=alice, instance_id=instance.pk)
+    assert ear.silence()
+    agent.sync(report(instances=[observed(instance, "stopped")]))
+    with django_capture_on_commit_callbacks(execute=True):
+        start_instance(renter=alice, instance_id=instance.pk)
+    _, slip = ear.slip()
+    again = open_slip(agent.sync().slip_key, slip)
+    assert (again.generation, again.fence) == (2, 2)
+    assert again == told(agent)
+
+
+def test_a_restart_waits_for_the_sync(
+    agent: Agent,
+    alice: User,
+    rent: Rent,  # noqa: F811
+    ear: Ear,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    instance = rent(agent)
+    agent.sync(report(instances=[observed(instance)]))
+    with django_capture_on_commit_callbacks(execute=True):
+        restart_instance(renter=alice, instance_id=instance.pk)
+    assert ear.silence()
+
+
+def test_each_host_has_a_key_of_its_own_and_keeps_it(enrolled: Callable[[], Agent]) -> None:
+    first, second = enrolled(), enrolled()
+    assert first.sync().slip_key == first.sync().slip_key
+    assert first.sync().slip_key != second.sync().slip_key
+
+
+def test_no_other_host_opens_it(
+    agent: Agent,
+    enrolled: Callable[[], Agent],
+    rent: Rent,  # noqa: F811
+    ear: Ear,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    other = enrolled()
+    with django_capture_on_commit_callbacks(execute=True):
+        rent(agent)
+    _, slip = ear.slip()
+    with pytest.raises(BadSlip):
+        open_slip(other.sync().slip_key, slip)

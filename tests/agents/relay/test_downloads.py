@@ -1,0 +1,94 @@
+"""Files by plain HTTP: what a ticket names and nothing else, from any byte on, and never as a page of the market."""
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote_from_bytes
+
+import httpx
+import pytest
+
+from .conftest import Relay
+from .streaming import StreamHost
+
+Get = Callable[..., httpx.Response]
+
+
+@pytest.fixture
+def get(relay: Relay, host: StreamHost) -> Get:
+    def ask(path: Path | str, method: str = "GET", **headers: str) -> httpx.Response:
+        grant = host.grant("read", path=quote_from_bytes(os.fsencode(path)), once=False)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx.request(
+            method, f"{relay.url}/relay/v1/download", params={"ticket": host.ticket(grant)}, headers=named, timeout=20
+        )
+
+    return ask
+
+
+def test_a_file_comes_whole_or_from_a_byte_on(get: Get, tmp_path: Path) -> None:
+    file = tmp_path / '数据 "x"\n.html'
+    content = os.urandom(300_000)
+    file.write_bytes(content)
+    whole = get(file)
+    assert (whole.status_code, whole.content) == (200, content)
+    kept = whole.headers
+    assert kept["content-length"] == "300000"
+    assert kept["content-type"] == "application/octet-stream"
+    assert kept["content-disposition"].startswith('attachment; filename="')
+    assert kept["content-disposition"].endswith("filename*=UTF-8''%E6%95%B0%E6%8D%AE%20%22x%22%0A.html")
+    assert (kept["x-content-type-options"], kept["content-security-policy"][:7]) == ("nosniff", "sandbox")
+
+    later = get(file, range="bytes=200000-", if_range=kept["etag"])
+    assert (later.status_code, later.content) == (206, content[200_000:])
+    assert later.headers["content-range"] == "bytes 200000-299999/300000"
+    assert get(file, range="bytes=5-9").content == content[5:10]
+    assert get(file, range="bytes=299999-900000").content == content[-1:]
+    assert get(file, range="bytes=300000-").status_code == 416
+    assert get(file, range="bytes=5-9", if_range='"another"').content == content
+    asked = get(file, "HEAD")
+    assert (asked.status_code, asked.content, asked.headers["content-length"]) == (200, b"", "300000")
+    (tmp_path / "empty").touch()
+    assert get(tmp_path / "empty").content == b""
+
+
+def test_a_folder_is_packed_while_it_comes(get: Get, tmp_path: Path) -> None:
+    (tmp_path / "-f").mkdir()
+    (tmp_path / "-f" / "one").write_bytes(b"1" * 200_000)
+    packed = get(tmp_path / "-f")
+    assert packed.headers["content-type"] == "application/x-tar"
+    assert 'filename="-f.tar"' in packed.headers["content-disposition"]
+    with tarfile.open(fileobj=io.BytesIO(packed.content)) as tar:
+        assert tar.getnames() == ["./-f", "./-f/one"]
+
+
+def test_what_cannot_be_had_is_told_to_people_and_to_programs(
+    get: Get, relay: Relay, host: StreamHost, tmp_path: Path
+) -> None:
+    refused = get(tmp_path / "none")
+    assert (refused.status_code, refused.json()["code"]) == (404, "missing")
+    assert "There is nothing of that name." in get(tmp_path / "none", accept="text/html").text
+    os.mkfifo(tmp_path / "pipe")
+    assert get(tmp_path / "pipe").json()["code"] == "not_file"
+    address = f"{relay.url}/relay/v1/download"
+    assert httpx.get(address, params={"ticket": host.sign("user:x")}).status_code == 401
+    forged = host.ticket(host.grant("read", path="/etc/passwd", key="00" * 32))
+    assert httpx.get(address, params={"ticket": forged}).json()["code"] == "bad_grant"
+    host.follow(run="stopped")
+    assert get(tmp_path / "none").json()["code"] == "not_running"
+
+
+def test_a_file_that_ends_early_is_no_whole_download(get: Get, host: StreamHost, tmp_path: Path) -> None:
+    """Its size was told before it shrank: the client must not take the part for the whole."""
+    file = tmp_path / "shrinks"
+    file.write_bytes(b"x" * 1000)
+    program = tmp_path / "cat"
+    program.write_text('#!/bin/sh\nhead -c 100 "$1"\n')
+    program.chmod(0o755)
+    host.rooms.env["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    with pytest.raises(httpx.RemoteProtocolError):
+        get(file)
+    assert json.loads(get(tmp_path / "none").content)["code"] == "missing", "the next one is served"

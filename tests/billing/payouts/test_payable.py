@@ -1,0 +1,106 @@
+"""How much can be paid out: by hand, at the edges of the holding period, and never above the balance."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts.models import User
+from billing.models import Dispute, Payment
+from billing.payable import Payable
+from billing.selectors.payouts import due_owners
+from tests.billing.money import UNIT, assert_sound
+from tests.billing.payouts.world import NOW, account, ask, balance, days_ago, earn, payable
+
+amounts = st.integers(-(10**12), 10**12)
+
+
+@given(amounts, amounts, amounts, st.integers(0, 10**12))
+def test_never_above_the_balance_and_never_negative(balance: int, young: int, recent: int, disputed: int) -> None:
+    found = Payable("USD", balance, young, recent, disputed)
+    assert 0 <= found.payable_micros <= max(0, balance)
+    assert found.payable_micros % 10_000 == 0
+    assert found.payable_micros <= max(0, balance - max(0, young) - max(0, recent) / 10 - disputed)
+
+
+@pytest.mark.django_db
+def test_the_example_of_the_docs(hana: User) -> None:
+    earn(hana, 400, ago=40)  # 360.00, older than the reserve's span
+    earn(hana, 200, ago=20)  # 180.00, matured
+    earn(hana, 100, ago=2)  # 90.00, not matured
+    found = payable(hana)
+    assert found.balance_micros == 630 * UNIT
+    assert found.waiting_micros == 90 * UNIT
+    assert found.reserve_micros == 27 * UNIT  # a tenth of 180.00 + 90.00
+    assert found.payable_micros == 513 * UNIT
+    assert_sound(NOW)
+
+
+@pytest.mark.django_db
+def test_a_week_to_the_microsecond(hana: User) -> None:
+    earn(hana, 100, ago=7)
+    assert payable(hana).waiting_micros == 0
+    assert payable(hana, NOW - timedelta(microseconds=1)).waiting_micros == 90 * UNIT
+
+
+@pytest.mark.django_db
+def test_who_has_earned_nothing(alice: User) -> None:
+    assert payable(alice) == Payable("USD")
+
+
+@pytest.mark.django_db
+def test_what_is_under_way_has_left_the_balance(hana: User) -> None:
+    earn(hana, 100, ago=40)
+    account(hana)
+    ask(hana, 60 * UNIT)
+    found = payable(hana)
+    assert (found.balance_micros, found.under_way_micros) == (30 * UNIT, 60 * UNIT)
+    assert found.payable_micros == 30 * UNIT  # nothing was earned lately, so there is no reserve
+    assert balance(hana) == 30 * UNIT
+
+
+def dispute(renter: User, units: int, ago: float, state: str = "open") -> None:
+    payment = Payment.objects.create(
+        owner=renter, amount_micros=units * UNIT, state="succeeded", created_at=days_ago(ago), paid_at=days_ago(ago)
+    )
+    stripe_id = f"dp_{payment.pk.hex}"
+    Dispute.objects.create(payment=payment, amount_micros=units * UNIT, state=state, stripe_id=stripe_id)
+
+
+@pytest.mark.django_db
+def test_a_dispute_keeps_what_its_renter_has_paid_here_since(hana: User, alice: User, bob: User) -> None:
+    earn(hana, 100, ago=60, renter=alice)  # before the payment
+    earn(hana, 200, ago=45, renter=alice)  # 180.00 since
+    earn(hana, 300, ago=45, renter=bob)
+    dispute(alice, 1000, ago=50)
+    assert payable(hana).disputed_micros == 180 * UNIT
+    dispute(bob, 50, ago=50)  # less was disputed than he has paid here
+    assert payable(hana).disputed_micros == 230 * UNIT
+    assert payable(hana).payable_micros == (90 + 180 + 270 - 230) * UNIT
+
+
+@pytest.mark.django_db
+def test_a_decided_dispute_keeps_nothing(hana: User, alice: User) -> None:
+    earn(hana, 200, ago=45, renter=alice)
+    dispute(alice, 100, ago=50, state="won")
+    dispute(alice, 100, ago=50, state="lost")
+    assert payable(hana).disputed_micros == 0
+
+
+@pytest.mark.django_db
+def test_whose_turn_it_is(hana: User, alice: User, bob: User) -> None:
+    for owner in (hana, alice, bob):
+        earn(owner, 100, ago=40)
+    account(hana)
+    account(alice, automatic=False)
+    account(bob, frozen=True)
+    assert due_owners(now=NOW) == [hana.pk]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("minimum", "due"), [(90, True), (91, False)])
+def test_less_than_the_minimum_waits(hana: User, minimum: int, due: bool) -> None:
+    earn(hana, 100, ago=40)
+    account(hana, minimum_micros=minimum * UNIT)
+    assert (due_owners(now=NOW) == [hana.pk]) is due

@@ -1,0 +1,56 @@
+"""Audits of the ledger: stored with what they found, each night and whenever staff ask."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from billing.models import LedgerAudit, Seal
+from billing.services.audits import audit_ledger
+from billing.services.seals import seal_ledger
+from billing.tasks import seal_ledger as seal_task
+from instances.services.sweeps import audit_ledger as nightly
+from marketplace.models import Incident
+from tests.billing.money import UNIT, execute, grant
+
+ADD = "/admin/billing/ledgeraudit/add/"
+
+
+@pytest.fixture
+def broken(alice: User) -> None:
+    grant(alice, UNIT)
+    seal_ledger()
+    execute("UPDATE billing_wallet SET balance_micros = balance_micros + 7 WHERE kind = 'renter'")
+
+
+def test_a_sound_ledger_is_noted_with_the_seal_that_it_had(alice: User) -> None:
+    grant(alice, UNIT)
+    seal_task()
+    run, findings = audit_ledger(asked_by="test")
+    assert (run.count, run.findings, findings) == (0, [], [])
+    assert (run.seal_number, run.head) == (1, Seal.objects.get().head)
+
+
+def test_the_night_stores_findings_and_opens_incidents(broken: None) -> None:
+    assert nightly() > 0
+    run = LedgerAudit.objects.get()
+    assert run.asked_by == "nightly" and run.count == len(run.findings) == Incident.objects.count()
+    assert run.findings[0]["code"] == "I03"
+
+
+def test_staff_check_now_and_read_the_findings(broken: None, client: Client, stella: User) -> None:
+    client.force_login(stella)
+    reply = client.post(ADD, {})
+    assert reply.status_code == 302, reply.content.decode()
+    run = LedgerAudit.objects.get()
+    assert run.asked_by == f"staff:{stella.pk.hex}" and run.count > 0
+    page = client.get(f"/admin/billing/ledgeraudit/{run.pk}/change/").content.decode()
+    assert "I03" in page and "balance" in page
+    assert "finding" in client.get("/admin/billing/ledgeraudit/").content.decode()
+    assert Seal.objects.get().head in client.get("/admin/billing/seal/").content.decode()
+
+
+@pytest.mark.parametrize("who", ["alice", "hana"])
+def test_nobody_else_may(who: str, request: pytest.FixtureRequest, client: Client) -> None:
+    client.force_login(request.getfixturevalue(who))
+    assert client.post(ADD, {}).status_code in (302, 403, 404)
+    assert not LedgerAudit.objects.exists()

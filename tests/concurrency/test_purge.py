@@ -1,0 +1,151 @@
+"""A thousand rounds of the purge against a start, and of the purge against an extension: one of the two, never both."""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from accounts.models import User
+from billing.models import Hold
+from billing.policy import INSTANCE_SOURCE, RETENTION_SOURCE
+from billing.services.holds import release_hold
+from common import clock
+from common.database import use_case
+from common.errors import DomainError
+from instances.models import Instance
+from instances.services.release import expire_instance
+from instances.services.retention import keep_data
+from instances.services.start import start_instance
+from instances.services.stop import stop_instance
+from instances.services.sweeps import compare_leases
+from marketplace.models import Lease
+from marketplace.services.lease import release_leases
+from marketplace.services.offers import check_offers
+from tests.billing.money import UNIT, assert_sound, grant
+from tests.instances.fake_host import FakeHost, again, base_image, order_running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STARTS, EXTENSIONS = 1_000, 100
+
+
+class Pair:
+    """Two threads that keep their connections; each round both act at once, one of them a moment later."""
+
+    def __init__(self, *works: Callable[[], object]) -> None:
+        self._works, self._delays = works, [0.0] * len(works)
+        self._results: list[object] = [None] * len(works)
+        self._gate = threading.Barrier(len(works) + 1, timeout=60)
+        self._over = False
+        self._threads = [threading.Thread(target=self._run, args=(place,), daemon=True) for place in range(len(works))]
+
+    def __enter__(self) -> "Pair":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_args: object) -> None:
+        self._over = True
+        self._gate.wait()
+        for thread in self._threads:
+            thread.join(60)
+
+    def go(self, delays: list[float]) -> list[object]:
+        self._delays = delays
+        self._gate.wait()
+        self._gate.wait()
+        return list(self._results)
+
+    def _run(self, place: int) -> None:
+        try:
+            while True:
+                self._gate.wait()
+                if self._over:
+                    return
+                time.sleep(self._delays[place])
+                try:
+                    self._results[place] = self._works[place]()
+                except DomainError as error:
+                    self._results[place] = error
+                self._gate.wait()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def instance(alice: User, hana: User) -> Instance:
+    """Stopped, its data due."""
+    base_image()
+    grant(alice, 100_000 * UNIT)
+    host = FakeHost(hana)
+    instance = order_running(alice, host)
+    stop_instance(renter=alice, instance_id=instance.pk)
+    host.settle()
+    return again(instance)
+
+
+def due(instance: Instance) -> None:
+    """Stopped again with its data due, whatever the round before has made of it."""
+    with use_case():
+        for kind in (INSTANCE_SOURCE, RETENTION_SOURCE):
+            release_hold(source_kind=kind, source_id=instance.pk)
+        release_leases(holder=instance.pk, reason="again")
+        now = clock.now()
+        Instance.objects.filter(pk=instance.pk).update(
+            **{"state": "stopped", "desired": "stopped", "stopped_at": now, "release_at": now - timedelta(seconds=1)},
+            **{"paid_from": None, "retention_micros_per_day": 0, "deadline": None},
+        )
+
+
+def taken(instance: Instance) -> tuple[int, int]:
+    """Live leases and open holds."""
+    leases = Lease.objects.filter(holder=instance.pk, released_at=None).count()
+    return leases, Hold.objects.filter(source_id=instance.pk, released_at=None).count()
+
+
+def test_a_thousand_purges_against_starts(alice: User, instance: Instance) -> None:
+    chance, winners = random.Random(7), Counter[str]()
+    purge = lambda: expire_instance(instance_id=instance.pk)  # noqa: E731  (one of a pair)
+    start = lambda: start_instance(renter=alice, instance_id=instance.pk)  # noqa: E731
+    with Pair(purge, start) as pair:
+        for _ in range(STARTS):
+            due(instance)
+            purged, started = pair.go([chance.uniform(0, 0.008), 0.0])
+            refused = isinstance(started, DomainError)
+            assert purged is refused, (purged, started)
+            state = again(instance).state
+            assert state == ("releasing" if purged else "starting")
+            assert taken(instance) == ((0, 0) if purged else (1, 1))
+            winners[state] += 1
+    assert sum(winners.values()) == STARTS
+    assert min(winners["releasing"], winners["starting"]) > STARTS // 20, f"no race was run: {winners}"
+    due(instance)
+    assert compare_leases() == 0
+    assert check_offers(repair=False) == []
+    assert_sound()
+
+
+def test_purges_against_extensions(alice: User, instance: Instance) -> None:
+    """What was paid for is kept; what is gone costs nothing."""
+    chance, winners = random.Random(7), Counter[str]()
+    purge = lambda: expire_instance(instance_id=instance.pk)  # noqa: E731  (one of a pair)
+    keep = lambda: keep_data(renter=alice, instance_id=instance.pk, days=7)  # noqa: E731
+    with Pair(purge, keep) as pair:
+        for number in range(EXTENSIONS):
+            due(instance)
+            # An extension takes the wallet first: without a start ahead a purge would win only now and then.
+            ahead = [0.0, chance.uniform(0, 0.006)] if number % 2 else [chance.uniform(0, 0.006), 0.0]
+            purged, kept = pair.go(ahead)
+            assert purged is isinstance(kept, DomainError), (purged, kept)
+            row = again(instance)
+            assert row.state == ("releasing" if purged else "stopped")
+            assert taken(instance) == (0, 0 if purged else 1)
+            winners[row.state] += 1
+    assert min(winners.values()) > EXTENSIONS // 20, f"no race was run: {winners}"
+    due(instance)
+    assert_sound()

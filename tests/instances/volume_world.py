@@ -1,0 +1,29 @@
+"""A host that carries out what is asked of its disks, as an agent would report it."""
+
+from typing import Any
+
+from common import clock
+from instances.services.concluding import conclude_operations
+from storage.selectors import desired_operations
+from storage.services.operations import OperationRow, record_operations
+from tests.instances.fake_host import FakeHost
+
+GIB = 1024**3
+CHECKSUM = "5e" * 32
+
+
+def carry_out(host: FakeHost, *, fail: str = "", outcome: dict[str, str] | None = None) -> list[str]:
+    """Everything that is asked now ends; the kinds of work, in order."""
+    asked = desired_operations(host.host.pk)
+    rows = [_ended(order.id, order.kind, fail, outcome) for order in asked]
+    record_operations(host_id=host.host.pk, rows=rows, at=clock.now())
+    conclude_operations()
+    return [order.kind for order in asked]
+
+
+def _ended(order_id: Any, kind: str, fail: str, outcome: dict[str, str] | None) -> OperationRow:
+    if fail:
+        return OperationRow(order_id, "failed", failure_code=fail, detail="It went wrong.")
+    told = {"checksum": CHECKSUM, "stored_bytes": str(3 * GIB - 1), "size_bytes": str(20 * GIB)}
+    told_of = ("take_snapshot", "receive_volume")
+    return OperationRow(order_id, "done", outcome=(told if outcome is None else outcome) if kind in told_of else {})

@@ -1,0 +1,112 @@
+"""Changes of an instance, clicked: a larger disk, another number of GPUs, a fresh root taken back, a start without a GPU."""
+
+import pytest
+from playwright.sync_api import expect
+
+from common.ids import public_id
+from instances.models import Instance
+from instances.services.stop import stop_instance
+from marketplace.models import Offer
+from storage.models import Operation
+from storage.object_store import Checked, Place
+from storage.services.connections import Tried, save_connection
+from tests.web.conftest import Site
+from tests.web.world import World, report
+from tests.web.world_actions import rented_running
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+
+@pytest.mark.parametrize("width", [390])
+def test_every_change_from_the_instance_page(site: Site, world: World, width: int) -> None:
+    Offer.objects.update(disk_micros_gb_day=4_800)
+    instance = rented_running(world, "box", gpu_count=2)
+    address = f"/instances/{public_id('inst', instance.pk)}"
+    page = site.sign_in("alice@example.com", viewport={"width": width, "height": 844})
+    dialog = page.locator("#action")
+
+    page.goto(address)
+    page.click('text="Choose a size"')
+    expect(dialog).to_contain_text("Stop it to change its number of GPUs")
+    dialog.locator("#resize-disk").fill("150")
+    expect(dialog).to_contain_text("→")
+    dialog.locator("button[type=submit]").click()
+    expect(page.locator("main")).to_contain_text("The data disk is being made 150 GB large")
+    assert Operation.objects.get().args["size_gb"] == "150"
+    Operation.objects.all().delete()
+
+    page.click("main >> text=Choose an image")
+    dialog.locator("button[type=submit]").click()
+    expect(dialog).to_be_visible()  # the browser asks for the confirmation first
+    dialog.locator("[name=understood]").check()
+    dialog.locator("button[type=submit]").click()
+    expect(page.locator("main")).to_contain_text("A fresh root from Berth base")
+    instance.refresh_from_db()
+    assert (instance.state, instance.root_number) == ("restarting", 1)
+    report(instance, "running")
+
+    page.goto(address)
+    page.locator("form[action$='/stop'] button").first.click()
+    page.click("#ask button[value=yes]")
+    expect(page.locator("main")).to_contain_text("You asked to stop it")
+    report(instance, "stopped")
+    page.reload()
+    page.click('text="Choose a size"')
+    dialog.locator("#resize-gpus").select_option("1")
+    dialog.locator("button[type=submit]").click()
+    expect(page.locator("main")).to_contain_text("You changed its number of GPUs")
+    page.click("main >> text=Choose an image")
+    dialog.locator("[name=understood]").check()
+    dialog.locator("button[type=submit]").click()
+    page.click('text="Keep the present root"')
+    expect(page.locator("main")).to_contain_text("You keep the root that there is")
+
+    page.locator("form[action$='/start_cpu'] button").click()
+    page.click("#ask button[value=yes]")
+    expect(page.locator("main")).to_contain_text("You started it without a GPU")
+    instance.refresh_from_db()
+    assert (instance.cpu_only, instance.gpu_count) == (True, 1)
+    report(Instance.objects.get(pk=instance.pk), "running")
+    page.reload()
+    expect(page.locator("main")).to_contain_text("It runs without a GPU")
+    over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert over <= 0
+
+
+def test_what_is_chosen_and_not_sent_outlives_a_part_that_comes_anew(site: Site, world: World) -> None:
+    place = Place("https://s3.example.org", "eu-central-1", "experiments", "", "KEY", "secret")
+    save_connection(owner=world.alice, name="backups", tried=Tried(place, Checked(False, True)))
+    instance = rented_running(world, "box", gpu_count=1)
+    page = site.sign_in("alice@example.com")
+    page.goto(f"/instances/{public_id('inst', instance.pk)}")
+    disks, choice = page.locator("#disks"), page.get_by_role("combobox", name="Archive before deletion")
+    disks.get_by_text("Deleted without an archive when its time is over").click()
+    choice.select_option("backups")
+    page.evaluate("document.activeElement.blur()")
+    with page.expect_response("**/disks"):
+        page.evaluate("htmx.trigger('#disks', 'live')")
+    with page.expect_response("**/disks"):  # the answer to the first is on the page by then
+        page.evaluate("htmx.trigger('#disks', 'live')")
+    expect(choice.locator("option:checked")).to_have_text("backups")
+    disks.locator("form[action$='/archive'] button").click()
+    expect(disks).to_contain_text("Archived to backups before it is deleted")
+    choice.select_option("No archive")
+    disks.locator("form[action$='/archive'] button").click()
+    expect(disks).to_contain_text("Deleted without an archive when its time is over")
+    expect(choice.locator("option:checked")).to_have_text("No archive")
+
+
+def test_a_button_that_has_the_focus_says_what_it_does_now(site: Site, world: World, running: Instance) -> None:
+    """The page comes anew around it: the words of an order must be those of the form that it would send."""
+    page = site.sign_in("alice@example.com")
+    page.goto(f"/instances/{public_id('inst', running.pk)}")
+    button = page.locator("main form[action$='/stop'] button").first
+    expect(button).to_have_text("Stop")
+    button.focus()
+    stop_instance(renter=world.alice, instance_id=running.pk)
+    report(running, "stopped")
+    expect(page.locator(".page-head .state")).to_have_text("Stopped")
+    words = page.locator("main .actions form").evaluate_all(
+        "forms => forms.map(form => [form.action.split('/').pop(), form.querySelector('button').innerText.trim()])"
+    )
+    assert dict(words)["start"] == "Start"
