@@ -75,6 +75,7 @@ class LiveBridge:
         self._doors: dict[str, Door] = {}
         self._open: dict[str, _Open] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._over = asyncio.Event()
         self._hashing = ThreadPoolExecutor(HASHERS, thread_name_prefix="passwords")
 
     # -- for other threads
@@ -135,21 +136,22 @@ class LiveBridge:
     # -- in the thread of its own
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
         # A port in one container that takes its time must not hold up everybody's.
         loop.set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="bridge"))
-        try:
-            loop.run_forever()
-            loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
-        finally:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which cancels and awaits whatever is left at its end
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        await self._over.wait()
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _end(self) -> None:
         self._doors = {}
-        await self._arrange()
-        asyncio.get_running_loop().stop()
+        try:
+            await self._arrange()
+        finally:
+            self._over.set()
 
     async def _arrange(self) -> None:
         """Make what is open equal to what should be."""

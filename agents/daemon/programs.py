@@ -88,8 +88,9 @@ class Program:
         return None
 
     def close(self) -> None:
-        """Let go of it. Its input ends; a program that only writes is not stopped by that."""
-        self._writer.close()
+        """Let go of it. Its input ends, without what it has not taken yet: a program that takes nothing any more would keep
+        the connection open for good. One that only writes is not stopped by that."""
+        self._writer.transport.abort()
 
 
 def _let_go(starting: "asyncio.Future[Command]") -> None:

@@ -133,13 +133,8 @@ class Streams:
     # -- in the thread of its own
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_until_complete(self._live())
-        finally:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which cancels and awaits whatever is left at its end
+            runner.run(self._live())
 
     async def _live(self) -> None:
         work = [asyncio.create_task(self._keep_link()), asyncio.create_task(self._sweep())]

@@ -120,7 +120,7 @@ class Terminals:
             return
         if session.pump is not None:
             session.pump.cancel()
-        session.writer.close()
+        session.writer.transport.abort()  # what was typed and not read is lost with the shell
         if session.outlet is not None:
             await session.outlet.close()
         if not session.ended:
@@ -136,7 +136,7 @@ class Terminals:
                     with suppress(StreamLost):
                         await session.outlet.give(piece)
         session.ended = True
-        session.writer.close()
+        session.writer.transport.abort()
         await self._tell_end(session)
         self._sessions.pop(session.key, None)
 

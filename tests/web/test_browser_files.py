@@ -39,6 +39,7 @@ def test_what_does_not_run_says_how_to_reach_its_files(site: Site, host: StreamH
     page = site.sign_in("alice@example.com", viewport={"width": 1440, "height": 844})
     page.goto(f"/instances/{public_id('inst', running.pk)}/files")
     expect(page.locator("#files")).to_be_visible()
+    expect(page.locator("#files-count")).not_to_be_empty()  # it has asked for its line: after the stop that is refused
     stop_instance(renter=running.renter, instance_id=running.pk)
     report(running, "stopped")
     expect(page.locator("#files-state")).to_contain_text("start it without a GPU to reach your files")
