@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from agents.daemon import ext4
 from agents.daemon.image_copy import (
     Sums,
     allocated_bytes,
@@ -101,6 +102,8 @@ class DiskOrders:
         spare, size = _spare(final), image.stat().st_size
         spare.unlink(missing_ok=True)
         self._check_room(spare.parent, allocated_bytes(image))
+        if not (mount.is_mount() or ext4.wait_until_detached(image)):
+            raise Failed("operation_failed", "Something on the host still has the disk mounted.")
         sums = bring_equal(image, spare, {}, _told(work, allocated_bytes(image), "Copying the disk."))
         self._checkpoint("snapshot-copied")
         if mount.is_mount():

@@ -2,6 +2,7 @@
 
 import struct
 import subprocess
+import time
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,8 @@ _SUPERBLOCK: Final = 1024
 _HEAD: Final = 0x160  # so much of it is read
 _MAGIC: Final = 0xEF53
 _TIMEOUT: Final = 3600
+_DETACHED_WITHIN_S: Final = 30.0
+_LOOK_AGAIN_S: Final = 0.05
 _REPAIRED: Final = 2  # e2fsck's statuses up to here leave a whole file system
 
 
@@ -35,6 +38,16 @@ def is_short(image: Path) -> bool:
 def is_attached(image: Path) -> bool:
     """Whether a loop device still stands on the file: then something has it mounted, here or in a container."""
     return bool(_run("losetup", "-n", "-O", "NAME", "-j", str(image)).strip())
+
+
+def wait_until_detached(image: Path) -> bool:
+    """False when one still stands on the file after half a minute. The last mount to go writes down what is left to write."""
+    end = time.monotonic() + _DETACHED_WITHIN_S
+    while is_attached(image):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_LOOK_AGAIN_S)
+    return True
 
 
 def fit(image: Path) -> None:

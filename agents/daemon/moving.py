@@ -121,7 +121,8 @@ class Mover:
         image, _ = self._disks.paths(trip.source)
         if not image.exists():
             raise Failed("disk_missing", "The instance's data disk is gone from the host.")
-        self._disks.unmount(trip.source)
+        if not self._disks.put_to_rest(trip.source):  # a copy made now could lack what was written last
+            raise Failed("operation_failed", "Something on the host still has the data disk mounted.")
         return image
 
     # -- to another host

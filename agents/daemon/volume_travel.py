@@ -87,8 +87,7 @@ class VolumeTravel:
         image, _ = self._volumes.paths(volume)
         if not image.exists():
             raise Failed("disk_missing", "The volume is not on this host.")
-        self._volumes.unmount(volume)
-        if ext4.is_attached(image):  # a container that nobody knows of: what it writes would be torn apart
+        if not self._volumes.put_to_rest(volume):  # a container that nobody knows of: what it writes would be torn apart
             raise Failed("operation_failed", "Something on the host still has the volume mounted.")
         return image
 
@@ -121,7 +120,7 @@ class VolumeTravel:
     def _make_way(self, target: str) -> None:
         """What lies there under this name is left over from another time, unless something uses it."""
         image, mount = self._volumes.paths(target)
-        if mount.is_mount() or (image.exists() and ext4.is_attached(image)):
+        if mount.is_mount() or (image.exists() and not ext4.wait_until_detached(image)):
             raise Failed("operation_failed", "The volume is on this host already, and in use.")
         image.unlink(missing_ok=True)
 

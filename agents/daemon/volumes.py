@@ -69,7 +69,7 @@ class LoopDisks:
 
     def drop(self, instance: str) -> None:
         image, mount = self._paths(instance)
-        self.unmount(instance)  # a crash between two mounts can have stacked them
+        self._unmount(instance)  # a crash between two mounts can have stacked them
         if mount.exists():
             mount.rmdir()
         image.unlink(missing_ok=True)
@@ -85,8 +85,17 @@ class LoopDisks:
         """Its image and where that is mounted, whether they are there or not."""
         return self._paths(instance)
 
-    def unmount(self, instance: str) -> None:
-        """Of an instance that does not run: its image is whole and at rest afterwards."""
+    def put_to_rest(self, instance: str) -> bool:
+        """Unmount the disk of an instance that does not run. True once its image is whole; false when something on the host
+        still has it mounted, so that what was written may not be in it yet.
+
+        A container that is being made at this moment holds every mount of the host for an instant: it is waited for.
+        """
+        self._unmount(instance)
+        image, _ = self._paths(instance)
+        return ext4.wait_until_detached(image)
+
+    def _unmount(self, instance: str) -> None:
         _, mount = self._paths(instance)
         while mount.is_mount():
             _run("umount", str(mount))
@@ -98,9 +107,8 @@ class LoopDisks:
     def _fit(self, instance: str) -> None:
         """The file was made larger. Nothing runs on it now, unless a container that nobody knows has it still."""
         image, _ = self._paths(instance)
-        self.unmount(instance)
         try:
-            if not ext4.is_attached(image):
+            if self.put_to_rest(instance):
                 ext4.fit(image)
         except ext4.Unfit as error:
             logger.warning("the data disk of %s keeps its size: %s", instance, error)

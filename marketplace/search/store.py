@@ -48,7 +48,7 @@ class Store:
         self.orders: dict[str, Order] = {}
         # What others keep beside it: offers' JSON by slot, until the offer changes; what follows from the words alone.
         self.bodies: dict[int, bytes] = {}
-        self.news: set[int] = set()  # open offers that changed since `bodies` was last filled; none where they were many
+        self.news: set[int] = set()  # offers that somebody was shown and that changed since; none where they were many
         self.kept: dict[str, Any] = {}
         self._columns: dict[str, NDArray[Any]] = {name: np.empty(0, kind) for name, kind in _TYPES.items()}
         self._sorted_ids: NDArray[np.bytes_] = np.empty(0, "S16")
@@ -97,9 +97,6 @@ class Store:
         self._write(self._values(records), slots, fresh)
         self._index(slots[fresh])
         self._drop_bodies(slots)
-        self.news.update(slots[records["count"] > 0][: NEWS_MAX + 1].tolist())
-        if len(self.news) > NEWS_MAX:
-            self.news.clear()
 
     def close(self, ids: Iterable[bytes]) -> None:
         """These offers are gone."""
@@ -122,9 +119,9 @@ class Store:
         self.news.clear()
 
     def _drop_bodies(self, slots: NDArray[np.intp]) -> None:
-        for slot in slots.tolist():
-            self.bodies.pop(slot, None)
-            self.news.discard(slot)
+        self.news.update(slot for slot in slots.tolist() if self.bodies.pop(slot, None) is not None)
+        if len(self.news) > NEWS_MAX:
+            self.news.clear()
 
     def _grow(self, by: int) -> None:
         needed = self.size + by

@@ -106,14 +106,15 @@ def _search(query: OfferQuery) -> Iterator[Search]:
 def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
     """What stands in an offer's JSON whatever was asked, kept until the offer changes; the closing brace is left off.
 
-    Offers that changed are read together by the search that brought the copy up to date. If each waited until it is shown,
-    many pages of a busy market would each have to ask for one or two of them.
+    Offers that were shown before they changed are read together by the search that brought the copy up to date. If each
+    waited until it is shown again, many pages of a busy market would each have to ask for one or two of them.
     """
     kept, news = store.bodies, store.news
     if len(kept) > _BODIES_MAX:
         kept.clear()
     missing = [slot for slot in slots if slot not in kept]
-    missing += news.difference(missing)
+    again = news.difference(missing)
+    missing += [slot for slot in again if store["count"][slot]]
     news.clear()
     if missing:
         keys = store.uuids(missing)

@@ -224,14 +224,26 @@ def test_changed_offers_are_read_together(hana: User, settings: Any) -> None:
     """By the search that found out, whatever its page shows; the pages after it ask for nothing."""
     seed_market(random.Random(1), hana, 60)
     everything, first = OfferQuery(limit=200), OfferQuery(limit=1)
+    Offer.objects.update(gpu_free=F("gpu_total"))
     offer_page_json(everything)
-    Offer.objects.update(gpu_free=F("gpu_total"), driver="changed", version=7)
+    Offer.objects.update(driver="changed", version=7)
     offer_page_json(first)
     settings.MARKET_MAX_AGE_MS = 60_000
     with CaptureQueriesContext(connection) as queries:
         page, _, _, total = offer_page_json(everything)
     assert queries.captured_queries == []
     assert page.count(b'"driver":"changed"') == total == Offer.objects.filter(gpu_free__gt=0).count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_changed_offers_that_nobody_was_shown_are_not_read(hana: User) -> None:
+    seed_market(random.Random(1), hana, 60)
+    first = OfferQuery(limit=1)
+    offer_page_json(first)
+    Offer.objects.update(driver="changed", version=7)
+    offer_page_json(first)
+    with columns.searching() as store:
+        assert len(store.bodies) == 1
 
 
 @pytest.mark.django_db(transaction=True)
