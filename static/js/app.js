@@ -218,7 +218,14 @@
   // same setting would keep the words, and so an old word on a new order.
   const typed = () => document.activeElement?.matches("input, textarea, select") ?? false;
   Object.defineProperty(Idiomorph.defaults, "ignoreActiveValue", { enumerable: true, get: typed });
-  htmx.createEventSource = (url) => new EventSource(url); // the ticket says who asks; no cookie goes along
+  // A connection that is lost comes back by itself, and the page says so. The library would write the bare event to the
+  // console as an error; without the event it only tells the page.
+  class LiveSource extends EventSource {
+    set onerror(tell) {
+      this.addEventListener("error", () => tell());
+    }
+  }
+  htmx.createEventSource = (url) => new LiveSource(url); // the ticket says who asks; no cookie goes along
   // Menu and tabs are strips on a phone.
   for (const place of document.querySelectorAll(".nav-underline .active, .menu [aria-current]")) place.scrollIntoView({ block: "nearest", inline: "center" });
   localise(document);

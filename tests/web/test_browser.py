@@ -273,3 +273,13 @@ def test_others_key_is_not_offered(site: Site, world: World) -> None:
     page.fill("#new-key", KEY)
     page.click("#keys button")
     expect(page.locator("#keys label", has_text="alice@laptop").locator("input")).to_be_checked()
+
+
+def test_a_lost_connection_is_no_error_of_the_page(site: Site) -> None:
+    """It comes back by itself, and the page looks now and then meanwhile; nobody has to read of it in the console."""
+    page = site.sign_in("alice@example.com")
+    page.add_init_script("EventSource = class extends EventSource { constructor(url) { super(url); window.line = this; } }")
+    page.reload()
+    expect(page.locator("body[data-live=up]")).to_be_attached()
+    page.evaluate("line.dispatchEvent(new Event('error'))")
+    expect(page.locator("body[data-live=down]")).to_be_attached()
