@@ -41,7 +41,7 @@ def is_attached(image: Path) -> bool:
 
 
 def wait_until_detached(image: Path) -> bool:
-    """False when one still stands on the file after half a minute. The last mount to go writes down what is left to write."""
+    """False when one still stands on the file after half a minute. The last mount to go writes what is left."""
     end = time.monotonic() + _DETACHED_WITHIN_S
     while is_attached(image):
         if time.monotonic() > end:

@@ -9,7 +9,7 @@ from billing.paper_checks import PAPER_CHECKS
 from billing.payout_checks import PAYOUT_CHECKS
 from billing.policy import CLOCK_TOLERANCE
 from billing.seal_checks import SEAL_CHECKS
-from billing.selectors.rows import rows
+from billing.selectors.rows import planned_rows
 from common import clock
 
 
@@ -33,5 +33,5 @@ def ledger_findings() -> list[Finding]:
 
 def _findings(latest: datetime) -> Iterator[Finding]:
     for check in (*CHECKS, *PAPER_CHECKS, *PAYOUT_CHECKS, *SEAL_CHECKS):
-        for subject, detail in rows(check.query, latest=latest):
+        for subject, detail in planned_rows(check.query, latest=latest):
             yield Finding(check.code, check.says, subject, detail)

@@ -15,6 +15,7 @@ from accounts.models import User
 from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import DomainError
+from common.prepared import run
 from instances.models import Instance
 from instances.services.change_quote import changes_of, quote_change
 from instances.services.concluding import conclude_operations
@@ -347,6 +348,7 @@ class LifeMachine(RuleBasedStateMachine):
 
 
 def _rows(query: str) -> list[tuple[Any, ...]]:
+    """Asked after every step: planned once."""
     with connection.cursor() as cursor:
-        cursor.execute(query)
+        run(cursor, query, [])
         return list(cursor.fetchall())
