@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from billing.models import Budget, Notice
 from billing.policy import HOLD_SOURCE, INSTANCE_SOURCE
-from billing.selectors.rows import rows
+from billing.selectors.rows import planned_rows, rows
 from common import clock
 from common.errors import NotFound
 
@@ -215,7 +215,7 @@ def measure(budget_ids: Sequence[UUID], *, now: datetime) -> dict[UUID, BudgetUs
 def rooms_of(wallet_ids: Sequence[UUID], *, now: datetime, lock: bool = False) -> Rooms:
     """The hard budgets over these wallets. `lock`: nobody else takes from them until the transaction ends, so that two
     wallets of one team cannot both take the last hour; wallets are locked before."""
-    covered = rows(_HARD_OF_WALLETS, wallets=list(wallet_ids))
+    covered = planned_rows(_HARD_OF_WALLETS, wallets=list(wallet_ids))
     if not covered:
         return Rooms()
     budgets = Budget.objects.filter(pk__in={budget_id for budget_id, _wallet in covered}, hard=True).order_by("pk")

@@ -11,7 +11,7 @@ from django.db.models import F, Prefetch, QuerySet
 
 from billing.coupon_rules import consume
 from billing.models import Coupon, CouponDraw, Wallet
-from billing.selectors.rows import rows
+from billing.selectors.rows import planned_rows, rows
 from billing.tariffs import Scope
 from common import clock
 
@@ -97,7 +97,7 @@ class CouponView:
 
 def spendable_coupons(owner_id: UUID, scope: Scope) -> list[tuple[UUID, int, str]]:
     """Id, what remains, and code of each coupon that may pay for this now, in the order in which they are spent."""
-    return rows(_TO_SPEND, owner=owner_id, now=clock.now(), mode=scope.mode, gpu_model=scope.gpu_model)
+    return planned_rows(_TO_SPEND, owner=owner_id, now=clock.now(), mode=scope.mode, gpu_model=scope.gpu_model)
 
 
 def coupon_micros(owner_id: UUID, scope: Scope) -> int:

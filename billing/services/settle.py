@@ -15,6 +15,7 @@ from billing.services.renewals import extend_holds
 from billing.services.usage import post_usage, post_usage_of
 from common import clock
 from common.database import use_case
+from common.prepared import run
 
 __all__ = ["extend_holds", "lock_source", "settle_meters", "settle_source"]
 
@@ -83,7 +84,7 @@ def lock_source(*, source_kind: str, source_id: UUID) -> bool:
     not locked before: every end of a run needs it.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_SOURCE_WALLETS, {"kind": source_kind, "source": source_id})
+        run(cursor, _SOURCE_WALLETS, {"kind": source_kind, "source": source_id})
         return bool(lock_wallets([row[0] for row in cursor.fetchall()]))
 
 

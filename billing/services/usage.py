@@ -9,6 +9,7 @@ from django.db import connection
 
 from billing.policy import SETTLEMENT_SOURCE
 from common.ids import new_uuid
+from common.prepared import run
 
 # Cuts each meter at whole hours since it opened and where its rate changes; an open one only as far as its last full
 # hour. Meters that another transaction has in hand are left to the next pass: a settlement never waits for a meter while
@@ -55,7 +56,7 @@ WITH due AS MATERIALIZED (
           FROM piece OFFSET 0) AS reckoned
 ), posting AS MATERIALIZED (
     INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, created_at)
-    SELECT 'usage:' || %(source)s, 'usage', %(source_kind)s, %(source)s, '', 'meter', %(at)s
+    SELECT 'usage:' || %(source)s::uuid, 'usage', %(source_kind)s, %(source)s::uuid, '', 'meter', %(at)s::timestamptz
     WHERE EXISTS (SELECT FROM line)
     RETURNING id
 ), side AS MATERIALIZED (
@@ -105,15 +106,16 @@ def post_usage(*, meter_ids: Sequence[UUID], at: datetime, until: datetime | Non
     Inside a transaction that has locked the meters' wallets (`lock_wallets`). Open meters are charged for whole hours
     since they opened, closed ones to their end; nothing after `until`, when it is given.
     """
-    return _post(_OF_METERS, list(meter_ids), at, until)
+    return _post(_OF_METERS, list(meter_ids), at, until, planned_once=True)
 
 
 def post_usage_of(*, payers: Any, at: datetime, until: datetime) -> int:
     """The same for all meters of these payers: wallets' ids, as a list or as PostgreSQL's text of an array."""
-    return _post(_OF_PAYERS, payers, at, until)
+    return _post(_OF_PAYERS, payers, at, until, planned_once=False)
 
 
-def _post(statement: str, chosen: Any, at: datetime, until: datetime | None) -> int:
+def _post(statement: str, chosen: Any, at: datetime, until: datetime | None, *, planned_once: bool) -> int:
+    """A few meters take longer to plan than to charge; of many PostgreSQL must know the number before it plans."""
     source = str(new_uuid())
     values = {
         "chosen": chosen,
@@ -124,7 +126,10 @@ def _post(statement: str, chosen: Any, at: datetime, until: datetime | None) -> 
         "source_kind": SETTLEMENT_SOURCE,
     }
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        if planned_once:
+            run(cursor, statement, values)
+        else:
+            cursor.execute(statement, values)
         rows, fees = cursor.fetchone()
         if fees:
             cursor.execute(_PAY_PLATFORM, {"fees": fees})
