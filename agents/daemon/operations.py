@@ -29,7 +29,6 @@ class Operation:
     cancelled: threading.Event = field(default_factory=threading.Event)
     unwanted: bool = False  # cancelled for good, not because the agent ends: nothing of it need be kept
     seen: ObservedOperation = field(init=False)
-    thread: threading.Thread | None = None
 
     def __post_init__(self) -> None:
         self.seen = ObservedOperation(self.order.id, "running")
@@ -69,11 +68,13 @@ class Operations:
         self._inline = inline
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._own: dict[str, Operation] = {}
+        self._threads: list[threading.Thread] = []  # also of what is no longer asked for, until it has cleared away
         self.changed: Callable[[bool], None] = lambda urgent: None
 
     def take(self, orders: Iterable[OperationOrder]) -> None:
         """What the desired state names now: new orders begin, those no longer named are cancelled and forgotten."""
         named = {order.id: order for order in orders}
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._tidy_once(named)
         for key in [key for key in self._own if key not in named]:
             dropped = self._own.pop(key)
@@ -87,13 +88,17 @@ class Operations:
         """With the first orders of this agent's life, beside the loop."""
         tidy, self._tidy = self._tidy, None
         if tidy is not None:
-            threading.Thread(target=tidy, args=(frozenset(named),), name="tidy", daemon=True).start()
+            self._start(threading.Thread(target=tidy, args=(frozenset(named),), name="tidy", daemon=True))
+
+    def _start(self, thread: threading.Thread) -> None:
+        thread.start()
+        self._threads.append(thread)
 
     def seen(self) -> list[ObservedOperation]:
         return [self._own[key].seen for key in sorted(self._own)]
 
     def at_work(self) -> bool:
-        return any(own.thread is not None and own.thread.is_alive() for own in self._own.values())
+        return any(thread.is_alive() for thread in self._threads)
 
     def cancel(self) -> None:
         """End all at their next check; from any thread."""
@@ -106,8 +111,7 @@ class Operations:
         if self._inline:
             self._carry_out(own)
             return
-        own.thread = threading.Thread(target=self._in_turn, args=(own,), name=f"operation-{order.kind}", daemon=True)
-        own.thread.start()
+        self._start(threading.Thread(target=self._in_turn, args=(own,), name=f"operation-{order.kind}", daemon=True))
 
     def _in_turn(self, own: Operation) -> None:
         with nullcontext() if own.order.kind in OWN_TURNS else self._slots:

@@ -72,6 +72,27 @@ def test_what_is_no_longer_named_is_cancelled() -> None:
     operations.cancel()
 
 
+def test_what_is_no_longer_named_is_at_work_until_it_has_cleared_away() -> None:
+    begun, cleared = threading.Event(), threading.Event()
+
+    def tidy_after_itself(own: Operation) -> Mapping[str, str]:
+        begun.set()
+        assert own.cancelled.wait(30)
+        assert cleared.wait(30)
+        return {}
+
+    operations = with_operator(tidy_after_itself, inline=False)
+    operations.take([A])
+    assert begun.wait(30)
+    operations.take([])
+    assert operations.seen() == []
+    assert operations.at_work()
+    cleared.set()
+    for thread in [each for each in threading.enumerate() if each.name.startswith("operation-")]:
+        thread.join(30)
+    assert not operations.at_work()
+
+
 def test_progress_is_worth_a_report_only_now_and_then() -> None:
     told: list[bool] = []
 
