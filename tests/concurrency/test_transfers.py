@@ -2,10 +2,10 @@
 
 from collections import Counter
 from functools import partial
+from threading import Barrier
 
 import pytest
 from django.db import IntegrityError
-from django.db.models import QuerySet
 
 from accounts.errors import LastOwner
 from accounts.models import Membership, Team, User
@@ -79,17 +79,17 @@ def test_of_two_owners_that_leave_together_one_stays(team: Team, alice: User, bo
         Membership.objects.create(team=team, user=gone, email=gone.email, role="owner", joined_at=clock.now())
 
 
-def test_its_pair_without_the_teams_lock_both_may_go(
+def test_its_pair_without_the_teams_lock_both_go(
     team: Team, alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(20):
-        with monkeypatch.context() as down:
-            down.setattr(QuerySet, "select_for_update", lambda rows, **_: rows)
-            leave_together(team, alice, bob)
-        if not Membership.objects.filter(team=team).exists():
-            return
-        for user in (alice, bob):
-            Membership.objects.get_or_create(
-                team=team, user=user, defaults={"email": user.email, "role": "owner", "joined_at": clock.now()}
-            )
-    pytest.fail("without the lock both owners should have left at least once")
+    """Each has read that the other stays."""
+    both, check = Barrier(2), teams._check_not_last
+
+    def together(member: Membership) -> None:
+        check(member)
+        both.wait(timeout=30)
+
+    take_locks_down(monkeypatch)
+    monkeypatch.setattr(teams, "_check_not_last", together)
+    assert leave_together(team, alice, bob) == {"NoneType": 2}
+    assert not Membership.objects.filter(team=team).exists()
