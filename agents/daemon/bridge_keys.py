@@ -3,13 +3,14 @@
 import hashlib
 import hmac
 import logging
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import asyncssh
+
+from agents.daemon.whole_files import write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +43,7 @@ class HostKeys:
     def _make(self, path: Path) -> None:
         """Whole or not at all: half a key would be another identity after the next start."""
         fresh = asyncssh.generate_private_key("ssh-ed25519").export_private_key()
-        spare = path.with_name(f".{path.name}")
-        spare.unlink(missing_ok=True)
-        with os.fdopen(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(fresh)
-            file.flush()
-            os.fsync(file.fileno())
-        spare.replace(path)
+        write_whole(path, fresh, spare=path.with_name(f".{path.name}"))
 
 
 def known_keys(lines: Iterable[str]) -> frozenset[bytes]:

@@ -1,13 +1,14 @@
 """The agent's state folder: who this host is, its key, and what its owner chose."""
 
 import json
-import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from agents.daemon.whole_files import write_whole
 
 DEFAULT_STATE = Path("/var/lib/berth-agent")
 CONFIG_FILE = "agent.json"
@@ -75,13 +76,5 @@ def public_hex(key: Ed25519PrivateKey) -> str:
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    """Root-only from its first moment, and whole or not at all."""
     path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
-    spare = path.with_suffix(".new")
-    spare.unlink(missing_ok=True)
-    handle = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    spare.replace(path)
+    write_whole(path, content)

@@ -19,12 +19,12 @@ from agents.daemon.image_copy import (
     checksum_of,
     frozen,
     sums_on_disk,
-    sync_folder,
 )
 from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.volume_store import LoopVolumes, checked_id
-from agents.daemon.volumes import GIB, HEADROOM, DiskFull, LoopDisks
+from agents.daemon.volumes import GIB, HEADROOM, DiskFull, LoopDisks, unmount
+from agents.daemon.whole_files import sync_folder, write_whole
 
 Checkpoint = Callable[[str], None]
 
@@ -114,7 +114,8 @@ class DiskOrders:
         checksum = checksum_of(self._check(work, spare, sums), size)
         self._checkpoint("snapshot-checked")
         card = {"checksum": checksum, "stored_bytes": str(allocated_bytes(spare)), "size_bytes": str(size)}
-        _write_whole(_card(final), json.dumps(card))
+        # `.new` beside it is the snapshot itself.
+        write_whole(_card(final), json.dumps(card).encode(), spare=final.with_suffix(".card"))
         self._checkpoint("snapshot-described")
         spare.replace(final)
         self._checkpoint("snapshot-named")
@@ -142,8 +143,8 @@ class DiskOrders:
         self._check(work, spare, sums)
         self._grow(spare, size_gb * GIB)
         self._checkpoint("restore-copied")
-        while mounted_at is not None and mounted_at.is_mount():
-            _run("umount", str(mounted_at))
+        if mounted_at is not None:
+            unmount(mounted_at)
         self._checkpoint("restore-unmounted")
         spare.replace(image)
         sync_folder(image.parent)
@@ -203,15 +204,6 @@ def _spare(final: Path) -> Path:
 
 def _card(final: Path) -> Path:
     return final.with_suffix(".json")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    spare = path.with_suffix(".card")
-    with spare.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    spare.replace(path)
 
 
 def _run(*command: str) -> None:

@@ -89,15 +89,6 @@ def thaw(mount: Path) -> None:
         os.close(folder)
 
 
-def sync_folder(path: Path) -> None:
-    """What was renamed in the folder stays so after a power cut."""
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def _blocks(file: int, size: int) -> Iterator[tuple[int, bytes]]:
     """The blocks that are not all zeros, in order; holes are passed over unread."""
     number = 0

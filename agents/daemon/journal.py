@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from agents.daemon.whole_files import sync_folder
 from agents.protocol.messages import Run
 
 CHUNK = 256 * 1024
@@ -92,7 +93,7 @@ class Journal:
         os.posix_fallocate(file, 0, size)
         os.fsync(file)
         spare.replace(self._path)
-        _sync_folder(self._path.parent)
+        sync_folder(self._path.parent)
         if self._file >= 0:
             os.close(self._file)
         self._file, self._size, self._offset = file, size, len(whole)
@@ -120,11 +121,3 @@ def _read_entries(path: Path) -> dict[str, Entry]:
             break
         found[record.pop("id")] = Entry(**{key: value for key, value in record.items() if key in _FIELDS})
     return found
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,13 +15,14 @@ from typing import Final
 
 from agents.daemon.carrying import Inbox, SealedLine, send_parcel
 from agents.daemon.docker_roots import Roots, roots_of
-from agents.daemon.image_copy import allocated_bytes, bring_equal, sums_on_disk, sync_folder
+from agents.daemon.image_copy import allocated_bytes, bring_equal, sums_on_disk
 from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
 from agents.daemon.runtime import Runtime
 from agents.daemon.travel import COMPLETE, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
 from agents.daemon.volumes import GIB, HEADROOM, DiskFull, Disks, LoopDisks
+from agents.daemon.whole_files import sync_folder
 
 Checkpoint = Callable[[str], None]
 

@@ -1,19 +1,17 @@
 """The way between two hosts: dialled again after every cut, for as long as something still gets through."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol
 
 from agents.daemon.carrying import Inbox, Line, SealedLine, hear_parcel, receive_parcel
-from agents.daemon.image_copy import sync_folder
 from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation
 from agents.daemon.parcels import BadSheet, Parcel
+from agents.daemon.whole_files import sync_folder, write_whole
 
 STALLED_AFTER: Final = 1800.0  # seconds without a byte that got through: then nobody is on the other side any more
 PAUSE: Final = 2.0
@@ -130,7 +128,9 @@ def fetch_parcel(
 def _note_arrival(inbox: Inbox, parcel: Parcel, first: int) -> None:
     tally = Tally.of(inbox, resumed=parcel.bytes_before(first))
     outcome = {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes), **tally.words}
-    _write_whole(inbox.path(COMPLETE), json.dumps(outcome))
+    complete = inbox.path(COMPLETE)
+    write_whole(complete, json.dumps(outcome).encode())
+    sync_folder(complete.parent)
 
 
 def outcome_of(inbox: Inbox) -> dict[str, str]:
@@ -139,13 +139,3 @@ def outcome_of(inbox: Inbox) -> dict[str, str]:
     if not complete.exists():
         return {}
     return {str(name): str(value) for name, value in json.loads(complete.read_text()).items()}
-
-
-def _write_whole(path: Path, text: str) -> None:
-    spare = path.with_suffix(".new")
-    with spare.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    spare.replace(path)
-    sync_folder(path.parent)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
@@ -10,7 +9,7 @@ from typing import Final, Protocol
 from agents.daemon.image_copy import thaw
 from agents.daemon.jobs import Failed
 from agents.daemon.runtime import Bind
-from agents.daemon.volumes import MIB, DiskTrouble, LoopDisks
+from agents.daemon.volumes import MIB, LoopDisks, run_tool, unmount
 from agents.protocol.messages import DiskUse, Mount
 
 _ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -56,8 +55,7 @@ class LoopVolumes:
     def unpublish(self, snapshot: str) -> None:
         """No instance reads it any more."""
         mount = self.public / checked_id(snapshot)
-        while mount.is_mount():
-            _run("umount", str(mount))
+        unmount(mount)
         if mount.exists():
             mount.rmdir()
 
@@ -78,7 +76,7 @@ class LoopVolumes:
             raise Failed("create_failed", "A public data set is not on this host.")
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
-            _run("mount", "-t", "ext4", "-o", "loop,ro,nosuid,nodev,noatime", str(image), str(mount))
+            run_tool("mount", "-t", "ext4", "-o", "loop,ro,nosuid,nodev,noatime", str(image), str(mount))
         return mount
 
     def _writable_mounts(self) -> list[Path]:
@@ -117,10 +115,3 @@ def checked_id(text: str) -> str:
     if not _ID.fullmatch(text):
         raise Failed("operation_failed", "An id is not one.")
     return text
-
-
-def _run(*command: str) -> None:
-    # Fixed programs, and arguments made of our own paths.
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
-    if done.returncode != 0:
-        raise DiskTrouble(f"{command[0]}: {done.stderr.strip() or done.returncode}")

@@ -12,13 +12,14 @@ from typing import Final
 
 from agents.daemon import ext4
 from agents.daemon.carrying import Inbox, SealedLine, send_parcel
-from agents.daemon.image_copy import allocated_bytes, sync_folder
+from agents.daemon.image_copy import allocated_bytes
 from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
 from agents.daemon.travel import COMPLETE, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
 from agents.daemon.volume_store import checked_id
 from agents.daemon.volumes import GIB, HEADROOM, DiskFull, LoopDisks
+from agents.daemon.whole_files import sync_folder
 
 Checkpoint = Callable[[str], None]
 

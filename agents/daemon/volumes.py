@@ -57,7 +57,7 @@ class LoopDisks:
             self._fit(instance)
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
-            _run("mount", "-t", "ext4", "-o", "loop,nosuid,nodev,noatime", str(image), str(mount))
+            run_tool("mount", "-t", "ext4", "-o", "loop,nosuid,nodev,noatime", str(image), str(mount))
         return mount
 
     def used_mb(self, instance: str) -> int:
@@ -97,8 +97,7 @@ class LoopDisks:
 
     def _unmount(self, instance: str) -> None:
         _, mount = self._paths(instance)
-        while mount.is_mount():
-            _run("umount", str(mount))
+        unmount(mount)
 
     def allocate(self, path: Path, size: int) -> None:
         """An empty file of this size, its room set aside as that of a data disk is. Raises DiskFull."""
@@ -127,7 +126,7 @@ class LoopDisks:
             self._allocate(spare, size_gb * GIB)
             # nodiscard: it would punch the blocks just allocated out again. Lazy tables: 50 GB in 30 ms instead of seconds.
             options = "nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=0:0"
-            _run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", options, str(spare))
+            run_tool("mkfs.ext4", "-q", "-F", "-m", "0", "-E", options, str(spare))
         except BaseException:
             spare.unlink(missing_ok=True)
             raise
@@ -166,7 +165,14 @@ class SimulatedDisks:
         return []
 
 
-def _run(*command: str) -> None:
+def unmount(mount: Path) -> None:
+    """However many mounts are stacked there. Raises DiskTrouble."""
+    while mount.is_mount():
+        run_tool("umount", str(mount))
+
+
+def run_tool(*command: str) -> None:
+    """Raises DiskTrouble with the tool's own words."""
     # Fixed programs, and arguments made of our own paths.
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)  # noqa: S603
     if done.returncode != 0:
