@@ -11,6 +11,7 @@ from billing.services.cards import AutoRule
 from billing.stripe.currencies import round_down, top_up_limits
 from common.errors import InvalidInput
 from common.ids import new_uuid
+from common.inputs import DecimalInput
 from common.money import format_money, parse_money
 
 
@@ -18,8 +19,7 @@ class AmountField(forms.CharField):
     """A decimal amount that a card can be charged; it becomes micro-units."""
 
     def __init__(self, **kwargs: Any) -> None:
-        attrs = {"inputmode": "decimal", "autocomplete": "off"}
-        super().__init__(widget=forms.TextInput(attrs=attrs), max_length=20, **kwargs)
+        super().__init__(widget=DecimalInput(), max_length=20, **kwargs)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)

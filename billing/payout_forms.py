@@ -9,6 +9,7 @@ from billing.models import PayoutAccount, PayoutMethod
 from billing.payout_destinations import Destination, read_destination
 from billing.policy import PAYOUT_LEAST_MICROS
 from common.errors import InvalidInput
+from common.inputs import DecimalInput
 from common.money import format_money, parse_money
 
 _FAULTS = {
@@ -45,7 +46,7 @@ class PayoutAccountForm(forms.Form):
     minimum = forms.CharField(
         label=_("Pay out from"),
         max_length=20,
-        widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
+        widget=DecimalInput(),
         help_text=_("Less than that waits for the next week."),
     )
     automatic = forms.BooleanField(label=_("Pay out every week by itself"), required=False)

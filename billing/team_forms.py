@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
 from common.errors import InvalidInput
+from common.inputs import DecimalInput
 from common.money import parse_money
 
 
@@ -22,9 +23,7 @@ class InviteForm(forms.Form):
 
 class TransferForm(forms.Form):
     to_id = forms.TypedChoiceField(label=_("To"), coerce=UUID)
-    amount_micros = forms.CharField(
-        label=_("Amount"), max_length=30, widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
-    )
+    amount_micros = forms.CharField(label=_("Amount"), max_length=30, widget=DecimalInput())
     memo = forms.CharField(label=_("What it is for"), max_length=80, required=False)
     key = forms.UUIDField(widget=forms.HiddenInput)
 

@@ -10,14 +10,13 @@ from accounts.models import User
 from accounts.selectors import owned_teams, seen_members
 from billing.budget_shapes import PERIODS
 from billing.team_forms import read_amount
+from common.inputs import DecimalInput
 from instances.selectors import instances_in
 
 
 class BudgetForm(forms.Form):
     over = forms.ChoiceField(label=_("What it covers"))
-    limit_micros = forms.CharField(
-        label=_("Limit"), max_length=30, widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
-    )
+    limit_micros = forms.CharField(label=_("Limit"), max_length=30, widget=DecimalInput())
     period = forms.ChoiceField(
         label=_("Period"), choices=PERIODS, initial="month", help_text=_("Months are counted in UTC.")
     )

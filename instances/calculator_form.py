@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from billing.estimates import NO_UPFRONT, UPFRONT
+from common.inputs import DecimalInput
 from instances.policy import ESTIMATE_GPUS_MAX, ESTIMATE_HOURS_MAX, ESTIMATE_PEAK_MAX
 from marketplace.console.words import LENGTH_WORDS
 from marketplace.forms import MoneyField
@@ -29,9 +30,8 @@ _PERCENT: Final = 100
 
 
 def _number(label: Any, largest: int, **options: Any) -> forms.DecimalField:
-    widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})  # a number field warns in the console
     return forms.DecimalField(
-        label=label, min_value=0, max_value=largest, max_digits=14, decimal_places=6, widget=widget, **options
+        label=label, min_value=0, max_value=largest, max_digits=14, decimal_places=6, widget=DecimalInput(), **options
     )
 
 

@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import InvalidInput
+from common.inputs import DecimalInput
 from common.money import parse_money
 
 
@@ -13,8 +14,7 @@ class MoneyField(forms.CharField):
     """A decimal amount that becomes micro-units; empty becomes None."""
 
     def __init__(self, **kwargs: Any) -> None:
-        attrs = {"inputmode": "decimal", "autocomplete": "off"}
-        super().__init__(widget=forms.TextInput(attrs=attrs), max_length=20, **kwargs)
+        super().__init__(widget=DecimalInput(), max_length=20, **kwargs)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)

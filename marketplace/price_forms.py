@@ -8,6 +8,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from common.inputs import DecimalInput
 from common.money import format_money
 from marketplace.console.words import LENGTH_WORDS
 from marketplace.forms import MoneyField
@@ -77,7 +78,7 @@ def percent_field(
         max_value=most,
         max_digits=len(str(most)) + 2,
         decimal_places=2,
-        widget=widget or forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
+        widget=widget or DecimalInput(),
         help_text=help_text,
     )
 
