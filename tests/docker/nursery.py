@@ -24,6 +24,7 @@ from agents.daemon.config import load_config
 from agents.daemon.loop import Agent
 from agents.daemon.plan import Observed, plan
 from agents.daemon.runtime import Runtime
+from agents.protocol.messages import DesiredState
 
 _ID: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12}")
 _NUMBER: Final = re.compile(r":\d+")
@@ -103,26 +104,34 @@ def _live(connection: socket.socket) -> None:
     sys.addaudithook(announcer.hear)
     config = load_config(state)
     agent = assembly.build_agent(state, config, announcer.checkpoint)
+    told, accept = threading.Event(), agent._accept
+
+    def accepted(desired: DesiredState) -> None:
+        accept(desired)
+        told.set()
+
+    agent._accept = accepted  # type: ignore[method-assign]
     eyes = assembly.build_runtime(state, config)  # the agent's own belong to its loop
-    threading.Thread(target=_obey, args=(lines, announcer, agent, eyes), daemon=True).start()
+    threading.Thread(target=_obey, args=(lines, announcer, agent, eyes, told), daemon=True).start()
     agent.run()
 
 
-def _obey(lines: Any, announcer: Announcer, agent: Agent, eyes: Runtime) -> None:
+def _obey(lines: Any, announcer: Announcer, agent: Agent, eyes: Runtime, told: threading.Event) -> None:
     for line in lines:
         match json.loads(line):
             case ["arm", step, passes]:
                 announcer.arm(step, passes)
                 announcer.announce("!armed")
             case ["busy"]:
-                announcer.announce("!busy" if _is_busy(agent, eyes) else "!idle")
+                announcer.announce("!idle" if told.is_set() and not _is_busy(agent, eyes) else "!busy")
     os.kill(os.getpid(), signal.SIGKILL)  # the test has gone away
 
 
 def _is_busy(agent: Agent, eyes: Runtime) -> bool:
-    """Whether it works, or would begin to if it looked now."""
-    if agent._desired is None or agent.parts.operations.at_work():
+    """Whether it works, or would begin to if it looked now; of one that has taken up all that it was told once."""
+    if agent.parts.operations.at_work():
         return True
+    assert agent._desired is not None
     observed = Observed(
         containers=eyes.containers(),
         entries=agent.parts.journal.entries(),
