@@ -5,6 +5,9 @@ transactions that it could not see yet. The next look asks for their rows alone.
 between two looks is either above the first one's snapshot or in its list of running ones. Deleted rows leave a line in
 `marketplace_offer_gone`, stamped the same way.
 
+Where a copy may have an age, a thread keeps it young, a step at a time: it asks and reads without the lock, and holds up a
+search only to write down what it read.
+
 What a transaction sees of its own writes may still be rolled back, so such rows are read again at every look. Another
 server, another database, or a clock of transactions that went backwards make it read everything.
 """
@@ -12,9 +15,10 @@ server, another database, or a clock of transactions that went backwards make it
 import io
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -25,15 +29,22 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from marketplace.search.layout import SELECT, WORDS, decode, text_of
-from marketplace.search.store import Store
+from marketplace.search.refresher import Refresher
+from marketplace.search.store import NEWS_MAX, Store, stored, uuids
 
 _NEVER: Final = 2**62
+# A thread that computes keeps the interpreter for 5 ms (sys.getswitchinterval) while a search waits for it; so it pauses.
+_BREATH_S: Final = 0.001
 _LOOK: Final = "SELECT * FROM marketplace_look_at_offers(%s, %s::bigint[])"
 _UNSEEN: Final = (
     "(changed_xid >= %(since)s AND changed_xid < pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
     " OR changed_xid = ANY (%(running)s::bigint[])"
 )
 _GONE: Final = f"SELECT id, changed_xid FROM marketplace_offer_gone WHERE {_UNSEEN}"  # noqa: S608  (constants)
+# Reads the rows under a condition, with these arguments.
+Rows = Callable[[str, Mapping[str, Any]], NDArray[Any]]
+# Makes the JSON of these offers, but for those that are gone.
+Render = Callable[[Sequence[UUID]], dict[UUID, bytes]]
 
 
 @dataclass(frozen=True)
@@ -48,72 +59,117 @@ class Look:
     gone: bool
     at: float  # before it was asked, by the monotonic clock: what it found out is no older
 
+    def leads_to(self, later: "Look") -> bool:
+        """Whether what changed since this look is all that the other's server has to tell."""
+        return later.server == self.server and later.since >= self.since
+
+
+@dataclass(frozen=True)
+class News:
+    """What is to be written down after a look: rows as they are at it or later, since they are read after it."""
+
+    look: Look
+    gone: Sequence[tuple[bytes | None, int]]  # with the transaction that deleted it; None: all offers
+    unproven: frozenset[bytes]  # were asked for by id: those not among the records are gone
+    records: NDArray[Any] | None  # None: nothing was to be read
+
 
 class Copy:
     """Use it under its lock."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.refresher = Refresher(self.refresh)
+        self.render: Render | None = None
         self.forget()
 
     def forget(self) -> None:
         self._store: Store | None = None
         self._last: Look | None = None
         # Rows as the asker's own unfinished transaction left them; None: all of them are gone in it.
-        self._unproven: set[bytes] | None = set()
+        self._unproven: frozenset[bytes] | None = frozenset()
 
     def fresh(self) -> Store:
         """The open offers as they are now, or as they were at most MARKET_MAX_AGE_MS ago."""
-        try:
+        self.refresher.asked()
+        with self._forgotten_if_broken():
             return self._caught_up()
+
+    def refresh(self) -> None:
+        """Bring the copy up to date beside those who search; takes the lock itself. What it cannot, the next search does."""
+        with self.lock:
+            store, last, unproven = self._store, self._last, self._unproven
+        if store is None or last is None or unproven != frozenset():
+            return
+        look = _look(last.since, last.running)
+        if not last.leads_to(look):
+            return
+        news = _read(last, look, unproven, _rows)
+        made = self._render_shown(store, news.records)
+        with self.lock, self._forgotten_if_broken():
+            if self._store is not store or self._last is not last or not _learn(store, news.records):
+                return
+            if self._write(store, news):
+                store.keep(made)
+            else:
+                self.forget()
+        for sort in tuple(store.orders):
+            time.sleep(_BREATH_S)
+            with self.lock, self._forgotten_if_broken():
+                store.repair(sort)
+
+    def _render_shown(self, store: Store, records: NDArray[Any] | None) -> dict[UUID, bytes]:
+        """The JSON of open offers that somebody was shown before; of others, and of many, each when it is next shown."""
+        if records is None or self.render is None:
+            return {}
+        opened = records["id"][records["count"] > 0]
+        with self.lock:
+            shown = opened[[slot in store.bodies for slot in store.slots_of(opened).tolist()]]
+        return self.render(uuids(shown)) if 0 < len(shown) <= NEWS_MAX else {}
+
+    @contextmanager
+    def _forgotten_if_broken(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             self.forget()  # what is half written down cannot be trusted
             raise
 
     def _caught_up(self) -> Store:
-        store, last = self._store, self._last
-        if store is None or last is None or self._unproven is None:
+        store, last, unproven = self._store, self._last, self._unproven
+        if store is None or last is None or unproven is None:
             return self._load()
-        if not self._unproven and (time.monotonic() - last.at) * 1_000 < settings.MARKET_MAX_AGE_MS:
+        if not unproven and (time.monotonic() - last.at) * 1_000 < settings.MARKET_MAX_AGE_MS:
             return store
         look = _look(last.since, last.running)
-        if look.server != last.server or look.since < last.since:
+        if not last.leads_to(look):
             return self._load()
-        return store if self._follow(store, last, look) and self._unproven is not None else self._load()
+        written = self._write(store, _read(last, look, unproven, partial(_known_rows, store)))
+        return store if written and self._unproven is not None else self._load()
 
     def _load(self) -> Store:
         while True:
             self.forget()
             first = _look(_NEVER, ())
             self._store = store = Store()
-            store.put(_records(store, "gpu_free + gpu_spot > 0", {}))
-            if self._follow(store, first, _look(first.since, first.running)):
+            rows = partial(_known_rows, store)
+            store.put(rows("gpu_free + gpu_spot > 0", {}))
+            if self._write(store, _read(first, _look(first.since, first.running), frozenset(), rows)):
                 return store
 
-    def _follow(self, store: Store, last: Look, look: Look) -> bool:
-        """Write down what became visible since `last`: rows as they are at `look` or later, since they are read after it.
-
-        False when someone emptied the table meanwhile: the rows in memory are not to be used.
-        """
-        unproven = self._unproven or set()
-        if not (look.changed or look.gone or unproven):
-            self._last = look
-            return True
-        ids = [key.ljust(16, b"\0").hex() for key in unproven]
-        asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": ids}
-        gone = _gone(asked) if look.gone else []
-        own_gone = {key for key, xid in gone if xid == look.own}
-        if any(key is None and xid != look.own for key, xid in gone):
+    def _write(self, store: Store, news: News) -> bool:
+        """False when someone emptied the table: the rows in memory are not to be used."""
+        look = news.look
+        if any(key is None and xid != look.own for key, xid in news.gone):
             return False
-        store.close(key for key, _ in gone if key is not None)
-        own: set[bytes] = set()
-        if look.changed or unproven:
-            records = _records(store, f"{_UNSEEN} OR id = ANY (%(ids)s::uuid[])", asked)
-            store.close(unproven.difference(records["id"].tolist()))
-            store.put(records)
+        own = {key for key, xid in news.gone if xid == look.own}
+        store.close(key for key, _ in news.gone if key is not None)
+        if news.records is not None:
+            store.close(news.unproven.difference(news.records["id"].tolist()))
+            store.put(news.records)
             store.slim()
-            own = set(records["id"][records["xid"] == (look.own or 0)].tolist())
-        self._unproven = None if None in own_gone else own | {key for key in own_gone if key is not None}
+            own |= set(news.records["id"][news.records["xid"] == (look.own or 0)].tolist())
+        self._unproven = None if None in own else frozenset(key for key in own if key is not None)
         self._last = look
         return True
 
@@ -128,8 +184,14 @@ def searching() -> Iterator[Store]:
         yield _COPY.fresh()
 
 
+def render_with(render: Render) -> None:
+    """How the thread that keeps the copy young makes offers' JSON."""
+    _COPY.render = render
+
+
 def forget() -> None:
-    """Read the table again at the next search."""
+    """Read the table again at the next search; until then nothing looks at it."""
+    _COPY.refresher.stop()
     with _COPY.lock:
         _COPY.forget()
 
@@ -169,28 +231,43 @@ def _gone(asked: Mapping[str, Any]) -> list[tuple[bytes | None, int]]:
         return [(None if key is None else stored(key), xid) for key, xid in cursor.fetchall()]
 
 
-def stored(key: UUID) -> bytes:
-    """A UUID as the arrays hold it: numpy's bytes end at the last one that is not zero."""
-    return key.bytes.rstrip(b"\0")
+def _read(last: Look, look: Look, unproven: frozenset[bytes], rows: Rows) -> News:
+    """What became visible since `last`."""
+    if not (look.changed or look.gone or unproven):
+        return News(look, (), unproven, None)
+    ids = [key.ljust(16, b"\0").hex() for key in unproven]
+    asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": ids}
+    gone = _gone(asked) if look.gone else []
+    records = rows(f"{_UNSEEN} OR id = ANY (%(ids)s::uuid[])", asked) if look.changed or unproven else None
+    return News(look, gone, unproven, records)
 
 
-def _records(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
+def _rows(where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
+    """The rows under a condition."""
+    copied = io.BytesIO()
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        query = cursor.mogrify(f"{SELECT} WHERE {where}", asked).decode()
+        cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", copied)
+    return decode(copied.getbuffer())
+
+
+def _known_rows(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
     """The rows under a condition, with every word in them known to the store.
 
     A row may change between the two statements, and its word with it: then both are read again.
     """
     while True:
-        copied = io.BytesIO()
-        with connection.cursor() as cursor, connection.wrap_database_errors:
-            query = cursor.mogrify(f"{SELECT} WHERE {where}", asked).decode()
-            cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", copied)
-        records = decode(copied.getbuffer())
-        if all([_learn(store, name, records) for name in WORDS]):
+        records = _rows(where, asked)
+        if _learn(store, records):
             return records
 
 
-def _learn(store: Store, name: str, records: NDArray[Any]) -> bool:
+def _learn(store: Store, records: NDArray[Any] | None) -> bool:
     """Ask for the words behind hashes that are new; false when one of them could not be had any more."""
+    return records is None or all([_learn_column(store, name, records) for name in WORDS])
+
+
+def _learn_column(store: Store, name: str, records: NDArray[Any]) -> bool:
     words, column = store.words[name], text_of(name)
     missing = words.missing(records[name])
     if not missing:

@@ -24,6 +24,7 @@ class Order:
         self._key_of = key_of
         self._keys: Keys = np.empty(0, np.int64)
         self._walk: Slots = np.empty(0, np.int32)
+        self._walked_keys: Keys = np.empty(0, np.int64)  # in the order of the walk
         self._place: Slots | None = None
         self._changed: list[NDArray[np.intp]] = []
 
@@ -41,22 +42,31 @@ class Order:
         if size < REBUILD_LEAST or len(changed) * REBUILD_SHARE > size:
             self._keys = self._key_of(slice(None)).copy()
             self._walk = np.lexsort((ranks(), self._keys)).astype(np.int32)
+            self._walked_keys = self._keys[self._walk]
             return
-        self._move(changed, ids)
+        self._move(changed, size, ranks())
 
-    def _move(self, changed: NDArray[np.intp], ids: NDArray[np.bytes_]) -> None:
+    def _move(self, changed: NDArray[np.intp], size: int, ranks: Slots) -> None:
         known = len(self._walk)
         if changed[0] < known:
-            moved = np.zeros(known, bool)
-            moved[changed[changed < known]] = True
-            self._walk = self._walk[~moved[self._walk]]
-        grown = np.empty(len(ids), np.int64)
+            stays = np.ones(known, bool)
+            stays[changed[changed < known]] = False
+            stays = stays.take(self._walk)
+            self._walk, self._walked_keys = self._walk[stays], self._walked_keys[stays]
+        grown = np.empty(size, np.int64)
         grown[:known] = self._keys
         grown[changed] = self._key_of(changed)
         self._keys = grown
-        positions = sorted((int(grown[slot]), bytes(ids[slot]), slot) for slot in changed.tolist())
-        places = [self._find(ids, (key, key_id), bisect_left) for key, key_id, _ in positions]
-        self._walk = np.insert(self._walk, places, [slot for _, _, slot in positions]).astype(np.int32)
+        slots = changed[np.lexsort((ranks[changed], grown[changed]))]
+        keys, own_ranks = grown[slots], ranks[slots].tolist()
+        first, end = (np.searchsorted(self._walked_keys, keys, side).tolist() for side in ("left", "right"))
+        rank_of = ranks.item
+        places = [
+            bisect_left(self._walk, rank, low, high, key=rank_of)
+            for rank, low, high in zip(own_ranks, first, end, strict=True)
+        ]
+        self._walk = np.insert(self._walk, places, slots.astype(np.int32))
+        self._walked_keys = np.insert(self._walked_keys, places, keys)
 
     def keys(self, slots: Any) -> Keys:
         keys: Keys = self._keys[slots]

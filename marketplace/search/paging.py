@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from marketplace.cursor import Cursor, read_cursor
 from marketplace.search.asked import unit_price, value
-from marketplace.search.columns import stored
 from marketplace.search.engine import Search
 from marketplace.search.orders import Keys, Order, Position
-from marketplace.search.store import Store
+from marketplace.search.store import Store, stored
 
 # Below one row in so many that fit, sorting those few is cheaper than walking past the others.
 _FEW: Final = 16

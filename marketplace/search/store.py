@@ -1,6 +1,7 @@
 """The open offers of the market in memory: one array for each thing that can be asked, one slot for each offer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from marketplace.search.words import Combinations, Words
 
 THOUSANDTHS: Final = 1_000
 NEWS_MAX: Final = 500  # as JSON in about 15 ms
+BODIES_MAX: Final = 20_000  # about a kilobyte each
 _SPARE: Final = 1_024
 _BLOATED: Final = 2  # times as many slots as open offers
 _TYPES: Final[Mapping[str, Any]] = {
@@ -68,9 +70,8 @@ class Store:
         places = np.minimum(np.searchsorted(self._sorted_ids, ids), self.size - 1)
         return np.where(self._sorted_ids[places] == ids, self._sorted_slots[places], -1).astype(np.intp)
 
-    def uuids(self, slots: Iterable[int]) -> list[UUID]:
-        ids = self._columns["id"]
-        return [UUID(bytes=bytes(ids[slot]).ljust(16, b"\0")) for slot in slots]
+    def uuids(self, slots: Sequence[int]) -> list[UUID]:
+        return uuids(self._columns["id"][slots])
 
     def ranks(self) -> NDArray[np.int32]:
         """Each slot's place among the ids."""
@@ -104,6 +105,29 @@ class Store:
         slots = slots[slots >= 0]
         self._columns["count"][slots] = 0
         self._drop_bodies(slots)
+
+    def keep(self, bodies: Mapping[UUID, bytes]) -> None:
+        """The JSON of these offers, as they are now."""
+        slots = self.slots_of(np.array([stored(key) for key in bodies], "S16")).tolist()
+        self.bodies.update((slot, body) for slot, body in zip(slots, bodies.values(), strict=True) if slot >= 0)
+        self.news.difference_update(slots)
+
+    def make_room(self) -> None:
+        """Let go of the oldest bodies once there are too many."""
+        if len(self.bodies) > BODIES_MAX:
+            for slot in tuple(islice(self.bodies, BODIES_MAX // 4)):
+                del self.bodies[slot]
+
+    def take_news(self) -> list[int]:
+        """The open ones of `news`, which is empty afterwards."""
+        slots = [slot for slot in self.news if self["count"][slot]]
+        self.news.clear()
+        return slots
+
+    def repair(self, sort: str) -> None:
+        """Bring the walk of this order, if it is still kept, up to date with the rows."""
+        if sort in self.orders:
+            self.orders[sort].repair(self["id"], self.ranks)
 
     def slim(self) -> None:
         """Drop the slots of closed offers once they are too many."""
@@ -182,6 +206,15 @@ class Store:
         self._sorted_ids = np.insert(self._sorted_ids, places, ids)
         self._sorted_slots = np.insert(self._sorted_slots, places, slots).astype(np.int32)
         self._ranks = None
+
+
+def stored(key: UUID) -> bytes:
+    """A UUID as the arrays hold it: numpy's bytes end at the last one that is not zero."""
+    return key.bytes.rstrip(b"\0")
+
+
+def uuids(ids: NDArray[np.bytes_]) -> list[UUID]:
+    return [UUID(bytes=key.ljust(16, b"\0")) for key in ids.tolist()]
 
 
 def _thousandths(rate: float | None) -> int:

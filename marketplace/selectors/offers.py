@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import F
 
 from common.errors import NotFound
+from common.prepared import run
 from marketplace.catalogue import by_slug
 from marketplace.models import Offer
 
@@ -114,7 +115,7 @@ def rows_of(ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
     """These offers, open or not, as rows of `OfferView`'s fields."""
     statement, names = _rows_statement()
     with connection.cursor() as cursor:
-        cursor.execute(statement, [list(ids)])
+        run(cursor, statement, [list(ids)])
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     return {row["id"]: _named(row | {name: json.loads(row[name]) for name in _JSON}) for row in rows}
 

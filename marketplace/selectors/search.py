@@ -12,7 +12,7 @@ from common.json import to_json
 from common.money import format_money
 from marketplace.representation import standing_shape
 from marketplace.search.asked import value
-from marketplace.search.columns import searching
+from marketplace.search.columns import render_with, searching
 from marketplace.search.engine import Removed, Search
 from marketplace.search.facets import Facets, facets_of
 from marketplace.search.layout import FOR_EVER
@@ -22,7 +22,6 @@ from marketplace.search.terms import Condition, OfferQuery
 from marketplace.selectors.offers import OfferPage, rows_of
 
 _US_PER_HOUR: Final = 3_600_000_000
-_BODIES_MAX: Final = 20_000  # about a kilobyte each
 
 
 def search_offers(query: OfferQuery) -> OfferPage:
@@ -109,19 +108,19 @@ def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
     Offers that were shown before they changed are read together by the search that brought the copy up to date. If each
     waited until it is shown again, many pages of a busy market would each have to ask for one or two of them.
     """
-    kept, news = store.bodies, store.news
-    if len(kept) > _BODIES_MAX:
-        kept.clear()
-    missing = [slot for slot in slots if slot not in kept]
-    again = news.difference(missing)
-    missing += [slot for slot in again if store["count"][slot]]
-    news.clear()
+    store.make_room()
+    missing = [slot for slot in slots if slot not in store.bodies]
+    missing += set(store.take_news()).difference(missing)
     if missing:
-        keys = store.uuids(missing)
-        rows = rows_of(keys)
-        found = ((slot, rows[key]) for slot, key in zip(missing, keys, strict=True) if key in rows)
-        kept.update({slot: to_json(standing_shape(row))[:-1] for slot, row in found})
-    return kept
+        store.keep(_rendered(store.uuids(missing)))
+    return store.bodies
+
+
+def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
+    return {key: to_json(standing_shape(row))[:-1] for key, row in rows_of(keys).items()}
+
+
+render_with(_rendered)
 
 
 def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:

@@ -201,14 +201,15 @@ def test_it_may_be_older_where_that_is_allowed(hana: User, settings: Any) -> Non
 def test_its_age_counts_from_before_the_look(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading what changed may take long, and what is committed meanwhile is not in it."""
     seed_market(random.Random(1), hana, 30)
-    passed, records = [1_000.0], columns._records
+    monkeypatch.setattr("marketplace.search.columns.Refresher.asked", lambda self: None)
+    passed, rows = [1_000.0], columns._rows
 
     def slowly(*arguments: Any) -> Any:
         passed[0] += 7
-        return records(*arguments)
+        return rows(*arguments)
 
     monkeypatch.setattr("marketplace.search.columns.time.monotonic", lambda: passed[0])
-    monkeypatch.setattr(columns, "_records", slowly)
+    monkeypatch.setattr(columns, "_rows", slowly)
     settings.MARKET_MAX_AGE_MS = 5_000
     columns.forget()
     assert found()
