@@ -41,7 +41,7 @@ def test_a_killed_holder_leaves_nothing_locked(tmp_path: Path) -> None:
 def test_down_stops_the_holder(tmp_path: Path) -> None:
     with holder(tmp_path / "up.pid") as process:
         assert stop_running(tmp_path / "up.pid") is True
-        assert process.wait(5) == 0
+        assert process.wait(60) == 0
 
 
 def test_down_without_a_holder(tmp_path: Path) -> None:

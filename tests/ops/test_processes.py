@@ -20,7 +20,7 @@ def program(name: str, code: str, **settings: object) -> Program:
     return Program(name, (sys.executable, "-c", code), dict(os.environ), **settings)  # type: ignore[arg-type]
 
 
-def wait_until(true: Callable[[], object], within_s: float = 10.0) -> None:
+def wait_until(true: Callable[[], object], within_s: float = 60.0) -> None:
     deadline = time.monotonic() + within_s
     while not true():
         assert time.monotonic() < deadline

@@ -59,7 +59,7 @@ def test_start_stop_and_start_again(stack: Up) -> None:
     down = run(stack, "down")
     assert (down.returncode, down.stdout.strip()) == (0, "Berth has stopped.")
     assert stack.process is not None
-    assert stack.process.wait(10) == 0
+    assert stack.process.wait(60) == 0
     assert stack.processes() == []
     assert run(stack, "down").stdout.strip() == "Berth is not running."
 
@@ -69,7 +69,7 @@ def test_nothing_survives_a_killed_supervisor(stack: Up) -> None:
     wait_until("web", lambda: stack.processes("granian") and stack.processes("agents.relay"), START_WITHIN_S)
     assert stack.process is not None
     stack.process.kill()
-    stack.process.wait(10)
+    stack.process.wait(60)
     wait_until("everything has ended", lambda: not stack.processes(), 30)
 
 

@@ -17,7 +17,7 @@ from agents.daemon.runtime import EngineRefused
 from agents.protocol.messages import DesiredInstance
 
 ID = "a" * 32
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def wanted(run: Any = "running", generation: int = 1, fence: int = 1) -> DesiredInstance:

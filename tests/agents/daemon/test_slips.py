@@ -18,7 +18,7 @@ NEWEST = DesiredState(protocol=1, version=7, wait_url="", wait_ticket="", slip_k
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.002)

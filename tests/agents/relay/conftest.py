@@ -27,7 +27,7 @@ from tests.agents.relay.streaming import StreamHost
 
 SECRET = "relay-secret-of-the-tests"
 SITE = "https://berth.example"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -248,10 +248,10 @@ def test_every_flag_stands_alone() -> None:
     ],
 )
 def test_no_line_takes_long(line: str) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()  # the machine may have other things to do
     with contextlib.suppress(SearchSyntaxError):
         parse_line(line)
-    assert time.perf_counter() - began < 0.1
+    assert time.thread_time() - began < 0.1
 
 
 def test_faults_speak_the_language_of_the_page() -> None:

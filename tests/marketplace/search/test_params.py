@@ -225,7 +225,7 @@ def test_parameters_of_others_are_left_alone() -> None:
     ],
 )
 def test_no_address_takes_long(address: str) -> None:
-    params, began = QueryDict(address), time.perf_counter()
+    params, began = QueryDict(address), time.thread_time()
     with pytest.raises(DomainError):
         read_params(params, image_needs=needs)
-    assert time.perf_counter() - began < 0.2
+    assert time.thread_time() - began < 0.2
