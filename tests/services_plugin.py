@@ -63,7 +63,7 @@ def _start_redis(folder: Path) -> str:
     ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     atexit.register(process.terminate)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -162,4 +162,4 @@ def _release_leaves_nothing(box: Box) -> None:
     assert not [image for image in box.engine.images(all=True) if box.uuid in str(image["RepoTags"])]
     assert box.uuid not in Path("/proc/mounts").read_text()
     state = box.stack.folder / "state-real"
-    wait_until("the journal to forget", lambda: not paths_with(state, box.uuid), timeout=10)
+    wait_until("the journal to forget", lambda: not paths_with(state, box.uuid))

@@ -46,7 +46,7 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
-def wait_until(what: str, found: Callable[[], Any], *, timeout: float = 30, pause: float = 0.02) -> Any:
+def wait_until(what: str, found: Callable[[], Any], *, timeout: float = 60, pause: float = 0.02) -> Any:
     """The first true answer of `found`. AssertionError names what never came."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:

@@ -28,7 +28,7 @@ def relay(*, port: int, secret: str, origin: str) -> Iterator[None]:
     server = build_server(build_app(config), host="127.0.0.1", port=port)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not server.started:
         if time.monotonic() > deadline:
             raise RuntimeError("the relay did not start within 10 s")
