@@ -69,7 +69,7 @@ def _start_redis(folder: Path) -> str:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return f"redis://127.0.0.1:{port}"
         time.sleep(0.02)
-    raise RuntimeError("Redis did not start within 10 s")
+    raise RuntimeError("Redis did not start within a minute")
 
 
 def _configure(server: PostgresServer) -> None:
