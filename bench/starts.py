@@ -19,8 +19,9 @@ from docker.types import LogConfig
 from agents.daemon.docker_spec import CAPABILITIES
 from bench.frame import NotHere, Sample
 from common.ids import new_uuid
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
 from tests.stack.renting import offer_of, quote, wait_for_state
+from tests.waiting import wait_until
 
 SIMULATED_ORDERS = 30
 DOCKER_ORDERS = 7

@@ -125,7 +125,7 @@ class Copy:
         opened = records["id"][records["count"] > 0]
         with self.lock:
             shown = opened[[slot in store.bodies for slot in store.slots_of(opened).tolist()]]
-        return self.render(uuids(shown)) if 0 < len(shown) <= NEWS_MAX else {}
+        return self.render(uuids(shown.tolist())) if 0 < len(shown) <= NEWS_MAX else {}
 
     @contextmanager
     def _forgotten_if_broken(self) -> Iterator[None]:
@@ -235,8 +235,7 @@ def _read(last: Look, look: Look, unproven: frozenset[bytes], rows: Rows) -> New
     """What became visible since `last`."""
     if not (look.changed or look.gone or unproven):
         return News(look, (), unproven, None)
-    ids = [key.ljust(16, b"\0").hex() for key in unproven]
-    asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": ids}
+    asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": uuids(unproven)}
     gone = _gone(asked) if look.gone else []
     records = rows(f"{_UNSEEN} OR id = ANY (%(ids)s::uuid[])", asked) if look.changed or unproven else None
     return News(look, gone, unproven, records)
@@ -273,7 +272,7 @@ def _learn_column(store: Store, name: str, records: NDArray[Any]) -> bool:
     if not missing:
         return True
     hashes, first = np.unique(records[name], return_index=True)
-    ids = [key.ljust(16, b"\0").hex() for key in records["id"][first[np.isin(hashes, missing)]].tolist()]
+    ids = uuids(records["id"][first[np.isin(hashes, missing)]].tolist())
     query = f"SELECT hashtextextended({column}, 0), {column} FROM marketplace_offer WHERE id = ANY (%s::uuid[])"  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(query, [ids])

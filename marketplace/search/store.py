@@ -71,7 +71,7 @@ class Store:
         return np.where(self._sorted_ids[places] == ids, self._sorted_slots[places], -1).astype(np.intp)
 
     def uuids(self, slots: Sequence[int]) -> list[UUID]:
-        return uuids(self._columns["id"][slots])
+        return uuids(self._columns["id"][slots].tolist())
 
     def ranks(self) -> NDArray[np.int32]:
         """Each slot's place among the ids."""
@@ -213,8 +213,9 @@ def stored(key: UUID) -> bytes:
     return key.bytes.rstrip(b"\0")
 
 
-def uuids(ids: NDArray[np.bytes_]) -> list[UUID]:
-    return [UUID(bytes=key.ljust(16, b"\0")) for key in ids.tolist()]
+def uuids(ids: Iterable[bytes]) -> list[UUID]:
+    """The UUIDs behind what the arrays hold."""
+    return [UUID(bytes=key.ljust(16, b"\0")) for key in ids]
 
 
 def _thousandths(rate: float | None) -> int:

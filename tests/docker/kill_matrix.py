@@ -11,7 +11,6 @@ import sys
 import tarfile
 import tempfile
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -274,10 +273,3 @@ class Clock:
 
     def close(self) -> None:
         self._events.close()
-
-
-def wait_until(what: str, true: Callable[[], bool], patience: float = PATIENCE) -> None:
-    end = time.monotonic() + patience
-    while not true():
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.01)

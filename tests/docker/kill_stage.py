@@ -17,7 +17,8 @@ from agents.daemon.firewall import Firewall
 from agents.protocol.messages import DesiredInstance, ObservedOperation, OperationOrder
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import PORTS, free_port
-from tests.docker.kill_matrix import PATIENCE, Clock, Doomed, Machine, checksum, wait_until
+from tests.docker.kill_matrix import PATIENCE, Clock, Doomed, Machine, checksum
+from tests.waiting import wait_until
 
 GREETER: Final = "berth/greeter:test"
 TOLD_LATE_S: Final = 5.0  # a report is at most so much older than its arrival, on a machine that is busy

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.stack.harness import wait_until
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 KEY = "/etc/ssh/ssh_host_ed25519_key.pub"

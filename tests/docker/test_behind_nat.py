@@ -13,7 +13,8 @@ from websockets.asyncio.client import connect
 
 from tests.stack import renting
 from tests.stack.conftest import open_folder
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 

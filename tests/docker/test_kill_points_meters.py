@@ -14,7 +14,8 @@ from tests.docker.kill_matrix import Clock, Doomed, build_greeter, nursery
 from tests.docker.kill_stage import GREETER, TOLD_LATE_S
 from tests.stack import renting
 from tests.stack.conftest import open_folder
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 PORTS = "17000-17999"  # outside the range from which the kernel takes outgoing ports

@@ -17,7 +17,8 @@ from tests.docker.looking import containers_of, paths_with
 from tests.docker.second_engine import SecondEngine, build_tiny_image
 from tests.stack import renting
 from tests.stack.conftest import open_folder
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 

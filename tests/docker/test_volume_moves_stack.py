@@ -17,7 +17,8 @@ from tests.docker.second_engine import build_tiny_image
 from tests.docker.test_moves import NO_SSH, TINY, Side, checksum, uuid_of
 from tests.stack import renting
 from tests.stack.conftest import open_folder
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 

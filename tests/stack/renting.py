@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from tests.stack.harness import wait_until
+from tests.waiting import wait_until
 
 
 def offer_of(client: httpx.Client, host: str, **filters: str) -> dict[str, Any]:

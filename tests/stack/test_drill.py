@@ -5,7 +5,8 @@ import signal
 import pytest
 
 from tests.stack import renting
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("drill")
 

@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from tests.stack import renting
-from tests.stack.harness import Stack, wait_until
+from tests.stack.harness import Stack
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("stack")
 

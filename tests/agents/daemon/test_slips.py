@@ -1,6 +1,5 @@
 """Slips: an instance begins before the exchange that confirms it, and nothing that a sync has told is ever undone by one."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,16 +11,10 @@ from agents.protocol.messages import DesiredInstance, DesiredState, Report, Wait
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import SLIP_KEY, Market, renamed
 from tests.agents.daemon.test_loop import settle, simulation
+from tests.waiting import wait_until
 
 Start = Callable[[], RunningAgent]
 NEWEST = DesiredState(protocol=1, version=7, wait_url="", wait_ticket="", slip_key=SLIP_KEY)
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def reports_after(market: Market, count: int) -> list[Report]:
@@ -126,7 +119,7 @@ def test_an_agent_that_dies_before_the_exchange_takes_over_what_its_slip_began(
     market.desired[wanted.id] = wanted
     market.trouble = ["503"] * 3
     market.hand_over(market.slip_of(wanted))
-    wait_until(lambda: bool(simulation(running).running_gpus()))
+    wait_until("it runs", simulation(running).running_gpus)
     running.stop()
     again = start_agent()
     market.until_phase(wanted.id, "running", 1)

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.docker.desk import PATIENCE_MS, TOO_LATE, Desk, Engine, held, rent
 from tests.docker.looking import paths_with
 from tests.stack import renting
-from tests.stack.harness import wait_until
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 

@@ -2,8 +2,6 @@
 
 import random
 import threading
-import time
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -20,6 +18,7 @@ from marketplace.search.orders import Order
 from marketplace.search.terms import OfferQuery
 from marketplace.selectors import offer_page_json
 from tests.marketplace.search.seeded import seed_market
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,13 +42,6 @@ def total() -> int:
     return offer_page_json(OfferQuery())[3]
 
 
-def eventually(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < deadline, "never"
-        time.sleep(0.01)
-
-
 def thread() -> threading.Thread | None:
     return next((each for each in threading.enumerate() if each.name == THREAD), None)
 
@@ -59,7 +51,7 @@ def test_a_search_finds_what_changed_without_a_question() -> None:
     assert total() > 0
     Offer.objects.update(gpu_free=0)
     with CaptureQueriesContext(connection) as queries:
-        eventually(lambda: total() == 0)
+        wait_until("the change is seen", lambda: total() == 0)
     assert queries.captured_queries == []
 
 
@@ -77,7 +69,7 @@ def test_the_walks_of_every_order_are_repaired_beside_the_searches(monkeypatch: 
         offer_page_json(OfferQuery(sort=sort))
     shift = timedelta(days=1)
     Offer.objects.update(price_micros=F("price_micros") * 2, vram_mb=F("vram_mb") + 7, created_at=F("created_at") - shift)
-    eventually(lambda: len(by) >= len(sorts))
+    wait_until("every walk is repaired", lambda: len(by) >= len(sorts))
     seen = [offer_page_json(OfferQuery(sort=sort)) for sort in sorts]
     assert by == [THREAD] * len(sorts)
     columns.forget()
@@ -93,7 +85,7 @@ def test_what_was_shown_and_changed_is_made_anew_beside_the_searches() -> None:
         with columns.searching() as store:
             return b'"changed"' in b"".join(store.bodies.values())
 
-    eventually(made_anew)
+    wait_until("it is made anew", made_anew)
     with CaptureQueriesContext(connection) as queries:
         page = offer_page_json(EVERYTHING)[0]
     assert queries.captured_queries == []
@@ -105,9 +97,9 @@ def test_it_ends_with_the_searches_and_leaves_no_connection(quick: None, monkeyp
     others = partial(_count, _CONNECTIONS)
     assert (thread(), others()) == (None, 0)
     total()
-    eventually(lambda: others() == 1)
+    wait_until("the thread has a connection", lambda: others() == 1)
     monkeypatch.setattr("marketplace.search.refresher.IDLE_S", 0.0)
-    eventually(lambda: thread() is None and others() == 0)
+    wait_until("the thread and its connection end", lambda: thread() is None and others() == 0)
     monkeypatch.undo()
     total()
     assert thread() is not None
@@ -135,7 +127,7 @@ def test_nothing_older_is_written_over_what_a_search_read_meanwhile(settings: An
     settings.MARKET_MAX_AGE_MS = OLD_ENOUGH_MS
     monkeypatch.setattr("marketplace.search.refresher.IDLE_S", 0.0)
     go_on.set()
-    eventually(lambda: thread() is None)
+    wait_until("the thread ends", lambda: thread() is None)
     assert total() == Offer.objects.count()
 
 
@@ -148,10 +140,10 @@ def test_a_lost_connection_ends_it_and_the_next_search_begins_another(
     assert first is not None
     with monkeypatch.context() as broken:
         broken.setattr(columns, "_LOOK", "SELECT pg_terminate_backend(pg_backend_pid()), %s, %s")
-        eventually(lambda: not first.is_alive())
+        wait_until("the thread ends", lambda: not first.is_alive())
     assert "is not kept young for now" in caplog.text
     Offer.objects.update(gpu_free=0)
-    eventually(lambda: total() == 0)
+    wait_until("the change is seen", lambda: total() == 0)
 
 
 @pytest.mark.usefixtures("quick")
@@ -159,7 +151,7 @@ def test_a_table_that_was_emptied_is_seen() -> None:
     total()
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE marketplace_offer CASCADE")
-    eventually(lambda: total() == 0)
+    wait_until("the change is seen", lambda: total() == 0)
 
 
 def test_exact_searches_begin_none(hana: User) -> None:
