@@ -1,12 +1,24 @@
 """What can go wrong with money, in words that a person or a script can act on."""
 
+from typing import Final
+
+from django.utils.translation import gettext_noop as _
+
 from common.errors import DomainError
+from common.money import format_money
+
+TOO_LITTLE: Final = _("This needs %(needed)s; the wallet can spend %(spendable)s.")
 
 
 class InsufficientFunds(DomainError):
     code = "insufficient_funds"
     status = 402
     title = "The wallet does not hold enough spendable money"
+
+
+def too_little(needed_micros: int, spendable_micros: int) -> InsufficientFunds:
+    needed, spendable = format_money(needed_micros), format_money(spendable_micros)
+    return InsufficientFunds(TOO_LITTLE % {"needed": needed, "spendable": spendable}, needed=needed, spendable=spendable)
 
 
 class NoOpenHold(DomainError):

@@ -8,3 +8,8 @@ from django.utils import timezone
 def now() -> datetime:
     """The current time, aware, in UTC."""
     return timezone.now()
+
+
+def minute(moment: datetime) -> str:
+    """As sentences give it: "2026-11-22 14:56", in UTC."""
+    return f"{moment:%Y-%m-%d %H:%M}"

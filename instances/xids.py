@@ -67,6 +67,7 @@ _UNKNOWN: Final = Xid(
     _("It is not known whose fault it is. If programs fail, stop the instance and start it again on other GPUs."),
     FaultOf.PLATFORM,
 )
+XID_TITLES: Final = (*(each.title for each in XIDS.values()), _UNKNOWN.title)
 
 
 def xid_of(number: int) -> Xid:

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from billing.errors import InsufficientFunds
+from billing.errors import too_little
 from billing.models import Entry, Posting, Wallet
 from billing.policy import PLATFORM_FEE_BPS, TERM_SOURCE
 from billing.pricing import split_fee
@@ -12,7 +12,6 @@ from billing.services.ledger import Movement, lock_wallets, post
 from billing.services.wallets import open_wallet
 from billing.tariffs import Scope
 from common import clock
-from common.money import format_money
 
 ACTOR = "term"
 
@@ -37,7 +36,7 @@ def prepay(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: str, sco
     spendable = locked[renter].spendable_micros
     drawn = draw(owner_id=renter_id, source_kind=TERM_SOURCE, source_id=term_id, wanted_micros=amount_micros, scope=scope)
     if spendable + drawn < amount_micros:
-        raise _too_little(amount_micros, spendable + drawn)
+        raise too_little(amount_micros, spendable + drawn)
     _post(key, term_id, memo, [(renter, Entry.Kind.PREPAID, -amount_micros), (escrow, Entry.Kind.PREPAID, amount_micros)])
 
 
@@ -72,7 +71,7 @@ def charge_early_end(
     platform = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
     wallet = lock_wallets([payer, host, platform])[payer]
     if not prepaid and wallet.spendable_micros < amount_micros:
-        raise _too_little(amount_micros, wallet.spendable_micros)
+        raise too_little(amount_micros, wallet.spendable_micros)
     fee, share = split_fee(amount_micros, PLATFORM_FEE_BPS)
     movements = [
         (payer, Entry.Kind.EXIT_FEE, -amount_micros),
@@ -97,11 +96,3 @@ def _post(key: str, term_id: UUID, memo: str, movements: list[tuple[UUID, Entry.
 
 def _pair(renter_id: UUID) -> tuple[UUID, UUID]:
     return open_wallet(owner_id=renter_id).pk, open_wallet(owner_id=None, kind=Wallet.Kind.ESCROW).pk
-
-
-def _too_little(needed: int, spendable: int) -> InsufficientFunds:
-    return InsufficientFunds(
-        f"This needs {format_money(needed)}; the wallet can spend {format_money(spendable)}.",
-        needed=format_money(needed),
-        spendable=format_money(spendable),
-    )

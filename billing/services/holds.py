@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F
 
-from billing.errors import InsufficientFunds
+from billing.errors import too_little
 from billing.models import Hold, Wallet
 from billing.services import coupons
 from billing.services.budgets import check_budgets
@@ -16,7 +16,6 @@ from billing.services.wallets import open_wallet
 from billing.tariffs import Scope
 from common import clock
 from common.errors import InvalidInput
-from common.money import format_money
 from common.prepared import Prepared, insert, run
 
 _SET_ASIDE = "UPDATE billing_wallet SET held_micros = held_micros + %(needed)s WHERE id = %(wallet)s"
@@ -125,8 +124,4 @@ def _locked(wallet_id: UUID) -> Wallet:
 
 def _check_funds(wallet: Wallet, needed: int) -> None:
     if wallet.spendable_micros < needed:
-        raise InsufficientFunds(
-            f"This needs {format_money(needed)}; the wallet can spend {format_money(wallet.spendable_micros)}.",
-            needed=format_money(needed),
-            spendable=format_money(wallet.spendable_micros),
-        )
+        raise too_little(needed, wallet.spendable_micros)

@@ -4,7 +4,7 @@ from uuid import UUID, uuid5
 
 from accounts.models import User
 from accounts.selectors import joined_member, team_of
-from billing.errors import InsufficientFunds, NotTransferable
+from billing.errors import NotTransferable, too_little
 from billing.models import Entry, Posting, Wallet
 from billing.policy import TRANSFER_SOURCE
 from billing.selectors.transfers import Transfer, transfer_of
@@ -14,7 +14,6 @@ from common import clock, wake
 from common.database import use_case
 from common.errors import InvalidInput
 from common.ids import new_uuid
-from common.money import format_money
 
 
 def transfer_money(
@@ -42,7 +41,7 @@ def transfer_money(
         if Wallet.objects.filter(owner=sender, kind=Wallet.Kind.DEBT, balance_micros__lt=0).exists():
             raise NotTransferable("What is owed after a dispute is paid first.")
         if own.spendable_micros < amount_micros:
-            raise _too_little(amount_micros, own.spendable_micros)
+            raise too_little(amount_micros, own.spendable_micros)
         movements = [
             Movement(wallets[sender.pk], Entry.Kind.TRANSFER, -amount_micros),
             Movement(wallets[receiver.pk], Entry.Kind.TRANSFER, amount_micros),
@@ -63,10 +62,4 @@ def _post(transfer_id: UUID, words: str, sender: User, movements: list[Movement]
         actor=f"user:{sender.pk.hex}",
         movements=movements,
         at=clock.now(),
-    )
-
-
-def _too_little(needed: int, spendable: int) -> InsufficientFunds:
-    return InsufficientFunds(
-        f"The wallet can spend {format_money(spendable)}.", needed=format_money(needed), spendable=format_money(spendable)
     )

@@ -126,7 +126,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["config.tags", "config.faults", "config.agent_words"],
+            "builtins": ["config.tags", "config.faults", "config.agent_words", "instances.event_details"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

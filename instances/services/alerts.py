@@ -14,6 +14,7 @@ from common import clock
 from common.database import use_case
 from common.ids import public_id
 from common.jobs import enqueue
+from instances import event_details as details
 from instances.alert_words import english_of, english_title_of
 from instances.models import Alert, AlertMute, Instance
 from instances.policy import ALERT_QUIET_AFTER, ALERT_SILENT_AFTER
@@ -189,19 +190,20 @@ def _close(alert: Alert, resolution: str, now: datetime, *, actor: str) -> None:
     if not open_one.update(resolved_at=now, resolution=resolution):
         return
     alert.resolved_at, alert.resolution = now, resolution
-    record_event(alert.instance, kind="alert_over", actor=actor, detail=f"{alert.kind}: {_RESOLUTIONS[resolution]}")
+    record_event(alert.instance, kind="alert_over", actor=actor, detail=_RESOLUTIONS[resolution] % {"alert": alert.kind})
     emit(user_id=alert.instance.renter_id, kind="alert.resolved", payload=alert_payload(alert))
     touch_renter(alert.instance)
 
 
-_RESOLUTIONS: Final = {_OVER: "it is not so any more", _RENTER: "set aside by its renter", _ENDED: "the run has ended"}
+_RESOLUTIONS: Final = {_OVER: details.ALERT_OVER, _RENTER: details.ALERT_SET_ASIDE, _ENDED: details.ALERT_ENDED}
 
 
 def _detail_of(facts: Mapping[str, Any]) -> str:
     if "xid" in facts:
-        return f"Xid {facts['xid']} of {facts['gpu']}: {english_of(xid_of(facts['xid']).title)}."
+        title = english_of(xid_of(facts["xid"]).title)
+        return details.XID % {"number": facts["xid"], "gpu": facts["gpu"], "title": title}
     if "percent" in facts:
-        return f"{facts['percent']} % are used."
+        return details.USED % facts
     if "most_pct" in facts:
-        return f"At most {facts['most_pct']} % in the last {facts['minutes']} minutes."
-    return f"Its limit is {facts['limit_mb']} MiB." if "limit_mb" in facts else ""
+        return details.AT_MOST % {"percent": facts["most_pct"], "minutes": facts["minutes"]}
+    return details.MEMORY_LIMIT % {"size": facts["limit_mb"]} if "limit_mb" in facts else ""

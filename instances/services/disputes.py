@@ -8,13 +8,13 @@ from billing.estimates import SPOT
 from billing.policy import INSTANCE_SOURCE
 from billing.selectors.payments import wallets_in_dispute
 from billing.services.settle import lock_source
+from instances.event_details import DISPUTED
 from instances.models import Instance
 from instances.services.stop import halt_instance
 from instances.states import InstanceState
 from marketplace.selectors import breaker_open
 
 _STOPS = (InstanceState.STOPPING, InstanceState.STOPPED, InstanceState.FAILED, InstanceState.RELEASING, InstanceState.GONE)
-_WHY = "A payment of yours is disputed by the card's bank: spot rents stop until that is decided. The data is kept."
 
 
 def stop_disputed(*, now: datetime) -> int:
@@ -28,7 +28,7 @@ def stop_disputed(*, now: datetime) -> int:
 
 def _stop(instance_id: UUID, owner_id: UUID) -> bool:
     still = partial(_is_disputed, instance_id, owner_id)
-    return halt_instance(instance_id=instance_id, kind="payment_disputed", detail=_WHY, only_if=still)
+    return halt_instance(instance_id=instance_id, kind="payment_disputed", detail=DISPUTED, only_if=still)
 
 
 def _is_disputed(instance_id: UUID, owner_id: UUID) -> bool:

@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from common import clock
 from common.database import use_case
+from instances import event_details as details
+from instances.alert_words import english_of
 from instances.selectors import live_on_host
 from instances.services.moves import HOST, record_event, touch_renter
 from instances.states import ENDING
@@ -20,12 +23,18 @@ def tell_of_maintenance() -> int:
 
 def _tell(window: "Maintenance") -> int:
     kind = "maintenance_announced" if window.cancelled_at is None else "maintenance_cancelled"
-    detail = f"{window.get_category_display()}: {window.starts_at:%Y-%m-%d %H:%M} to {window.ends_at:%Y-%m-%d %H:%M} UTC."
+    form = details.MAINTENANCE_NOTED if window.detail else details.MAINTENANCE
+    detail = form % {
+        "category": english_of(window.get_category_display()),
+        "begins": clock.minute(window.starts_at),
+        "ends": clock.minute(window.ends_at),
+        "note": window.detail,
+    }
     with use_case():
         if not mark_told(maintenance_id=window.pk):
             return 0
         staying = [each for each in live_on_host(window.host_id).values() if each.state not in ENDING]
         for instance in staying:
-            record_event(instance, kind=kind, actor=HOST, detail=f"{detail} {window.detail}".strip())
+            record_event(instance, kind=kind, actor=HOST, detail=detail)
             touch_renter(instance)
     return len(staying)

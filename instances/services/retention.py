@@ -18,6 +18,7 @@ from common import clock
 from common.database import use_case
 from common.errors import StaleRow, UnlawfulMove, wrong_field
 from common.money import format_money
+from instances.event_details import HELD
 from instances.models import Instance
 from instances.policy import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE
 from instances.selectors import instance_of
@@ -203,6 +204,6 @@ def _write_down(instance: Instance, price: KeepPrice) -> None:
         title=f"{instance.name}: data kept {price.days} days longer, up to {fee}",
         billing_mode=instance.billing_mode,
     )
-    detail = f"{price.days} days for up to {fee}, until {price.until:%Y-%m-%d %H:%M} UTC."
+    detail = HELD % {"days": price.days, "fee": fee, "at": clock.minute(price.until)}
     record_event(instance, kind="data_kept", actor=RENTER, detail=detail)
     touch_renter(instance)

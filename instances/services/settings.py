@@ -10,6 +10,7 @@ from accounts.models import User
 from common import clock
 from common.database import use_case
 from common.errors import UnlawfulMove, wrong_field
+from instances import event_details as details
 from instances.models import Instance
 from instances.occurrences import Entry, is_zone
 from instances.policy import IDLE_MINUTES, TIMER_LONGEST, WEEKLY_AT_MOST
@@ -153,9 +154,9 @@ def _write_down(instance: Instance, new: set[str]) -> None:
 
 def _summary(instance: Instance) -> str:
     parts = [
-        instance.timed_stop_at and f"stop at {instance.timed_stop_at:%Y-%m-%d %H:%M} UTC",
-        instance.timed_release_at and f"release at {instance.timed_release_at:%Y-%m-%d %H:%M} UTC",
-        instance.weekly and f"{len(instance.weekly)} weekly entries in {instance.time_zone}",
-        instance.idle_minutes and f"stop below {instance.idle_below_pct} % for {instance.idle_minutes} min",
+        instance.timed_stop_at and details.STOP_AT % {"at": clock.minute(instance.timed_stop_at)},
+        instance.timed_release_at and details.RELEASE_AT % {"at": clock.minute(instance.timed_release_at)},
+        instance.weekly and details.WEEKLY % {"count": len(instance.weekly), "zone": instance.time_zone},
+        instance.idle_minutes and details.STOP_IDLE % {"percent": instance.idle_below_pct, "minutes": instance.idle_minutes},
     ]
-    return "; ".join(part for part in parts if part) or "Nothing is scheduled any more."
+    return details.JOINT.join(part for part in parts if part) or details.NOTHING_SCHEDULED

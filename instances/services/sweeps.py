@@ -10,6 +10,7 @@ from billing.services.audits import audit_ledger as run_audit
 from billing.services.funds import is_unpaid
 from common.database import use_case
 from common.ids import public_id
+from instances.event_details import UNPAID
 from instances.models import Instance
 from instances.selectors import data_due, expected_holdings, overdue_instances, watch_holds_expected
 from instances.selectors.moves import holdings_to_come
@@ -92,7 +93,7 @@ def compare_watch_holds() -> int:
 
 def _halt_unpaid(instance_id: UUID, now: datetime) -> bool:
     """A top-up that came in since it was found to be unpaid keeps it running (faults.md row 64)."""
-    detail = "The wallet cannot pay for another hour. The data is kept: top up and start again."
+    detail = UNPAID
     unpaid = partial(is_unpaid, source_kind=INSTANCE_SOURCE, source_id=instance_id, now=now)
     return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=detail, only_if=unpaid)
 

@@ -20,6 +20,7 @@ from common.database import use_case
 from common.errors import DomainError, StaleRow
 from common.money import format_money
 from common.transitions import move
+from instances import event_details as details
 from instances.models import Instance, Term
 from instances.policy import TERM_SWEEP_LAG
 from instances.selectors import active_term, coming_term, instances_of_terms, terms_to_turn
@@ -37,7 +38,6 @@ logger = logging.getLogger(__name__)
 
 _RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 _TO_RUN: Final = (*_RUNNING, InstanceState.REQUESTED, InstanceState.PROVISIONING, InstanceState.STARTING)
-UNPAID_WORDS: Final = "The wallet cannot pay for another hour. The data is kept: top up and start again."
 
 
 # -- at its time
@@ -63,7 +63,7 @@ def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) 
         _settle(term, instance, memo="time in which the host did not answer, not charged")
         move(term, TermState.ENDED, machine=TERM_MACHINE, reason="over", actor=SYSTEM, ended_at=term.ends_at)
         if not _begin_coming(instance, term) and not _renew(instance, term):
-            record_event(instance, kind="term_over", actor=SYSTEM, detail=f"It ended at {term.ends_at:%Y-%m-%d %H:%M} UTC.")
+            record_event(instance, kind="term_over", actor=SYSTEM, detail=_at(details.TERM_OVER, term))
             go_on_hourly(instance, term, at=term.ends_at)
         touch_renter(instance)
     return True
@@ -82,7 +82,7 @@ def _begin_coming(instance: Instance, over: Term) -> bool:
         move(coming, TermState.EXITED, machine=TERM_MACHINE, reason="unpaid", actor=SYSTEM, ended_at=over.ends_at)
         record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=error.detail)
         return False
-    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=f"Until {coming.ends_at:%Y-%m-%d %H:%M} UTC.")
+    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=_at(details.TERM_RENEWED, coming))
     return True
 
 
@@ -100,7 +100,7 @@ def _renew(instance: Instance, over: Term) -> bool:
     except DomainError as error:
         record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=error.detail)
         return False
-    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=f"Until {term.ends_at:%Y-%m-%d %H:%M} UTC.")
+    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=_at(details.TERM_RENEWED, term))
     return True
 
 
@@ -117,7 +117,7 @@ def go_on_hourly(instance: Instance, over: Term, *, at: datetime) -> None:
     elif instance.holds_gpus:
         let_go_of_gpus(instance, at=at, reason="term over")
     if not paid:
-        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=UNPAID_WORDS)
+        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=details.UNPAID)
 
 
 def _try_to_pay(instance: Instance, at: datetime) -> bool:
@@ -204,7 +204,7 @@ def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
         close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
         spendable = lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance)).spendable_micros
         leave_terms(instance, actor=SYSTEM, at_most=spendable)
-        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=UNPAID_WORDS)
+        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=details.UNPAID)
         end_reservation(instance, at=now)
     return True
 
@@ -214,7 +214,7 @@ def end_reservation(instance: Instance, *, at: datetime) -> None:
     rate = instance.offer.price_micros * instance.gpu_count
     set_billing(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
     if instance.state in _TO_RUN:
-        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=UNPAID_WORDS)
+        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=details.UNPAID)
     elif instance.holds_gpus:
         let_go_of_gpus(instance, at=at, reason="term unpaid")
     touch_host(instance)
@@ -254,3 +254,7 @@ def _try(work: Callable[..., bool], instance_id: UUID, now: datetime) -> bool:
     except DomainError:
         logger.exception("term of instance %s", instance_id)
         return False
+
+
+def _at(form: str, term: Term) -> str:
+    return form % {"at": clock.minute(term.ends_at)}

@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from accounts.services.webhooks import emit
+from common import clock
 from common.database import joining, use_case
 from common.errors import Busy, DomainError, StaleRow
 from common.ids import public_id
@@ -170,4 +171,4 @@ def _tell(instance: Instance, action: str, at: datetime, **facts: str) -> None:
 
 
 def _at(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
+    return f"{clock.minute(moment)} UTC"

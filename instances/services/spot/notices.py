@@ -12,6 +12,7 @@ from common.database import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.jobs import enqueue
 from common.prepared import Prepared
+from instances.event_details import BID_UNPAID, NOTICE, OUTBID
 from instances.models import SpotBid
 from instances.policy import SPOT_NOTICE, SPOT_REST
 from instances.services.meters import cap_use, hold_for_use
@@ -44,7 +45,7 @@ def give_notice(bid: SpotBid, now: datetime) -> None:
     """Its container, its page and its renter are told when its GPUs go to others. The rent goes on until then."""
     yields_at = now + SPOT_NOTICE
     move_bid(bid, BidState.NOTICE, notice_at=now, yields_at=yields_at, mailed_at=None)
-    detail = f"Its GPUs go to others at {yields_at:%Y-%m-%d %H:%M:%S} UTC. The data disk is kept."
+    detail = NOTICE % {"at": f"{yields_at:%Y-%m-%d %H:%M:%S}"}
     _tell(bid, kind="preempt_notice", detail=detail)
     tell_of_notice(bid.instance, stops_at=f"{yields_at:%Y-%m-%dT%H:%M:%SZ}")
     enqueue("instances.send_notice_mails")
@@ -71,7 +72,7 @@ def begin_yield(bid: SpotBid) -> bool:
                 InstanceState.STOPPING,
                 kind="preempted",
                 actor=SYSTEM,
-                detail="Others outbid it, or an order at the full price needs its GPUs. It goes on by itself when it wins.",
+                detail=OUTBID,
                 desired=Desired.STOPPED,
                 stop_requested_at=now,
                 progress="",
@@ -107,7 +108,7 @@ def _wait_again(bid: SpotBid) -> None:
                 release_at=None,
             )
     except InsufficientFunds as error:
-        _try_end(bid, kind="bid_ended", detail=f"{error.detail} The data is kept: top up and start again.")
+        _try_end(bid, kind="bid_ended", detail=BID_UNPAID % error.extra)
     except (StaleRow, UnlawfulMove):
         return
 

@@ -13,6 +13,7 @@ from common import clock
 from common.database import use_case
 from common.errors import DomainError, StaleRow
 from common.prepared import Prepared
+from instances.event_details import SILENT_HOST
 from instances.models import Instance, SpotBid
 from instances.policy import SPOT_RUN_AT_LEAST, SWEEP_BATCH
 from instances.services.moves import touch_renter
@@ -117,7 +118,7 @@ def _lapse(bids: Sequence[SpotBid]) -> None:
     """A container cannot hear of a notice while its host is silent: it gets the whole notice once the host is back."""
     for bid in bids:
         if bid.state == BidState.NOTICE:
-            take_back_notice(bid, detail="Its host does not report; a new notice will follow when it does.")
+            take_back_notice(bid, detail=SILENT_HOST)
 
 
 def _tell(bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:
