@@ -5,6 +5,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -37,9 +38,15 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def cpu() -> float:
-    """Seconds of the processor, of this process and of its session in PostgreSQL: what other programs do is left out."""
-    server = psutil.Process(connection.connection.get_backend_pid()).cpu_times()
-    return time.process_time() + server.user + server.system
+    """Seconds of the processor, of this process and of its PostgreSQL: what other programs do is left out."""
+    server = psutil.Process(connection.connection.get_backend_pid()).parent()
+    assert server is not None
+    while True:
+        with suppress(psutil.NoSuchProcess):  # a session that has just ended: the server counts it at the next look
+            running = [each.cpu_times() for each in server.children()]
+            ended = server.cpu_times()
+            own = time.process_time() + ended.children_user + ended.children_system
+            return own + sum(each.user + each.system for each in running)
 
 
 def rows(query: str, **values: Any) -> list[tuple[Any, ...]]:

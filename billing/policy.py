@@ -17,8 +17,14 @@ HOLD_RENEWAL_LEAD = timedelta(seconds=60)
 FUNDED_AT_MOST = timedelta(days=36_500)
 """How far ahead a hold is reckoned to last when the rate is zero or next to nothing."""
 
-SETTLE_BATCH = 100_000
-"""Meter-hours charged in one transaction: it has their payers and hosts in hand, so it must stay short."""
+SETTLE_BATCH = 50_000
+"""Meter-hours charged in one transaction: it has their payers in hand, so it must stay short."""
+
+SETTLE_LANES = 2
+"""Batches charged at once, each on a connection of its own: PostgreSQL does the work, and each keeps a core of it busy."""
+
+SETTLE_LEAST = 2_500
+"""Meter-hours that are worth a batch of their own."""
 
 RENEW_BATCH = 5_000
 """Wallets whose holds are renewed in one transaction."""

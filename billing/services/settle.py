@@ -2,14 +2,17 @@
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
+from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection
 
 from billing.models import Meter
-from billing.policy import SETTLE_BATCH
+from billing.policy import SETTLE_BATCH, SETTLE_LANES, SETTLE_LEAST
 from billing.services.ledger import lock_wallets
 from billing.services.renewals import extend_holds
 from billing.services.usage import post_usage, post_usage_of
@@ -21,8 +24,9 @@ __all__ = ["extend_holds", "lock_source", "settle_meters", "settle_source"]
 
 logger = logging.getLogger(__name__)
 
-# Who owes for full hours of open meters or for the rest of closed ones, cut into batches of about so many hours; a payer
-# is in one batch alone, so that each wallet gets one entry. Only the meters that are not finished are read.
+# Who owes for full hours of open meters or for the rest of closed ones, cut into batches of about so many hours and at
+# least as many batches as can be charged at once; a payer is in one alone, so that its wallet gets one entry. Only the
+# meters that are not finished are read.
 _DUE = """
 WITH due AS (
     SELECT payer_id, sum(hours) AS hours
@@ -35,12 +39,15 @@ WITH due AS (
     GROUP BY payer_id
 )
 SELECT array_agg(payer_id)::text
-FROM (SELECT payer_id, floor((sum(hours) OVER (ORDER BY payer_id) - hours) / %(batch)s) AS batch FROM due) AS cut
+FROM (SELECT payer_id, floor((sum(hours) OVER (ORDER BY payer_id) - hours) / size) AS batch
+      FROM due
+      CROSS JOIN (SELECT LEAST(%(most)s, GREATEST(%(least)s, ceil(sum(hours) / %(lanes)s))) AS size FROM due) AS all_due
+     ) AS cut
 GROUP BY batch ORDER BY batch
 """
 
-# Payers that another transaction has in hand are left to it or to the next pass; hosts are waited for. The escrow of
-# prepaid terms pays too: it comes after the hosts, as everywhere.
+# Payers that another transaction has in hand are left to it or to the next pass. The escrow of prepaid terms pays too: it
+# comes after the hosts, as everywhere, so where it pays, hosts are locked before it and not when all else is written.
 _LOCK_PAYERS = """
 SELECT array_agg(id)::text FROM (
     SELECT id FROM billing_wallet WHERE id = ANY(%(payers)s::uuid[]) AND (owner_id IS NULL) = %(market)s
@@ -49,7 +56,8 @@ SELECT array_agg(id)::text FROM (
 _LOCK_HOSTS = """
 SELECT count(*) FROM (
     SELECT id FROM billing_wallet
-    WHERE id IN (SELECT payee_id FROM billing_meter WHERE payer_id = ANY(%(payers)s::uuid[]) AND NOT is_finished)
+    WHERE EXISTS (SELECT FROM billing_wallet WHERE id = ANY(%(payers)s::uuid[]) AND owner_id IS NULL)
+      AND id IN (SELECT payee_id FROM billing_meter WHERE payer_id = ANY(%(payers)s::uuid[]) AND NOT is_finished)
     ORDER BY id FOR NO KEY UPDATE) AS locked
 """
 
@@ -72,9 +80,32 @@ WHERE id = ANY(%(meters)s::uuid[]) AND closed_at IS NULL
 def settle_meters(*, now: datetime) -> int:
     """Charge every full hour of open meters and the rest of closed ones; the number of usage rows written."""
     with connection.cursor() as cursor:
-        cursor.execute(_DUE, {"now": now, "batch": SETTLE_BATCH})
+        cursor.execute(_DUE, {"now": now, "most": SETTLE_BATCH, "least": SETTLE_LEAST, "lanes": SETTLE_LANES})
         batches = [row[0] for row in cursor.fetchall()]
-    return sum(_settle_batch(payers, now) for payers in batches)
+    if len(batches) <= 1 or connection.in_atomic_block:  # what this transaction wrote, no other connection sees
+        return sum(_settle_batch(payers, now) for payers in batches)
+    waiting: SimpleQueue[Any] = SimpleQueue()
+    for payers in batches:
+        waiting.put(payers)
+    with ThreadPoolExecutor(SETTLE_LANES - 1) as threads:
+        others = [threads.submit(_settle_apart, waiting, now) for _ in range(SETTLE_LANES - 1)]
+        return _settle_waiting(waiting, now) + sum(lane.result() for lane in others)
+
+
+def _settle_apart(waiting: SimpleQueue[Any], now: datetime) -> int:
+    """A lane in a thread, on a connection of its own."""
+    try:
+        return _settle_waiting(waiting, now)
+    finally:
+        connection.close()
+
+
+def _settle_waiting(waiting: SimpleQueue[Any], now: datetime) -> int:
+    settled = 0
+    with suppress(Empty):
+        while True:
+            settled += _settle_batch(waiting.get_nowait(), now)
+    return settled
 
 
 def lock_source(*, source_kind: str, source_id: UUID) -> bool:

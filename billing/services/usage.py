@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from billing.models import Entry
 from billing.policy import SETTLEMENT_SOURCE
 from common.ids import new_uuid
 from common.prepared import run
@@ -14,7 +15,8 @@ from common.prepared import run
 # Cuts each meter at whole hours since it opened and where its rate changes; an open one only as far as its last full
 # hour. Meters that another transaction has in hand are left to the next pass: a settlement never waits for a meter while
 # it holds wallets. The trigger on the usage rows moves the meters on. Entries get their numbers here, so that usage rows
-# can name them. The platform's wallet, which every end of a run needs, is left to the last statement.
+# can name them. Wallets that others wait for are left to the statements after it: the platform's, which every end of a
+# run needs, and where many payers are charged, their hosts'.
 _POST_USAGE = """
 WITH due AS MATERIALIZED (
     SELECT id, payer_id, payee_id, source_kind, source_id, rate_micros, rate_hours, steps_us, steps_micros, base_us, fee_bps,
@@ -81,22 +83,30 @@ WITH due AS MATERIALIZED (
     FROM (SELECT source_kind, source_id, sum(charge) AS charge FROM line GROUP BY source_kind, source_id) AS used
     WHERE hold.source_kind = used.source_kind AND hold.source_id = used.source_id AND hold.released_at IS NULL
     RETURNING hold.wallet_id, used.charge
-), change AS MATERIALIZED (
-    SELECT wallet_id, sum(balance) AS balance, sum(held) AS held, wallet.kind = 'platform' AS is_platform
-    FROM (SELECT wallet_id, amount AS balance, 0 AS held FROM side
-          UNION ALL SELECT wallet_id, 0, charge FROM consumed) AS both_sides
-    JOIN billing_wallet wallet ON wallet.id = wallet_id
-    GROUP BY wallet_id, wallet.kind
 ), paid AS (
     UPDATE billing_wallet wallet
     SET balance_micros = balance_micros + change.balance, held_micros = held_micros - change.held
-    FROM change WHERE wallet.id = change.wallet_id AND NOT is_platform
+    FROM (SELECT wallet_id, sum(balance) AS balance, sum(held) AS held
+          FROM (SELECT wallet_id, amount AS balance, 0 AS held FROM side WHERE kind <> ALL (%(late)s)
+                UNION ALL SELECT wallet_id, 0, charge FROM consumed) AS both_sides
+          GROUP BY wallet_id) AS change
+    WHERE wallet.id = change.wallet_id
 )
-SELECT (SELECT count(*) FROM line), (SELECT balance::bigint FROM change WHERE is_platform)
+SELECT (SELECT count(*) FROM line), (SELECT id FROM posting), (SELECT amount FROM side WHERE kind = 'platform_fee')
 """
 _OF_METERS = _POST_USAGE.format(which="id = ANY(%(chosen)s::uuid[])")
 _OF_PAYERS = _POST_USAGE.format(which="payer_id = ANY(%(chosen)s::uuid[])")
 
+_LOCK_PAYEES = """
+SELECT count(*) FROM (
+    SELECT FROM billing_wallet
+    WHERE id IN (SELECT wallet_id FROM billing_entry WHERE posting_id = %(posting)s AND kind = 'host_share')
+    ORDER BY id FOR NO KEY UPDATE) AS locked
+"""
+_PAY_PAYEES = """
+UPDATE billing_wallet wallet SET balance_micros = balance_micros + amount_micros
+FROM billing_entry entry WHERE posting_id = %(posting)s AND entry.kind = 'host_share' AND wallet.id = wallet_id
+"""
 _PAY_PLATFORM = "UPDATE billing_wallet SET balance_micros = balance_micros + %(fees)s WHERE kind = 'platform'"
 
 
@@ -106,31 +116,43 @@ def post_usage(*, meter_ids: Sequence[UUID], at: datetime, until: datetime | Non
     Inside a transaction that has locked the meters' wallets (`lock_wallets`). Open meters are charged for whole hours
     since they opened, closed ones to their end; nothing after `until`, when it is given.
     """
-    return _post(_OF_METERS, list(meter_ids), at, until, planned_once=True)
+    values = _values(list(meter_ids), at, until, late=[Entry.Kind.PLATFORM_FEE])
+    with connection.cursor() as cursor:
+        run(cursor, _OF_METERS, values)  # a few meters take longer to plan than to charge
+        rows, _, fees = cursor.fetchone()
+        _pay_platform(cursor, fees)
+    return int(rows)
 
 
 def post_usage_of(*, payers: Any, at: datetime, until: datetime) -> int:
-    """The same for all meters of these payers: wallets' ids, as a list or as PostgreSQL's text of an array."""
-    return _post(_OF_PAYERS, payers, at, until, planned_once=False)
+    """The same for all meters of these payers: wallets' ids, as a list or as PostgreSQL's text of an array.
+
+    Of wallets only the payers' need be locked. Their hosts are locked here, when all else is written: a batch takes seconds,
+    and whatever ends on one of those hosts meanwhile must not wait for it.
+    """
+    values = _values(payers, at, until, late=[Entry.Kind.PLATFORM_FEE, Entry.Kind.HOST_SHARE])
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_PAYERS, values)  # planned anew: PostgreSQL must know how many they are
+        rows, posting, fees = cursor.fetchone()
+        if posting is not None:
+            cursor.execute(_LOCK_PAYEES, {"posting": posting})
+            cursor.execute(_PAY_PAYEES, {"posting": posting})
+        _pay_platform(cursor, fees)
+    return int(rows)
 
 
-def _post(statement: str, chosen: Any, at: datetime, until: datetime | None, *, planned_once: bool) -> int:
-    """A few meters take longer to plan than to charge; of many PostgreSQL must know the number before it plans."""
-    source = str(new_uuid())
-    values = {
+def _values(chosen: Any, at: datetime, until: datetime | None, *, late: list[str]) -> dict[str, Any]:
+    return {
         "chosen": chosen,
         "now": at if until is None else until,
         "until": until,
         "at": at,
-        "source": source,
+        "source": str(new_uuid()),
         "source_kind": SETTLEMENT_SOURCE,
+        "late": late,
     }
-    with connection.cursor() as cursor:
-        if planned_once:
-            run(cursor, statement, values)
-        else:
-            cursor.execute(statement, values)
-        rows, fees = cursor.fetchone()
-        if fees:
-            cursor.execute(_PAY_PLATFORM, {"fees": fees})
-    return int(rows)
+
+
+def _pay_platform(cursor: Any, fees: int | None) -> None:
+    if fees:
+        cursor.execute(_PAY_PLATFORM, {"fees": fees})

@@ -12,6 +12,7 @@ from django.db import IntegrityError, OperationalError, connection
 from accounts.models import User
 from billing.models import Entry, Meter, Posting, Wallet
 from billing.policy import SETTLE_BATCH
+from billing.services.ledger import lock_wallets
 from billing.services.meters import cap_meter, close_meter, prove_meters
 from billing.services.settle import extend_holds, settle_meters
 from common.database import use_case
@@ -223,3 +224,23 @@ def test_a_refused_batch_leaves_nothing_behind(sources: list[Source]) -> None:
     assert not Posting.objects.filter(kind="usage").exists()
     with pytest.raises(IntegrityError):
         sources[0].close()
+
+
+def test_hosts_wallets_are_asked_for_when_all_else_is_written(sources: list[Source]) -> None:
+    """A batch takes seconds: what ends on one of its hosts meanwhile must not wait for it."""
+    with ThreadPoolExecutor(1) as pool:
+        with use_case():
+            lock_wallets([host.pk for host in Wallet.objects.filter(kind="host")])
+            settling = pool.submit(in_parallel, [lambda: settle_meters(now=NOW)])
+            wait_until_one_waits_for_us()
+            assert "host_share" in _waiting_query()
+            assert "INSERT" not in _waiting_query()
+        assert settling.result() == [40 * HOURS + 10]
+    assert_sound()
+
+
+def _waiting_query() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT query FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))")
+        ((query,),) = cursor.fetchall()
+    return str(query)
