@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from billing.models import Hold, Meter
-from billing.selectors.rows import rows
+from billing.selectors.rows import planned_rows, rows
 
 _HOUR = timedelta(hours=1)
 
@@ -70,7 +70,7 @@ def costs_of(*, source_kind: str | Sequence[str], source_ids: Sequence[UUID], no
     """What each source has cost so far, all these kinds together; one without a meter has cost nothing."""
     kinds = [source_kind] if isinstance(source_kind, str) else list(source_kind)
     costs = {source_id: Cost() for source_id in source_ids}
-    found = rows(_COSTS, kinds=kinds, sources=list(source_ids), now=now)
+    found = planned_rows(_COSTS, kinds=kinds, sources=list(source_ids), now=now)
     for row in sorted(found, key=lambda row: kinds.index(row[0])):
         kind, source_id, settled, accrued, seconds, rate, settled_until, funded_until, credited = row
         one = Cost(

@@ -144,6 +144,8 @@ DATABASES = {
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
+        # What is prepared (common.prepared) is planned once: with lists among its values PostgreSQL would plan it each time.
+        "OPTIONS": {"options": "-c plan_cache_mode=force_generic_plan"},
     },
 }
 REDIS_URL = read_secret("REDIS_URL")

@@ -249,8 +249,14 @@ def coming_term(instance_id: UUID) -> Term | None:
     return Term.objects.filter(instance_id=instance_id, state=TermState.NEXT).first()
 
 
-def all_terms_of(instance_ids: Sequence[UUID]) -> QuerySet[Term]:
-    return Term.objects.filter(instance_id__in=instance_ids).order_by("starts_at")
+def all_terms_of(instance_ids: Sequence[UUID]) -> list[Term]:
+    """All that they ever had, each one's in order."""
+    if len(instance_ids) == 1:
+        return _TERMS.all(instance_id=instance_ids[0])
+    return list(Term.objects.filter(instance_id__in=instance_ids).order_by("starts_at"))
+
+
+_TERMS = Prepared(lambda **own: Term.objects.filter(**own).order_by("starts_at"), instance_id=UUID)
 
 
 def terms_to_turn(ended_before: datetime) -> list[UUID]:
