@@ -58,6 +58,26 @@ def test_shared_address_shows_the_same_in_another_browser(site: Site, world: Wor
     expect(other.locator("#f-sort")).to_have_value("-vram")
 
 
+_SLOW = """() => {
+    const send = XMLHttpRequest.prototype.send;
+    XMLHttpRequest.prototype.send = function (...body) { setTimeout(() => send.apply(this, body), 500); };
+}"""
+
+
+def test_what_is_chosen_while_answers_are_on_their_way_all_counts(site: Site, world: World) -> None:
+    page = _market(site)
+    page.locator("#s-machine summary").click()
+    page.evaluate(_SLOW)
+    page.check("input[name=region][value=Shanghai]")
+    page.select_option("#f-cpu", "12")
+    page.select_option("#f-sort", "-vram")
+    page.wait_for_url("**sort=-vram*")
+    expect(page).to_have_url(re.compile("(?=.*region=Shanghai)(?=.*cpu_cores_min=12)"))
+    expect(page.locator("#market")).not_to_have_class(re.compile("htmx-request"))
+    expect(page.locator("#f-cpu")).to_have_value("12")
+    expect(page.locator("#f-sort")).to_have_value("-vram")
+
+
 def test_back_button_takes_the_filter_back(site: Site, world: World) -> None:
     page = _market(site)
     page.check("input[name=region][value=Shanghai]")
