@@ -38,6 +38,9 @@ TERM_RENEWED: Final = _("Until %(at)s UTC.")
 MAINTENANCE: Final = _("%(category)s: %(begins)s to %(ends)s UTC.")
 MAINTENANCE_NOTED: Final = _("%(category)s: %(begins)s to %(ends)s UTC. %(note)s")
 
+SYNC_UP: Final = _("to object storage: %(connection)s")
+SYNC_DOWN: Final = _("from object storage: %(connection)s")
+
 STOP_AT: Final = _("stop at %(at)s UTC")
 RELEASE_AT: Final = _("release at %(at)s UTC")
 WEEKLY: Final = _("%(count)s weekly entries in %(zone)s")
@@ -55,6 +58,7 @@ ALERT_ENDED: Final = _("%(alert)s: the run has ended")
 FORMS: Final = (
     *(DISPUTED, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, TOO_LITTLE),
     *(HELD, TERM_OVER, TERM_RENEWED, MAINTENANCE, MAINTENANCE_NOTED),
+    *(SYNC_UP, SYNC_DOWN),
     *(STOP_AT, RELEASE_AT, WEEKLY, STOP_IDLE, NOTHING_SCHEDULED),
     *(USED, AT_MOST, MEMORY_LIMIT, XID, ALERT_OVER, ALERT_SET_ASIDE, ALERT_ENDED),
 )

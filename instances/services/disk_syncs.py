@@ -8,6 +8,7 @@ from accounts.services.webhooks import emit
 from common.database import use_case
 from common.errors import UnlawfulMove
 from common.ids import public_id
+from instances.event_details import SYNC_DOWN, SYNC_UP
 from instances.models import Instance
 from instances.selectors import any_instance, instance_of
 from instances.services.archives import follow_archive
@@ -17,7 +18,7 @@ from instances.states import InstanceState
 from storage.selectors.object_storage import connection_of
 from storage.services import syncs
 from storage.services.syncs import Disk, Origin, Wish
-from storage.states import SnapshotSource, SyncCause, SyncState
+from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncState
 
 if TYPE_CHECKING:
     from storage.models import Operation, Sync
@@ -31,7 +32,8 @@ def sync_disk(*, renter: User, instance_id: UUID, connection_id: UUID, wish: Wis
         connection = connection_of(renter.pk, connection_id)
         instance = _locked(renter, instance_id)
         begun = syncs.start_sync(owner_id=renter.pk, connection=connection, disk=disk_of(instance), wish=wish, origin=origin)
-        record_event(instance, kind="sync_asked", actor=RENTER, detail=f"{begun.get_direction_display()}: {connection.name}")
+        form = SYNC_UP if begun.direction == SyncDirection.UP else SYNC_DOWN
+        record_event(instance, kind="sync_asked", actor=RENTER, detail=form % {"connection": connection.name})
         touch_renter(instance)
     return begun
 

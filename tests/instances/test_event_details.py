@@ -14,7 +14,13 @@ _WORD = re.compile(r"[A-Za-z]{4,}")
 _VALUES = {
     **{"at": "2026-11-22 14:56", "begins": "2026-11-22 15:00", "ends": "2026-11-22 16:00"},
     **{"needed": format_money(3_000_000), "spendable": format_money(10_000), "fee": format_money(70_000)},
-    **{"category": MaintenanceCategory.INTERNET.value, "note": "新网卡", "alert": "gpu_idle", "zone": "UTC+8"},
+    **{
+        "category": MaintenanceCategory.INTERNET.value,
+        "note": "新网卡",
+        "alert": "gpu_idle",
+        "zone": "UTC+8",
+        "connection": "s3",
+    },
     **{"number": 48, "gpu": "GPU-1", "title": "The GPU found an error in its memory that it could not correct"},
     **{"count": 2, "days": 7, "percent": 91, "minutes": 30, "size": 4096},
 }
@@ -40,7 +46,7 @@ def test_every_form_is_listed() -> None:
 def test_several_things_are_said_one_by_one() -> None:
     with override("zh-hans"):
         said = detail_words("stop at 2026-11-22 14:56 UTC; 2 weekly entries in Asia/Shanghai")
-    assert said == "于 2026-11-22 14:56（UTC）停止; 每周 2 个时段（Asia/Shanghai）"
+    assert said == "于 2026-11-22 14:56（UTC）关机; 每周 2 个时段（Asia/Shanghai）"
 
 
 @pytest.mark.parametrize("detail", ["bert-run", "<b>; 40 GB", "stop at noon; or later", "Disk full: none left."])
