@@ -28,7 +28,7 @@ DISPUTED: Final = _(
 OUTBID: Final = _("Others outbid it, or an order at the full price needs its GPUs. It goes on by itself when it wins.")
 SILENT_HOST: Final = _("Its host does not report; a new notice will follow when it does.")
 UNPAID: Final = _("The wallet cannot pay for another hour. The data is kept: top up and start again.")
-BID_UNPAID: Final = _("This needs %(needed)s; the wallet can spend %(spendable)s. The data is kept: top up and start again.")
+BID_UNPAID: Final = _("%(why)s The data is kept: top up and start again.")
 
 NOTICE: Final = _("Its GPUs go to others at %(at)s UTC. The data disk is kept.")
 HELD: Final = _("%(days)s days for up to %(fee)s, until %(at)s UTC.")
@@ -79,8 +79,9 @@ def detail_words(detail: str) -> str:
 def _filled_in(detail: str) -> str | None:
     for form, pattern in _patterns().items():
         if found := pattern.fullmatch(detail):
-            named = _names()
-            return gettext(form) % {name: named.get(value, value) for name, value in found.groupdict().items()}
+            return gettext(form) % {
+                name: _filled_in(value) or _names().get(value, value) for name, value in found.groupdict().items()
+            }
     return None
 
 

@@ -11,6 +11,7 @@ from instances.services.moves import HOST, record_event, touch_renter
 from instances.states import ENDING
 from marketplace.selectors.reliability import untold_maintenance
 from marketplace.services.maintenance import mark_told
+from marketplace.states import MaintenanceCategory
 
 if TYPE_CHECKING:
     from marketplace.models import Maintenance
@@ -25,7 +26,7 @@ def _tell(window: "Maintenance") -> int:
     kind = "maintenance_announced" if window.cancelled_at is None else "maintenance_cancelled"
     form = details.MAINTENANCE_NOTED if window.detail else details.MAINTENANCE
     detail = form % {
-        "category": english_of(window.get_category_display()),
+        "category": english_of(MaintenanceCategory(window.category).label),
         "begins": clock.minute(window.starts_at),
         "ends": clock.minute(window.ends_at),
         "note": window.detail,

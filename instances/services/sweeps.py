@@ -93,9 +93,8 @@ def compare_watch_holds() -> int:
 
 def _halt_unpaid(instance_id: UUID, now: datetime) -> bool:
     """A top-up that came in since it was found to be unpaid keeps it running (faults.md row 64)."""
-    detail = UNPAID
     unpaid = partial(is_unpaid, source_kind=INSTANCE_SOURCE, source_id=instance_id, now=now)
-    return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=detail, only_if=unpaid)
+    return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=UNPAID, only_if=unpaid)
 
 
 def _tell_overdue(instance: Instance) -> bool:

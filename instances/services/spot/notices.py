@@ -108,7 +108,7 @@ def _wait_again(bid: SpotBid) -> None:
                 release_at=None,
             )
     except InsufficientFunds as error:
-        _try_end(bid, kind="bid_ended", detail=BID_UNPAID % error.extra)
+        _try_end(bid, kind="bid_ended", detail=BID_UNPAID % {"why": error.detail})
     except (StaleRow, UnlawfulMove):
         return
 

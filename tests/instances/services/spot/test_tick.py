@@ -11,6 +11,7 @@ from common import clock
 from common.errors import InvalidInput, NotFound, UnlawfulMove
 from instances.policy import SPOT_NOTICE
 from instances.selectors import desired_instances
+from instances.services.budgets import set_budget
 from instances.services.release import release_instance
 from instances.services.spot.changes import change_bid, withdraw_bid
 from instances.services.spot.notice_mails import send_notice_mails
@@ -256,6 +257,17 @@ def test_what_yielded_and_cannot_pay_for_another_hour_stays_stopped(
     assert seen(mine)[:2] == ("stopped", "ended")
     assert events(mine)[-1] == "bid_ended"
     assert again(mine).release_at is not None
+
+
+def test_what_yielded_and_is_kept_by_a_hard_budget_stays_stopped(spot: FakeHost, hours: Clock, rin: User, bo: User) -> None:
+    mine = bid(rin, spot, 1.00, gpus=4)
+    run(hours, spot, 10)
+    set_budget(owner=rin, scope="member", subject_id=None, period="month", limit_micros=4 * UNIT, hard=True)
+    bid(bo, spot, 2.00, gpus=4)
+    run(hours, spot, 2)
+    turn(spot)
+    assert seen(mine)[:2] == ("stopped", "ended")
+    assert events(mine)[-1] == "bid_ended"
 
 
 def test_a_spot_rent_whose_money_ends_is_stopped_and_bids_no_more(
