@@ -1,7 +1,10 @@
 """Change counters in Redis: whoever waits for a topic compares the counter, so no wake-up between two waits is lost."""
 
 import logging
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
+from typing import Final
 
 import redis
 from django.db import transaction
@@ -9,6 +12,8 @@ from django.db import transaction
 from common.redis_client import connect
 
 logger = logging.getLogger(__name__)
+
+NO_SLIPS: Final[Mapping[str, str]] = MappingProxyType({})
 
 # One round trip: count, then tell; the slip first, since the counter ends the waits. The relay subscribes first and compares
 # afterwards. A counter that Redis does not know begins at the present microsecond: had it begun at 1 again after a FLUSHALL,
@@ -42,20 +47,19 @@ def slip_channel(topic: str) -> str:
     return f"slip:{topic}"
 
 
-def touch(*topics: str, slip: str = "") -> None:
+def touch(*topics: str, slips: Mapping[str, str] = NO_SLIPS) -> None:
     """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the present transaction commits.
 
-    `slip` reaches who waits for the first topic at that moment and is stored nowhere: a hint at what the change is.
+    A topic's slip reaches who waits for it at that moment and is stored nowhere: a hint at what the change is.
     """
-    transaction.on_commit(lambda: _touch_now(topics, slip))
+    transaction.on_commit(lambda: _touch_now(topics, slips))
 
 
-def _touch_now(topics: tuple[str, ...], slip: str = "") -> None:
-    slips = [slip, *[""] * (len(topics) - 1)]
+def _touch_now(topics: tuple[str, ...], slips: Mapping[str, str] = NO_SLIPS) -> None:
     try:
         pipe = _client().pipeline(transaction=False)
-        for topic, own in zip(topics, slips, strict=True):
-            pipe.eval(_TOUCH, 1, topic_key(topic), own, slip_channel(topic))
+        for topic in topics:
+            pipe.eval(_TOUCH, 1, topic_key(topic), slips.get(topic, ""), slip_channel(topic))
         pipe.execute()
     except redis.RedisError:
         logger.warning("topics %s not touched: Redis is unreachable; waiters look again by themselves", topics)

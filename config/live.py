@@ -11,16 +11,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
+from accounts.permissions import asker, asking_token
 from accounts.policy import ANY_SCOPE
 from agents.protocol.tickets import sign_ticket
 from common import clock
 from config.policy import SCRIPT_TICKET_LIFETIME
 
 
-def relay_address(path: str, *, user_id: UUID, expires_at: datetime) -> str:
-    """Where the relay tells that something of this person's has changed; nothing of what has changed."""
-    ticket = sign_ticket(settings.RELAY_SECRET, topic=f"user:{user_id.hex}", expires_at=int(expires_at.timestamp()))
+def relay_address(path: str, *, user_id: UUID, expires_at: datetime, news: bool = False) -> str:
+    """Where the relay tells that something of this person's changed; with `news` also which instance came to what state."""
+    topic = f"{'news' if news else 'user'}:{user_id.hex}"
+    ticket = sign_ticket(settings.RELAY_SECRET, topic=topic, expires_at=int(expires_at.timestamp()))
     return f"{settings.RELAY_URL}/relay/v1/{path}?ticket={ticket}"
 
 
@@ -28,7 +29,8 @@ class Live(serializers.Serializer[dict[str, object]]):
     """Where a script waits for the next change, each address good until it expires."""
 
     wait_url = serializers.URLField(
-        help_text='GET with `&since=N`: answers `{"version": M}` as soon as M differs from N, else after 20 to 30 s'
+        help_text='GET with `&since=N`: answers `{"version": M}` as soon as M differs from N, or after 20 to 30 s. Who may '
+        "read instances gets `changes`, where all since N are known: each `instance` and the `state` that it came to"
     )
     events_url = serializers.URLField(help_text="GET: server-sent events, `change` with the version as id")
     expires_at = serializers.DateTimeField()
@@ -41,9 +43,10 @@ class LiveView(APIView):
 
     @extend_schema(operation_id="live", responses=Live)
     def get(self, request: Request) -> Response:
-        user_id, expires_at = asker(request).pk, clock.now() + SCRIPT_TICKET_LIFETIME
+        user_id, expires_at, token = asker(request).pk, clock.now() + SCRIPT_TICKET_LIFETIME, asking_token(request)
+        reads_instances = token is None or "instances:read" in token.scopes
         live = {
-            "wait_url": relay_address("wait", user_id=user_id, expires_at=expires_at),
+            "wait_url": relay_address("wait", user_id=user_id, expires_at=expires_at, news=reads_instances),
             "events_url": relay_address("events", user_id=user_id, expires_at=expires_at),
             "expires_at": expires_at,
         }

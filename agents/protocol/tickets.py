@@ -15,6 +15,8 @@ class BadTicket(Exception):
 class Ticket:
     """Leave to wait for one topic (`host:<hex>` or `user:<hex>`) until `expires_at` (Unix seconds).
 
+    `news:<hex>` is leave to wait for `user:<hex>`, and to hear what has changed.
+
     Streams have topics of their own: `link:<host>` and `tunnel:<port>:<host>` for a host's agent, `pair:<id>:<side>` for the
     two agents of a copy, and what `read_stream_ticket` reads for who wants to enter an instance.
     """

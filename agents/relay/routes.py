@@ -1,10 +1,12 @@
 """The relay's addresses: waiting agents, page events, streams, its own health."""
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,10 +22,12 @@ from agents.relay.doors import Doors
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
 from agents.relay.hub import Hub, Pairs
 from agents.relay.streams import ROUTES as STREAM_ROUTES
-from agents.relay.switchboard import Switchboard
+from agents.relay.switchboard import Change, Switchboard
 from agents.relay.web import WebSites
 
 MAX_DIGITS = 19
+NEWS = "news:"  # leave to wait for the topic `user:<hex>`, and to hear what has changed
+NEVER_STORED = {"Cache-Control": "no-store"}
 NEVER_SEEN = -1  # differs from every counter, so that the first comparison answers
 
 
@@ -70,23 +74,26 @@ def build_app(config: RelayConfig) -> Starlette:
 
 async def wait_for_change(request: Request) -> Response:
     """`{"version": n}` as soon as the host's counter differs from `since`, else after 20 to 30 s."""
-    return await _wait(request, "host:")
+    change, answer = await _wait(request, _ticket(request, "host:").topic)
+    return JSONResponse(answer | {"slip": change.slip} if change.slip else answer, headers=NEVER_STORED)
 
 
 async def wait_for_change_of_mine(request: Request) -> Response:
-    """The same for a person's script."""
-    return await _wait(request, "user:")
+    """The same for a person's script; with `changes` where the ticket is good for them and all since then are known."""
+    ticket = _ticket(request, "user:", NEWS)
+    change, answer = await _wait(request, _topic(ticket), follow=ticket.topic.startswith(NEWS))
+    if change.news is not None and ticket.topic.startswith(NEWS):
+        with suppress(ValueError):  # whatever else may write to Redis: who is told nothing looks
+            answer["changes"] = [json.loads(news) for news in change.news]
+    return JSONResponse(answer, headers=NEVER_STORED)
 
 
-async def _wait(request: Request, kind: str) -> Response:
+async def _wait(request: Request, topic: str, *, follow: bool = False) -> tuple[Change, dict[str, Any]]:
     config, switchboard = _parts(request)
-    topic, since = _ticket(request, kind).topic, _since(request)
+    since = _since(request)
     hold_s = random.uniform(*config.hold_s)  # noqa: S311 no secret: it spreads load
-    change = await switchboard.wait(topic, since=since, hold_s=hold_s)
-    answer: dict[str, int | str] = {"version": since if change.version is None else change.version}
-    if change.slip:
-        answer["slip"] = change.slip
-    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+    change = await switchboard.wait(topic, since=since, hold_s=hold_s, follow=follow)
+    return change, {"version": since if change.version is None else change.version}
 
 
 async def stream_changes(request: Request) -> Response:
@@ -135,18 +142,22 @@ def _parts(request: Request) -> tuple[RelayConfig, Switchboard]:
     return request.app.state.config, request.app.state.switchboard
 
 
-def _ticket(request: Request, prefix: str) -> Ticket:
-    """The request's ticket, if it is good for a topic of this kind and the topic is not crowded."""
+def _ticket(request: Request, *kinds: str) -> Ticket:
+    """The request's ticket, if it is of one of these kinds and its topic is not crowded."""
     config, switchboard = _parts(request)
     try:
         ticket = read_ticket(config.secret, request.query_params.get("ticket", ""), now=time.time())
     except BadTicket as error:
         raise Refusal(401, "bad_ticket", f"The ticket is {error}.") from error
-    if not ticket.topic.startswith(prefix):
+    if not ticket.topic.startswith(kinds):
         raise Refusal(403, "wrong_topic", "The ticket is for another kind of topic.")
-    if switchboard.count(ticket.topic) >= config.waiters_per_topic:
+    if switchboard.count(_topic(ticket)) >= config.waiters_per_topic:
         raise Refusal(429, "too_many_waiters", "Too many requests wait for this topic.", {"Retry-After": "5"})
     return ticket
+
+
+def _topic(ticket: Ticket) -> str:
+    return f"user:{ticket.topic.removeprefix(NEWS)}" if ticket.topic.startswith(NEWS) else ticket.topic
 
 
 def _since(request: Request) -> int:

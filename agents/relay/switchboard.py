@@ -13,6 +13,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from agents.relay.recent import Recent
+
 logger = logging.getLogger("berth.relay")
 
 KEY_PREFIX = "wake:"
@@ -34,10 +36,12 @@ BLIND_ANSWERS_PER_S = 500
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What ended a wait: the counter, None when nobody can tell it; and the slip of this very change, if it had one."""
+    """What ended a wait: the counter, None when nobody can tell it; the slip of this very change, if it had one; and the
+    news of all changes since the one that was seen, None when they are not known."""
 
     version: int | None
     slip: str = ""
+    news: tuple[str, ...] | None = None
 
 
 class Waiter:
@@ -49,9 +53,9 @@ class Waiter:
         self.since = since
         self.future = future
 
-    def answer(self, version: int | None, slip: str = "") -> None:
+    def answer(self, version: int | None, slip: str = "", news: tuple[str, ...] | None = None) -> None:
         if not self.future.done():
-            self.future.set_result(Change(version, slip))
+            self.future.set_result(Change(version, slip, news))
 
 
 class Switchboard:
@@ -72,6 +76,7 @@ class Switchboard:
             retry=Retry(NoBackoff(), 0),
         )
         self._waiters: defaultdict[str, set[Waiter]] = defaultdict(set)
+        self._recent = Recent()
         self._number = 0
         self._questions: list[tuple[str, Waiter]] = []
         self._reader: asyncio.Task[None] | None = None
@@ -108,13 +113,16 @@ class Switchboard:
         """Nobody's counter is still to be looked at."""
         return self._reader is None or self._reader.done()
 
-    async def wait(self, topic: str, *, since: int, hold_s: float) -> Change:
+    async def wait(self, topic: str, *, since: int, hold_s: float, follow: bool = False) -> Change:
         """The topic's counter as soon as it differs from `since`; `since` itself when the time is over.
 
         None when Redis is or goes away: then nobody can tell whether something changed, and the caller should look.
+        `follow` has the slips of this topic remembered from now on, as news for whoever waits for it next.
         """
         if self.closing:
             return Change(since)
+        if follow:
+            self._recent.follow(topic)
         waiter = self._join(topic, since)
         outcome: int | None = since
         if self.listening:
@@ -164,10 +172,8 @@ class Switchboard:
                 self._questions = [question for question in asked + self._questions if not question[1].future.done()]
                 await asyncio.sleep(BACKOFF_S[0])
                 continue
-            for (_, waiter), value in zip(asked, values, strict=True):
-                version = int(value) if value and value.isdigit() else 0
-                if version != waiter.since:
-                    waiter.answer(version)
+            for (topic, waiter), value in zip(asked, values, strict=True):
+                self._tell(topic, waiter, int(value) if value and value.isdigit() else 0)
 
     async def _keep_listening(self) -> None:
         pause = BACKOFF_S[0]
@@ -213,20 +219,26 @@ class Switchboard:
 
     def _hand_over(self, topic: str, version: int, slip: str) -> None:
         """Only to those who have seen all but this change: the others need a whole exchange, and the counter wakes them."""
+        self._recent.note(topic, version, slip)
         for waiter in self._waiters.get(topic, ()):
             if waiter.since == version - 1:
-                waiter.answer(version, slip)
+                self._tell(topic, waiter, version, slip)
 
     def _wake(self, topic: str, version: int) -> None:
-        # A waiter that has already seen this version came after the change; Redis was only slower to tell.
+        self._recent.note(topic, version)
         for waiter in self._waiters.get(topic, ()):
-            if waiter.since != version:
-                waiter.answer(version)
+            self._tell(topic, waiter, version)
+
+    def _tell(self, topic: str, waiter: Waiter, version: int, slip: str = "") -> None:
+        # A waiter that has already seen this version came after the change; Redis was only slower to tell.
+        if waiter.since != version:
+            waiter.answer(version, slip, self._recent.between(topic, waiter.since, version))
 
     def _lose(self, error: Exception) -> None:
         if not self.listening:
             return
         self.listening = False
+        self._recent.forget()
         logger.warning("Redis is lost (%s): answering %d waiters", error, len(self))
         loop, spread_s = asyncio.get_running_loop(), max(1.0, self._number / BLIND_ANSWERS_PER_S / 2)
         for waiter in self._all():

@@ -12,7 +12,7 @@ from common.transitions import move
 from instances.errors import Locked
 from instances.models import Instance, InstanceEvent
 from instances.policy import DEADLINES
-from instances.services.slips import write_slip
+from instances.services.slips import write_news, write_slip
 from instances.services.telling import tell_of_move
 from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
 
@@ -48,7 +48,8 @@ def move_instance(
         **fields,
     )
     tell_of_move(instance, kind=kind, detail=detail)
-    touch_renter(instance)
+    renter = _renter(instance)
+    wake.touch(renter, slips={renter: write_news(instance)})
 
 
 def record_event(instance: Instance, *, kind: str, actor: str, detail: str = "") -> None:
@@ -57,17 +58,18 @@ def record_event(instance: Instance, *, kind: str, actor: str, detail: str = "")
 
 
 def touch_renter(instance: Instance) -> None:
-    wake.touch(f"user:{instance.renter_id.hex}")
+    wake.touch(_renter(instance))
 
 
 def touch_host(instance: Instance) -> None:
     """What the host should do has changed: wake its agent."""
-    wake.touch(f"host:{instance.host_id.hex}")
+    wake.touch(_host(instance))
 
 
 def touch_to_run(instance: Instance) -> None:
-    """A new generation is to run: wake its host's agent and tell it at once what to do; then the renter's pages."""
-    wake.touch(f"host:{instance.host_id.hex}", f"user:{instance.renter_id.hex}", slip=write_slip(instance))
+    """A new generation is to run: wake its host's agent and tell it at once what to do; then its renter."""
+    host, renter = _host(instance), _renter(instance)
+    wake.touch(host, renter, slips={host: write_slip(instance), renter: write_news(instance)})
 
 
 def check_action(instance: Instance, verb: str) -> None:
@@ -98,6 +100,14 @@ def retry_stale(attempt: Callable[[], Result]) -> Result:
         except StaleRow:
             continue
     return attempt()
+
+
+def _renter(instance: Instance) -> str:
+    return f"user:{instance.renter_id.hex}"
+
+
+def _host(instance: Instance) -> str:
+    return f"host:{instance.host_id.hex}"
 
 
 def _longest(instance: Instance, target: InstanceState) -> timedelta | None:

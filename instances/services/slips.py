@@ -1,4 +1,4 @@
-"""Slips: what one instance should be, sealed for its host's agent, so that the wake-up itself can carry it."""
+"""Slips: what a wake-up itself carries. For an agent, sealed, what one instance should be; for its renter, what it is."""
 
 import hashlib
 import hmac
@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from common.digest import derived_key
+from common.ids import public_id
 from common.json import to_json
 from instances.models import Instance
 from instances.selectors import desired_row
@@ -17,6 +18,11 @@ PURPOSE = "berth-slip-v1"
 def slip_key(host_id: UUID) -> bytes:
     """Under which the host's slips are sealed: the relay, which carries them, does not know it."""
     return derived_key(PURPOSE, host_id.hex)
+
+
+def write_news(instance: Instance) -> str:
+    """What the renter's scripts hear of a move; the relay tells only those that may read instances."""
+    return to_json({"instance": public_id("inst", instance.pk), "state": instance.state}).decode()
 
 
 def write_slip(instance: Instance) -> str:

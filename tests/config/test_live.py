@@ -26,8 +26,8 @@ def listening(settings: Settings) -> Iterator[None]:
         yield
 
 
-def live(client: Client, user: User) -> Any:
-    _, text = issue_token(user=user, issuer=None, name="script", scopes=["instances:read"])
+def live(client: Client, user: User, scope: str = "instances:read") -> Any:
+    _, text = issue_token(user=user, issuer=None, name="script", scopes=[scope])
     reply = client.get("/api/v1/live", headers={"Authorization": f"Bearer {text}"})
     assert (reply.status_code, reply.headers["Cache-Control"]) == (200, "no-store")
     return reply.json()
@@ -51,6 +51,16 @@ def test_a_wait_ends_with_the_next_change(client: Client, alice: User, listening
         assert waiting.result(20) == seen + 1
 
 
+def topic_of(settings: Settings, address: str) -> str:
+    ticket = httpx.URL(address).params["ticket"]
+    return read_ticket(settings.RELAY_SECRET, ticket, now=clock.now().timestamp()).topic
+
+
+@pytest.mark.django_db
+def test_who_may_not_read_instances_hears_no_news_of_them(client: Client, alice: User, settings: Settings) -> None:
+    assert topic_of(settings, live(client, alice, "billing:read")["wait_url"]) == f"user:{alice.pk.hex}"
+
+
 @pytest.mark.django_db
 def test_events_come_too(client: Client, alice: User, listening: None) -> None:
     wake._touch_now((f"user:{alice.pk.hex}",))
@@ -61,8 +71,8 @@ def test_events_come_too(client: Client, alice: User, listening: None) -> None:
 @pytest.mark.django_db
 def test_the_ticket_is_the_asker_s_own_and_ends(client: Client, alice: User, settings: Settings) -> None:
     told = live(client, alice)
-    ticket = httpx.URL(told["wait_url"]).params["ticket"]
-    now = clock.now()
-    assert read_ticket(settings.RELAY_SECRET, ticket, now=now.timestamp()).topic == f"user:{alice.pk.hex}"
+    ticket, now = httpx.URL(told["wait_url"]).params["ticket"], clock.now()
+    assert topic_of(settings, told["wait_url"]) == f"news:{alice.pk.hex}"
+    assert topic_of(settings, told["events_url"]) == f"user:{alice.pk.hex}"
     with pytest.raises(BadTicket, match="expired"):
         read_ticket(settings.RELAY_SECRET, ticket, now=(now + SCRIPT_TICKET_LIFETIME + timedelta(seconds=1)).timestamp())

@@ -1,5 +1,6 @@
 """Slips as a host's agent gets them: the same as a sync would say, sealed under a key that only this host is told."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from accounts.models import User
 from agents.protocol.messages import DesiredInstance
 from agents.protocol.slips import BadSlip, open_slip
 from common import wake
+from common.ids import public_id
 from instances.models import Instance
 from instances.services.restart import restart_instance
 from instances.services.start import start_instance
@@ -25,11 +27,11 @@ Rent = Callable[[Agent], Instance]
 
 
 class Ear:
-    """Hears the slips of one host: tests that run beside this one share the Redis."""
+    """Hears the slips of one topic: tests that run beside this one share the Redis."""
 
-    def __init__(self, client: redis.Redis, agent: Agent) -> None:
+    def __init__(self, client: redis.Redis, topic: str) -> None:
         self._heard: Any = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py is untyped here
-        self._heard.subscribe(wake.slip_channel(f"host:{agent.host_id}"))
+        self._heard.subscribe(wake.slip_channel(topic))
         self._heard.get_message(timeout=5)
 
     def slip(self) -> tuple[int, str]:
@@ -44,10 +46,15 @@ class Ear:
 
 
 @pytest.fixture
-def ear(agent: Agent) -> Iterator[Ear]:
+def listen() -> Iterator[Callable[[str], Ear]]:
     client = redis.Redis.from_url(settings.REDIS_URL)
-    yield Ear(client, agent)
+    yield lambda topic: Ear(client, topic)
     client.close()
+
+
+@pytest.fixture
+def ear(agent: Agent, listen: Callable[[str], Ear]) -> Ear:
+    return listen(f"host:{agent.host_id}")
 
 
 def told(agent: Agent) -> DesiredInstance:
@@ -67,6 +74,24 @@ def test_an_order_s_slip_says_what_the_sync_says(
     state = agent.sync()
     assert version == state.version
     assert open_slip(state.slip_key, slip) == told(agent)
+
+
+def test_its_renter_s_scripts_hear_of_each_state(
+    agent: Agent,
+    alice: User,
+    rent: Rent,  # noqa: F811
+    listen: Callable[[str], Ear],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    scripts = listen(f"user:{alice.pk.hex}")
+    with django_capture_on_commit_callbacks(execute=True):
+        instance = rent(agent)
+        agent.sync(report(instances=[observed(instance)]))
+        stop_instance(renter=alice, instance_id=instance.pk)
+    told = [json.loads(scripts.slip()[1]) for _ in range(3)]
+    assert told == [
+        {"instance": public_id("inst", instance.pk), "state": state} for state in ("requested", "running", "stopping")
+    ]
 
 
 def test_a_start_has_a_slip_and_an_end_has_none(

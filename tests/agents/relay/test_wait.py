@@ -254,7 +254,7 @@ def test_who_waits_for_the_next_change_gets_its_slip(relay: Relay, topic: str) -
         waiting, behind = pool.submit(wait_fully, relay, topic, seen), pool.submit(wait_fully, relay, topic, seen - 1)
         assert behind.result() == {"version": seen}
         relay.until_waiting(topic)
-        wake._touch_now((topic,), "a slip: {}")
+        wake._touch_now((topic,), {topic: "a slip: {}"})
         assert waiting.result() == {"version": seen + 1, "slip": "a slip: {}"}
 
 
@@ -262,7 +262,7 @@ def test_a_slip_is_kept_for_nobody(relay: Relay, topic: str) -> None:
     """Who was not waiting at that moment learns of the change alone, and asks."""
     touch(topic)
     seen = wake.version_of(topic)
-    wake._touch_now((topic,), "a slip")
+    wake._touch_now((topic,), {topic: "a slip"})
     assert wait_fully(relay, topic, seen) == {"version": seen + 1}
 
 
@@ -275,7 +275,7 @@ def test_a_slip_reaches_its_own_topic_only(start_relay: StartRelay, topic: str) 
         waits = [pool.submit(wait_fully, relay, name, wake.version_of(name)) for name in (topic, other)]
         relay.until_waiting(topic)
         relay.until_waiting(other)
-        wake._touch_now((topic, other), "a slip")
+        wake._touch_now((topic, other), {topic: "a slip"})
         assert ["slip" in wait.result() for wait in waits] == [True, False]
 
 
