@@ -97,30 +97,23 @@ def _start_once(client: httpx.Client, offer: dict[str, Any], image: str, disk_gb
     """Milliseconds from the order until it is seen running, and the same by the server's own times. Releases it again."""
     order = {"quote_id": quote(client, offer, data_disk_gb=disk_gb, image=image)["id"], "name": "bench", "ssh_key_ids": []}
     wait_url = client.get("/api/v1/live").raise_for_status().json()["wait_url"]
-    version = _next(client, wait_url, 0)["version"]
+    version = client.get(f"{wait_url}&since=0").raise_for_status().json()["version"]
     began = time.perf_counter()
     instance = client.post("/api/v1/instances", json=order).raise_for_status().json()
     address, state = f"/api/v1/instances/{instance['id']}", instance["state"]
-    while state != "running":
-        if state == "failed":
-            raise RuntimeError(f"{address} failed")
-        answer = _next(client, wait_url, version)
-        version, changes = answer["version"], answer.get("changes")
-        if changes is None:
-            state = client.get(address).raise_for_status().json()["state"]
-        else:
-            state = next((told["state"] for told in reversed(changes) if told["instance"] == instance["id"]), state)
+    until = f"{wait_url}&instance={instance['id']}&state=running&state=failed"
+    while state not in ("running", "failed"):  # as docs/watching.md says: what was seen counts from before the order
+        answer = client.get(f"{until}&since={version}", timeout=60).raise_for_status().json()
+        version, told = answer["version"], answer.get("changes")
+        state = told[-1]["state"] if told else client.get(address).raise_for_status().json()["state"]
     seen = (time.perf_counter() - began) * 1_000
+    if state == "failed":
+        raise RuntimeError(f"{address} failed")
     instance = client.get(address).raise_for_status().json()
     took = datetime.fromisoformat(instance["started_at"]) - datetime.fromisoformat(instance["created_at"])
     client.delete(address).raise_for_status()
     wait_for_state(client, instance, "gone")
     return seen, took.total_seconds() * 1_000
-
-
-def _next(client: httpx.Client, wait_url: str, since: int) -> Any:
-    """As a script waits (docs/watching.md): what it has seen counts from before it orders."""
-    return client.get(f"{wait_url}&since={since}", timeout=60).raise_for_status().json()
 
 
 @contextmanager

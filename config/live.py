@@ -30,7 +30,8 @@ class Live(serializers.Serializer[dict[str, object]]):
 
     wait_url = serializers.URLField(
         help_text='GET with `&since=N`: answers `{"version": M}` as soon as M differs from N, or after 20 to 30 s. Who may '
-        "read instances gets `changes`, where all since N are known: each `instance` and the `state` that it came to"
+        "read instances gets `changes`, where all since N are known: each `instance` and the `state` that it came to; "
+        "`&instance=…` and `&state=…` wait for those alone"
     )
     events_url = serializers.URLField(help_text="GET: server-sent events, `change` with the version as id")
     expires_at = serializers.DateTimeField()

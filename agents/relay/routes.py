@@ -5,7 +5,7 @@ import json
 import random
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -22,7 +22,7 @@ from agents.relay.doors import Doors
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
 from agents.relay.hub import Hub, Pairs
 from agents.relay.streams import ROUTES as STREAM_ROUTES
-from agents.relay.switchboard import Change, Switchboard
+from agents.relay.switchboard import Change, Switchboard, Wanted
 from agents.relay.web import WebSites
 
 MAX_DIGITS = 19
@@ -79,20 +79,25 @@ async def wait_for_change(request: Request) -> Response:
 
 
 async def wait_for_change_of_mine(request: Request) -> Response:
-    """The same for a person's script; with `changes` where the ticket is good for them and all since then are known."""
+    """The same for a person's script; with `changes` where the ticket is good for them and all since then are known.
+
+    `instance` and `state` (the latter also several times) name those to wait for, and to hear of.
+    """
     ticket = _ticket(request, "user:", NEWS)
-    change, answer = await _wait(request, _topic(ticket), follow=ticket.topic.startswith(NEWS))
-    if change.news is not None and ticket.topic.startswith(NEWS):
-        with suppress(ValueError):  # whatever else may write to Redis: who is told nothing looks
-            answer["changes"] = [json.loads(news) for news in change.news]
+    hears_news, wanted = ticket.topic.startswith(NEWS), _wanted(request)
+    if wanted is not None and not hears_news:
+        raise Refusal(403, "no_news", "This address tells nothing of instances: its token may not read them.")
+    change, answer = await _wait(request, _topic(ticket), follow=hears_news, wanted=wanted)
+    if change.news is not None and hears_news:
+        answer["changes"] = [_told(news) for news in change.news if (wanted or _told)(news)]
     return JSONResponse(answer, headers=NEVER_STORED)
 
 
-async def _wait(request: Request, topic: str, *, follow: bool = False) -> tuple[Change, dict[str, Any]]:
+async def _wait(request: Request, topic: str, **news: Any) -> tuple[Change, dict[str, Any]]:
     config, switchboard = _parts(request)
     since = _since(request)
     hold_s = random.uniform(*config.hold_s)  # noqa: S311 no secret: it spreads load
-    change = await switchboard.wait(topic, since=since, hold_s=hold_s, follow=follow)
+    change = await switchboard.wait(topic, since=since, hold_s=hold_s, **news)
     return change, {"version": since if change.version is None else change.version}
 
 
@@ -154,6 +159,27 @@ def _ticket(request: Request, *kinds: str) -> Ticket:
     if switchboard.count(_topic(ticket)) >= config.waiters_per_topic:
         raise Refusal(429, "too_many_waiters", "Too many requests wait for this topic.", {"Retry-After": "5"})
     return ticket
+
+
+def _wanted(request: Request) -> Wanted | None:
+    instance, states = request.query_params.get("instance"), request.query_params.getlist("state")
+    if instance is None and not states:
+        return None
+
+    def is_wanted(news: str) -> bool:
+        told = _told(news)
+        return instance in (None, told.get("instance")) and (not states or told.get("state") in states)
+
+    return is_wanted
+
+
+def _told(news: str) -> dict[str, Any]:
+    """Empty for what is none of ours: others may write to Redis."""
+    try:
+        told = json.loads(news)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _topic(ticket: Ticket) -> str:

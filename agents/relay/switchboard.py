@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -34,6 +35,9 @@ BLIND_HOLD_S = (2.0, 5.0)
 BLIND_ANSWERS_PER_S = 500
 
 
+Wanted = Callable[[str], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What ended a wait: the counter, None when nobody can tell it; the slip of this very change, if it had one; and the
@@ -45,13 +49,14 @@ class Change:
 
 
 class Waiter:
-    """One request that waits, with the counter that it has seen and the future that ends its wait."""
+    """One request that waits: the counter that it has seen, the future that ends its wait, and which news may end it."""
 
-    __slots__ = ("future", "since")
+    __slots__ = ("future", "since", "wanted")
 
-    def __init__(self, since: int, future: "asyncio.Future[Change]") -> None:
+    def __init__(self, since: int, future: "asyncio.Future[Change]", wanted: Wanted | None = None) -> None:
         self.since = since
         self.future = future
+        self.wanted = wanted
 
     def answer(self, version: int | None, slip: str = "", news: tuple[str, ...] | None = None) -> None:
         if not self.future.done():
@@ -113,17 +118,20 @@ class Switchboard:
         """Nobody's counter is still to be looked at."""
         return self._reader is None or self._reader.done()
 
-    async def wait(self, topic: str, *, since: int, hold_s: float, follow: bool = False) -> Change:
+    async def wait(
+        self, topic: str, *, since: int, hold_s: float, follow: bool = False, wanted: Wanted | None = None
+    ) -> Change:
         """The topic's counter as soon as it differs from `since`; `since` itself when the time is over.
 
         None when Redis is or goes away: then nobody can tell whether something changed, and the caller should look.
-        `follow` has the slips of this topic remembered from now on, as news for whoever waits for it next.
+        `follow` has the slips of this topic remembered from now on, as news for whoever waits for it next; then `wanted` may
+        say which news the caller waits for. What is not known for sure to be none of them ends the wait too.
         """
         if self.closing:
             return Change(since)
         if follow:
             self._recent.follow(topic)
-        waiter = self._join(topic, since)
+        waiter = self._join(topic, Waiter(since, asyncio.get_running_loop().create_future(), wanted))
         outcome: int | None = since
         if self.listening:
             self._ask(topic, waiter)
@@ -136,8 +144,7 @@ class Switchboard:
             timer.cancel()
             self._leave(topic, waiter)
 
-    def _join(self, topic: str, since: int) -> Waiter:
-        waiter = Waiter(since, asyncio.get_running_loop().create_future())
+    def _join(self, topic: str, waiter: Waiter) -> Waiter:
         self._waiters[topic].add(waiter)
         self._number += 1
         return waiter
@@ -231,8 +238,11 @@ class Switchboard:
 
     def _tell(self, topic: str, waiter: Waiter, version: int, slip: str = "") -> None:
         # A waiter that has already seen this version came after the change; Redis was only slower to tell.
-        if waiter.since != version:
-            waiter.answer(version, slip, self._recent.between(topic, waiter.since, version))
+        if waiter.since == version:
+            return
+        news = self._recent.between(topic, waiter.since, version)
+        if waiter.wanted is None or news is None or any(map(waiter.wanted, news)):
+            waiter.answer(version, slip, news)
 
     def _lose(self, error: Exception) -> None:
         if not self.listening:

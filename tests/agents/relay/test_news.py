@@ -29,8 +29,8 @@ def tell(person: str, *news: str) -> None:
         wake._touch_now((f"user:{person}",), {f"user:{person}": each})
 
 
-def listen(relay: Relay, person: str, since: int, kind: str = "news") -> Any:
-    query = {"since": str(since), "ticket": relay.ticket(f"{kind}:{person}")}
+def listen(relay: Relay, person: str, since: int, kind: str = "news", **only: Any) -> Any:
+    query = {"since": str(since), "ticket": relay.ticket(f"{kind}:{person}"), **only}
     return httpx.get(f"{relay.url}/relay/v1/wait", params=query, timeout=PATIENCE_S).json()
 
 
@@ -50,6 +50,39 @@ def test_who_comes_a_moment_later_hears_all_of_it_in_order(relay: Relay, person:
     tell(person, RUNNING, "", STOPPED)
     assert listen(relay, person, seen) == {"version": seen + 3, "changes": [{"state": "running"}, {"state": "stopped"}]}
     assert listen(relay, person, seen + 1) == {"version": seen + 3, "changes": [{"state": "stopped"}]}
+
+
+def of(instance: str, state: str) -> str:
+    return f'{{"instance":"{instance}","state":"{state}"}}'
+
+
+def test_a_script_may_wait_for_one_instance_to_reach_a_state(relay: Relay, person: str) -> None:
+    tell(person, "")
+    seen = listen(relay, person, 0)["version"]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(listen, relay, person, seen, instance="a", state=["running", "failed"])
+        relay.until_waiting(f"user:{person}")
+        tell(person, of("a", "provisioning"), of("b", "running"), "", of("a", "running"))
+        assert waiting.result() == {"version": seen + 4, "changes": [{"instance": "a", "state": "running"}]}
+    assert listen(relay, person, seen, instance="b") == {
+        "version": seen + 4,
+        "changes": [{"instance": "b", "state": "running"}],
+    }
+    assert [each["instance"] for each in listen(relay, person, seen, state="running")["changes"]] == ["b", "a"]
+
+
+def test_what_is_not_known_ends_the_wait_for_a_state_too(start_relay: StartRelay, person: str) -> None:
+    relay = start_relay(hold_s=(0.2, 0.2))
+    tell(person, "")
+    seen = listen(relay, person, 0)["version"]
+    tell(person, *[of("a", "provisioning")] * (recent.CHANGES + 1))
+    assert listen(relay, person, seen, state="running") == {"version": seen + recent.CHANGES + 1}
+    assert listen(relay, person, seen + 1, state="running") == {"version": seen + 1}, "the time is over: look"
+
+
+def test_only_who_may_read_instances_can_wait_for_their_states(relay: Relay, person: str) -> None:
+    answer = listen(relay, person, 0, kind="user", state="running")
+    assert (answer["status"], answer["code"]) == (403, "no_news")
 
 
 def test_of_what_came_before_anyone_waited_nothing_is_known(relay: Relay, person: str) -> None:
@@ -87,8 +120,8 @@ def test_more_than_is_remembered_is_told_by_the_version_alone(relay: Relay, pers
 def test_news_that_are_none_are_left_out(relay: Relay, person: str) -> None:
     tell(person, "")
     seen = listen(relay, person, 0)["version"]
-    tell(person, "no JSON")
-    assert listen(relay, person, seen) == {"version": seen + 1}
+    tell(person, "no JSON", "7", RUNNING)
+    assert listen(relay, person, seen) == {"version": seen + 3, "changes": [{"state": "running"}]}
 
 
 def test_a_redis_that_was_away_leaves_no_old_news(start_relay: StartRelay, mortal_redis: MortalRedis, person: str) -> None:
