@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shlex
 import shutil
@@ -54,17 +55,21 @@ class AccessFolders:
         root.mkdir(mode=0o711, parents=True, exist_ok=True)
 
     def write(self, desired: DesiredInstance) -> Path:
-        """Bring the folder up to date. Each file is replaced whole, so that sshd never reads half of one."""
-        folder = self._root / desired.id
-        folder.mkdir(mode=0o755, exist_ok=True)
-        files = access_files(desired)
-        for name, text in files.items():
-            spare = folder / f".{name}"
-            spare.write_text(text)
-            spare.chmod(0o600 if name in _PRIVATE else 0o644)
-            spare.replace(folder / name)
-        for name in set(_OPTIONAL) - files.keys():
-            (folder / name).unlink(missing_ok=True)
+        """Bring the folder up to date. Each file is replaced whole, so that sshd never reads half of one; in a new folder
+        nobody reads yet."""
+        folder, files = self._root / desired.id, access_files(desired)
+        try:
+            folder.mkdir(mode=0o755)
+        except FileExistsError:
+            for name, text in files.items():
+                spare = folder / f".{name}"
+                _write(spare, text, name)
+                spare.replace(folder / name)
+            for name in set(_OPTIONAL) - files.keys():
+                (folder / name).unlink(missing_ok=True)
+        else:
+            for name, text in files.items():
+                _write(folder / name, text, name)
         self._digests[desired.id] = _digest(files)
         return folder
 
@@ -95,3 +100,10 @@ class AccessFolders:
             return _digest({name: (folder / name).read_text() for name in (*_ALWAYS, *noted)})
         except FileNotFoundError:
             return ""
+
+
+def _write(path: Path, text: str, name: str) -> None:
+    mode = 0o600 if name in _PRIVATE else 0o644
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        os.fchmod(file.fileno(), mode)  # whatever the umask
+        file.write(text)

@@ -3,10 +3,11 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agents.daemon.plan import spec_of
 from agents.daemon.pulls import Pull
@@ -16,8 +17,11 @@ from agents.protocol.messages import DesiredInstance
 VERSION = "simulated-1"
 OFFICIAL_IMAGE = "berth/base:1"
 KILLED = 137
+PREFIX = "sim"  # of a container's id
+MOST_LINES = 1_000  # after which the file is written anew
 SIMULATED_ROOM = 4000 * 1000**3
 SIMULATED_IMAGE = 420 * 1000**2
+Change = Mapping[str, object]
 _BOOT_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -43,7 +47,7 @@ class _Made:
 
 
 class SimulatedRuntime:
-    """Keeps its containers in one file of the state folder."""
+    """Keeps its containers in one file of the state folder: what each change left, a line each, made short now and then."""
 
     kind: Literal["simulated"] = "simulated"
     instant = True
@@ -56,6 +60,7 @@ class SimulatedRuntime:
         self._made: dict[str, _Made] = {}
         self._roots: dict[str, int] = {}
         self._count = 0
+        self._lines = 0
         self._load()
 
     def version(self) -> str:
@@ -108,21 +113,18 @@ class SimulatedRuntime:
     def save_root(self, container: str, instance: str, generation: int) -> str:
         with self._lock:
             self._find(container)
-            self._roots[instance] = generation
-            self._save()
+            self._set_root(instance, generation)
         return f"berth-root/{instance}:{generation}"
 
     def drop_roots(self, instance: str, before: int) -> None:
         with self._lock:
             if self._roots.get(instance, before) < before:
-                del self._roots[instance]
-                self._save()
+                self._set_root(instance, None)
 
     def bring_root(self, instance: str, generation: int) -> None:
         """As if the root had come from another instance or another host."""
         with self._lock:
-            self._roots[instance] = generation
-            self._save()
+            self._set_root(instance, generation)
 
     def make_network(self, instance: str) -> None:
         return None
@@ -134,7 +136,7 @@ class SimulatedRuntime:
                 raise EngineRefused(f"the name berth-{desired.id}-{desired.generation} is taken")
             self._count += 1
             made = _Made(
-                id=f"sim{self._count:09d}",
+                id=f"{PREFIX}{self._count:09d}",
                 instance=desired.id,
                 generation=desired.generation,
                 spec=spec_of(desired),
@@ -181,13 +183,13 @@ class SimulatedRuntime:
 
     def remove(self, container: str) -> None:
         with self._lock:
-            self._made.pop(container, None)
-            self._save()
+            if self._made.pop(container, None) is not None:
+                self._note({"removed": container})
 
     def clear(self, instance: str) -> None:
         with self._lock:
-            if self._roots.pop(instance, None) is not None:
-                self._save()
+            if instance in self._roots:
+                self._set_root(instance, None)
 
     def leftovers(self, instance: str) -> list[str]:
         root = self.saved_root(instance)
@@ -229,29 +231,64 @@ class SimulatedRuntime:
 
     def _put(self, made: _Made) -> None:
         self._made[made.id] = made
-        self._save()
+        self._note({"made": vars(made)})
 
-    def _save(self) -> None:
-        content = {
-            "boot": self._boot,
-            "count": self._count,
-            "roots": self._roots,
-            "made": [asdict(item) for item in self._made.values()],
-        }
+    def _set_root(self, instance: str, generation: int | None) -> None:
+        if generation is None:
+            del self._roots[instance]
+        else:
+            self._roots[instance] = generation
+        self._note({"root": [instance, generation]})
+
+    def _note(self, change: Change) -> None:
+        self._lines += 1
+        if self._lines > MOST_LINES:
+            self._rewrite()
+            return
+        with self._path.open("a") as file:
+            file.write(_line(change))
+
+    def _rewrite(self) -> None:
+        """The whole state anew, in as few lines as hold it."""
+        made: list[Change] = [{"made": vars(item)} for item in self._made.values()]
+        roots: list[Change] = [{"root": [instance, generation]} for instance, generation in self._roots.items()]
+        head: Change = {"boot": self._boot, "count": self._count}
         spare = self._path.with_suffix(".new")
-        spare.write_text(json.dumps(content))
+        spare.write_text("".join(_line(change) for change in (head, *made, *roots)))
         spare.replace(self._path)
+        self._lines = 0
 
     def _load(self) -> None:
-        if not self._path.exists():
-            return
-        content = json.loads(self._path.read_text())
-        self._count, self._roots = content["count"], content["roots"]
-        for item in content["made"]:
-            made = _Made(**{**item, "gpu_uuids": tuple(item["gpu_uuids"])})
-            if content["boot"] != self._boot and made.status == "running":
-                made = replace(made, status="exited", exit_code=KILLED, before_boot=True)
-            self._made[made.id] = made
+        boot = self._boot
+        for change in _changes(self._path):
+            match change:
+                case {"boot": boot, "count": count}:
+                    self._count = count
+                case {"made": item}:
+                    made = _Made(**{**item, "gpu_uuids": tuple(item["gpu_uuids"])})
+                    self._made[made.id] = made
+                    self._count = max(self._count, int(made.id.removeprefix(PREFIX)))
+                case {"removed": container}:
+                    self._made.pop(container, None)
+                case {"root": [instance, None]}:
+                    self._roots.pop(instance, None)
+                case {"root": [instance, generation]}:
+                    self._roots[instance] = generation
+        if boot != self._boot:
+            ended = [item for item in self._made.values() if item.status == "running"]
+            self._made |= {item.id: replace(item, status="exited", exit_code=KILLED, before_boot=True) for item in ended}
+        self._rewrite()
+
+
+def _line(change: Change) -> str:
+    return json.dumps(change) + "\n"
+
+
+def _changes(path: Path) -> Iterator[dict[str, Any]]:
+    """What was written whole: the last line may be torn."""
+    for line in path.read_text().splitlines() if path.exists() else ():
+        with suppress(ValueError):
+            yield json.loads(line)
 
 
 def _shown(made: _Made) -> Container:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.daemon import simulated_runtime
 from agents.daemon.runtime import ContainerOrder, EngineRefused
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.protocol.messages import DesiredInstance
@@ -50,6 +51,34 @@ def test_nothing_is_left(path: Path) -> None:
     runtime.remove(made)
     with pytest.raises(EngineRefused):
         runtime.start(made)
+
+
+def test_a_torn_last_line_is_passed_over_and_written_over(path: Path) -> None:
+    first = SimulatedRuntime(path, boot="one")
+    made = first.create(ORDER)
+    whole = path.read_bytes()
+    first.start(made)
+    torn = path.read_bytes()[:-20]
+    assert len(torn) > len(whole)
+    path.write_bytes(torn)
+    again = SimulatedRuntime(path, boot="one")
+    assert [item.status for item in again.containers()] == ["created"]
+    again.start(made)
+    assert [item.status for item in SimulatedRuntime(path, boot="one").containers()] == ["running"]
+
+
+def test_the_file_stays_short_and_no_number_is_given_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated_runtime, "MOST_LINES", 10)
+    runtime, numbers = SimulatedRuntime(path, boot="one"), set[str]()
+    for _ in range(30):
+        made = runtime.create(ORDER)
+        numbers.add(made)
+        runtime.bring_root(ID, 3)
+        runtime.remove(made)
+        assert len(path.read_text().splitlines()) <= 13  # its head, its root, a container, ten changes
+    again = SimulatedRuntime(path, boot="one")
+    assert (again.containers(), again.saved_root(ID, 3)) == ([], f"berth-root/{ID}:3")
+    assert len({*numbers, again.create(ORDER)}) == 31
 
 
 def test_an_end_is_told_to_who_watches(path: Path) -> None:
