@@ -1,12 +1,11 @@
-"""Transactions of use cases: durable and outermost, with a bounded wait for locks."""
+"""Transactions of use cases: durable and outermost. Every session waits for a lock for a bounded time (settings)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from django.db import connection, transaction
+from django.db import transaction
 
-LOCK_TIMEOUT_MS = 5_000
 _joined: ContextVar[bool] = ContextVar("joined", default=False)
 
 
@@ -16,8 +15,6 @@ def use_case() -> Iterator[None]:
     outermost = not _joined.get()
     # An outermost transaction has no savepoint either way; inside a test's transaction it is rolled back alone.
     with transaction.atomic(durable=outermost, savepoint=outermost):
-        if outermost:
-            _bound_lock_waits()
         yield
 
 
@@ -25,14 +22,8 @@ def use_case() -> Iterator[None]:
 def joining() -> Iterator[None]:
     """An outermost transaction that the use cases called inside it become part of (idempotent replies need that)."""
     with transaction.atomic(durable=True):
-        _bound_lock_waits()
         token = _joined.set(True)
         try:
             yield
         finally:
             _joined.reset(token)
-
-
-def _bound_lock_waits() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}")

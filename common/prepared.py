@@ -6,22 +6,33 @@ takes longer to plan a join of four tables than to run it, so each connection pr
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar
+from itertools import chain
+from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
-from django.db.models import Field, Model, QuerySet
+from django.db.models import Field, IntegerField, Model, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.query import get_related_populators
 
 M = TypeVar("M", bound=Model)
 
 # What each session of the server has prepared so far.
 _known: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+
+CHANGED: Final = RawSQL("(SELECT count(*) FROM change)", (), output_field=IntegerField())
+_NAMED: Final = re.compile(r"%\((\w+)\)s")
+
+# What is written in a block of `together()`, until its end; None outside of one.
+_waiting: ContextVar[list[tuple[str, Sequence[Any]]] | None] = ContextVar("waiting", default=None)
 
 # What stands for a value while the statement is composed. No constant of a query is any of these.
 _STAND_INS: dict[type, Callable[[int], object]] = {
@@ -51,10 +62,12 @@ class Prepared(Generic[M]):
     """`build(**values)` gives the queryset; `kinds` names its values with their types (UUID, str or int).
 
     The shape of the query must not depend on the values: no `in` of a list, no None, no slice of varying length.
+    `change` is a statement that changes rows first, with values by name, in the same round trip: the query sees them as they
+    were before, and how many there were as `CHANGED`.
     """
 
-    def __init__(self, build: Callable[..., QuerySet[M]], **kinds: type) -> None:
-        self._build, self._kinds = build, kinds
+    def __init__(self, build: Callable[..., QuerySet[M]], *, change: str = "", **kinds: type) -> None:
+        self._build, self._change, self._kinds = build, change, kinds
         self._composed: _Statement | None = None
 
     def all(self, **values: object) -> list[M]:
@@ -79,6 +92,11 @@ class Prepared(Generic[M]):
         slots = [(at, name) for at, value in enumerate(parameters) for name, own in stand_ins.items() if value == own]
         if {name for _, name in slots} != set(stand_ins):
             raise ValueError(f"Not every value of {sorted(stand_ins)} reaches the statement: {text}")
+        if self._change:
+            asked = _NAMED.findall(self._change)
+            text = f"WITH change AS ({_NAMED.sub('%s', self._change)} RETURNING 1) {text}"
+            slots = [*enumerate(asked), *((len(asked) + at, name) for at, name in slots)]
+            parameters = (*asked, *parameters)
         chosen = compiler.klass_info["select_fields"]
         first, last = chosen[0], chosen[-1] + 1
         self._composed = _Statement(
@@ -108,10 +126,13 @@ class Prepared(Generic[M]):
         return found
 
 
-def run(cursor: CursorWrapper, text: str, parameters: Sequence[Any] | dict[str, Any]) -> None:
+def run(
+    cursor: CursorWrapper, text: str, parameters: Sequence[Any] | dict[str, Any], *, before_the_disk: bool = False
+) -> None:
     """`cursor.execute`, with the statement prepared by name in the server's session at its first use there.
 
-    What a session has prepared outlives a rolled-back transaction, and ends with the session.
+    What a session has prepared outlives a rolled-back transaction, and ends with the session. `before_the_disk`, for a
+    statement that is its own transaction: it stands before it is on the disk, so a crash of the server may take it back.
     """
     names = tuple(parameters) if isinstance(parameters, dict) else None
     name, prepare, execute = _names(text, names)
@@ -120,7 +141,7 @@ def run(cursor: CursorWrapper, text: str, parameters: Sequence[Any] | dict[str, 
         with connection.wrap_database_errors:
             cursor.cursor.execute(prepare)  # past the log of queries: it is no part of what the caller asks
         known.add(name)
-    cursor.execute(execute, parameters)
+    cursor.execute(f"SET LOCAL synchronous_commit = off; {execute}" if before_the_disk else execute, parameters)
 
 
 def insert(row: Model, *, unless_known: bool = False) -> None:
@@ -131,9 +152,34 @@ def insert(row: Model, *, unless_known: bool = False) -> None:
     statement, fields = _insertion(type(row), row.pk is not None)
     statement += " ON CONFLICT DO NOTHING" if unless_known else ""
     values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+    write(statement, values)
+    row._state.adding, row._state.db = False, connection.alias
+
+
+def write(statement: str, values: Sequence[Any]) -> None:
+    """A statement that changes rows and is asked nothing. In a block of `together()` it waits for the block's end."""
+    if (waiting := _waiting.get()) is not None:
+        waiting.append((statement, values))
+        return
     with connection.cursor() as cursor:
         run(cursor, statement, values)
-    row._state.adding, row._state.db = False, connection.alias
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Send the block's inserts and writes as one statement at its end: each round trip costs as much as a small write.
+
+    None of them sees another's rows, and nothing in the block may read them. What is refused is raised at the end.
+    """
+    waiting: list[tuple[str, Sequence[Any]]] = []
+    token = _waiting.set(waiting)
+    try:
+        yield
+    finally:
+        _waiting.reset(token)
+    if waiting:
+        statements, values = zip(*waiting, strict=True)
+        write(_joined(statements), list(chain.from_iterable(values)))
 
 
 def update(model: type[Model], *, where: dict[str, object], **fields: object) -> int:
@@ -147,6 +193,13 @@ def update(model: type[Model], *, where: dict[str, object], **fields: object) ->
 
 def _prepared_value(model: type[Model], name: str, value: object) -> object:
     return model._meta.get_field(name).get_db_prep_save(value, connection)  # type: ignore[union-attr]  # a column
+
+
+@cache
+def _joined(statements: tuple[str, ...]) -> str:
+    *before, last = statements
+    parts = ", ".join(f"part_{number} AS ({statement})" for number, statement in enumerate(before))
+    return f"WITH {parts} {last}" if before else last
 
 
 @cache

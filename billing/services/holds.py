@@ -3,7 +3,6 @@
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import F
 
 from billing.errors import too_little
@@ -16,9 +15,9 @@ from billing.services.wallets import open_wallet
 from billing.tariffs import Scope
 from common import clock
 from common.errors import InvalidInput
-from common.prepared import Prepared, insert, run
+from common.prepared import Prepared, insert, together, write
 
-_SET_ASIDE = "UPDATE billing_wallet SET held_micros = held_micros + %(needed)s WHERE id = %(wallet)s"
+_SET_ASIDE = "UPDATE billing_wallet SET held_micros = held_micros + %s WHERE id = %s"
 _WALLET = Prepared(
     lambda owner_id: (
         Wallet.objects.select_for_update(of=("self",), no_key=True)
@@ -45,17 +44,19 @@ def hold_funds(
     source_id: UUID,
     scope: Scope = _ANY,
     from_escrow: bool = False,
+    first: bool = False,
 ) -> None:
     """Set money of the owner's wallet aside for the source, inside the caller's transaction; raises InsufficientFunds
     or BudgetExceeded.
 
     Coupons that fit the `scope` are drawn first. A source that has an open hold already keeps it, raised to the amount
-    where it was less. `from_escrow`: of what was prepaid; lock the owner's wallet before.
+    where it was less. `from_escrow`: of what was prepaid; lock the owner's wallet before. `first`: nothing
+    can be held for the source yet, since nobody else knows it.
     """
     if amount_micros < 0:
         raise InvalidInput("Less than nothing cannot be held.")
     wallet = _locked_escrow() if from_escrow else _locked_wallet(owner_id)
-    hold = open_hold(source_kind, source_id)
+    hold = None if first else open_hold(source_kind, source_id)
     needed = amount_micros if hold is None else max(0, amount_micros - hold.amount_micros)
     if needed and not from_escrow:
         check_budgets(wallet_id=wallet.pk, source_kind=source_kind, source_id=source_id, needed_micros=needed)
@@ -63,11 +64,12 @@ def hold_funds(
             owner_id=owner_id, source_kind=source_kind, source_id=source_id, wanted_micros=needed, scope=scope
         )
     _check_funds(wallet, needed)
-    with connection.cursor() as cursor:
-        run(cursor, _SET_ASIDE, {"wallet": wallet.pk, "needed": needed})
     if hold is None:
-        insert(_draft(wallet, source_kind, source_id, scope, needed))
+        with together():
+            write(_SET_ASIDE, [needed, wallet.pk])
+            insert(_draft(wallet, source_kind, source_id, scope, needed))
     else:
+        write(_SET_ASIDE, [needed, wallet.pk])
         kept = Scope(hold.mode, hold.gpu_model) if scope == _ANY else scope
         Hold.objects.filter(pk=hold.pk).update(
             amount_micros=F("amount_micros") + needed, mode=kept.mode, gpu_model=kept.gpu_model

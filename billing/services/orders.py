@@ -4,6 +4,7 @@ from uuid import UUID
 
 from billing.models import Order
 from common import clock
+from common.prepared import insert
 
 
 def record_order(
@@ -34,4 +35,4 @@ def record_order(
         rate_micros_per_hour=rate_micros_per_hour,
         created_at=clock.now(),
     )
-    Order.objects.bulk_create([order], ignore_conflicts=True)
+    insert(order, unless_known=True)

@@ -145,7 +145,8 @@ DATABASES = {
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
         # What is prepared (common.prepared) is planned once: with lists among its values PostgreSQL would plan it each time.
-        "OPTIONS": {"options": "-c plan_cache_mode=force_generic_plan"},
+        # No session waits for a lock for more than 5 s, whatever it does: a request fails then, a sweep comes again.
+        "OPTIONS": {"options": "-c plan_cache_mode=force_generic_plan -c lock_timeout=5000"},
     },
 }
 REDIS_URL = read_secret("REDIS_URL")

@@ -26,6 +26,7 @@ from instances.selectors.lives import (
     quote_of,
     running_terms,
     terms_to_turn,
+    whole_quotes,
     with_paid_disks,
 )
 from instances.selectors.use import Sample, latest_sample, metrics_of, nice_step, source_for
@@ -83,5 +84,6 @@ __all__ = [
     "watches_in",
     "watches_of",
     "watches_to_mail",
+    "whole_quotes",
     "with_paid_disks",
 ]

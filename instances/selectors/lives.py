@@ -87,9 +87,12 @@ def quote_of(renter: User, quote_id: UUID) -> Quote:
     return quote
 
 
-_QUOTE = Prepared(
-    lambda **own: Quote.objects.select_related("image", "offer__host").filter(**own).order_by(), pk=UUID, renter_id=UUID
-)
+def whole_quotes(**own: object) -> QuerySet[Quote]:
+    """Quotes with offer, host and image."""
+    return Quote.objects.select_related("image", "offer__host").filter(**own).order_by()
+
+
+_QUOTE = Prepared(whole_quotes, pk=UUID, renter_id=UUID)
 _INSTANCE = Prepared(
     lambda **own: Instance.objects.select_related("host", "offer", "image").filter(**own).order_by(),
     pk=UUID,

@@ -146,4 +146,5 @@ def _hold(instance: Instance, source_kind: str, tariff: Tariff) -> None:
         source_kind=source_kind,
         source_id=instance.pk,
         scope=scope_of(instance),
+        first=instance._state.adding,
     )

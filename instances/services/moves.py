@@ -1,6 +1,6 @@
 """Moves of instances: state, deadline, event and wake-ups together."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -15,6 +15,7 @@ from instances.policy import DEADLINES
 from instances.services.slips import write_news, write_slip
 from instances.services.telling import tell_of_move
 from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
+from storage.selectors.volumes import MountRow
 
 # What an instance that is to run again no longer says of its last run.
 BEGINS_ANEW: Final[Mapping[str, Any]] = {
@@ -66,10 +67,10 @@ def touch_host(instance: Instance) -> None:
     wake.touch(_host(instance))
 
 
-def touch_to_run(instance: Instance) -> None:
+def touch_to_run(instance: Instance, mounts: Sequence[MountRow] | None = None) -> None:
     """A new generation is to run: wake its host's agent and tell it at once what to do; then its renter."""
     host, renter = _host(instance), _renter(instance)
-    wake.touch(host, renter, slips={host: write_slip(instance), renter: write_news(instance)})
+    wake.touch(host, renter, slips={host: write_slip(instance, mounts), renter: write_news(instance)})
 
 
 def check_action(instance: Instance, verb: str) -> None:

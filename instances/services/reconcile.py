@@ -12,6 +12,7 @@ from billing.services.meters import prove_meters
 from common.database import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
+from common.prepared import together
 from instances.models import Instance, InstanceSample, InstanceTrace
 from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
 from instances.selectors import ids_of_host, live_on_host, running_terms
@@ -145,10 +146,11 @@ def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> 
 def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """The acceptance test has passed: only now does the meter run, or the reserved term begin."""
     begin_use(instance, at=at)
-    note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
     fresh = settled_root(instance)
     seen = {**_seen(row, at), **fresh}
-    move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **seen)
+    with together():
+        note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
+        move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **seen)
     if fresh:
         record_event(instance, kind="reimaged", actor=HOST)
 

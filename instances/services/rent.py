@@ -14,7 +14,7 @@ from billing.services.orders import record_order
 from common import clock
 from common.database import use_case
 from common.ids import new_uuid
-from common.prepared import insert
+from common.prepared import insert, together
 from instances.models import Instance, InstanceEvent, Quote
 from instances.policy import DEADLINES, JUPYTER_TOKEN_BYTES
 from instances.services.meters import hold_for_disk, hold_for_use, open_disk
@@ -68,14 +68,15 @@ def rent_instance(
         coming = volumes_to_bring(renter_id=renter.pk, host_id=instance.host_id, volume_ids=volume_ids)
         _take_gpus(instance, lease_or_wait(quote=quote, instance_id=instance.pk), coming)
         instance.ports = _ports(quote, instance.pk, check_ports(extra_ports, container_ports(quote.image)))
-        insert(instance)
+        with together():
+            insert(instance)
+            insert(InstanceEvent(instance=instance, kind="rented", to_state=instance.state, actor=RENTER))
+            _record(instance, quote)
         mount_ordered(instance, volume_ids=volume_ids, data_sets=data_sets, coming=coming)
-        insert(InstanceEvent(instance=instance, kind="rented", to_state=instance.state, actor=RENTER))
-        _record(instance, quote)
         if instance.state != InstanceState.REQUESTED:
             touch_renter(instance)
         else:
-            touch_to_run(instance)
+            touch_to_run(instance, None if volume_ids or data_sets else ())
     return instance
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from common.ids import public_id
 from common.json import to_json
 from instances.models import Instance
 from instances.selectors import desired_row
-from storage.selectors.volumes import mounts_of
+from storage.selectors.volumes import MountRow, mounts_of
 
 PURPOSE = "berth-slip-v1"
 
@@ -25,14 +26,16 @@ def write_news(instance: Instance) -> str:
     return to_json({"instance": public_id("inst", instance.pk), "state": instance.state}).decode()
 
 
-def write_slip(instance: Instance) -> str:
-    """The seal, then what the host is told of this instance, as a sync would tell it. Reads offer and image.
+def write_slip(instance: Instance, mounts: Sequence[MountRow] | None = None) -> str:
+    """The seal, then what the host is told of this instance, as a sync would tell it. Reads offer and image, and what is
+    mounted unless that is known.
 
     "" for an image that needs a login: a slip passes through Redis and the relay, which may read it.
     """
     if instance.image.private or (instance.image.digest and instance.image.source == "saved"):
         return ""
-    row = desired_row(instance, mounts_of(instance.pk), image=instance.image.reference, simulated=instance.offer.simulated)
+    mounts = mounts_of(instance.pk) if mounts is None else mounts
+    row = desired_row(instance, mounts, image=instance.image.reference, simulated=instance.offer.simulated)
     row = replace(row, has_ssh=instance.image.has_ssh, image_bytes=instance.image.size_bytes)
     body = to_json({**vars(row), "id": row.id.hex, "mounts": [vars(mount) for mount in row.mounts]})
     return hmac.new(slip_key(instance.host_id), body, hashlib.sha256).hexdigest() + body.decode()

@@ -122,7 +122,8 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
     slow = engine_age_s >= ENGINE_SLOW_AFTER_S
     seen: dict[str, Any] = {"last_seen_at": at, "engine_age_s": engine_age_s, "agent_version": plain(agent_version, 20)}
     with connection.cursor() as cursor:
-        run(cursor, _SEEN, {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S})
+        shown = {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S}
+        run(cursor, _SEEN, shown, before_the_disk=True)  # what a crash takes back the next report brings again
         if cursor.rowcount:
             return
     with use_case():

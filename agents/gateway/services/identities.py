@@ -45,7 +45,9 @@ def admit_message(*, host_id: UUID, envelope: Envelope, received_at: datetime) -
     start came in.
     """
     with connection.cursor() as cursor:
-        run(cursor, _COUNT, [envelope.sequence, host_id, envelope.boot_id, envelope.sequence])
+        # On the disk no later than what the message does, which is committed after it; with it, or not at all, for a crash.
+        counted = [envelope.sequence, host_id, envelope.boot_id, envelope.sequence]
+        run(cursor, _COUNT, counted, before_the_disk=True)
         if cursor.rowcount == 1:
             return True
     with use_case():
