@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 
 SIMULATED_ORDERS = 30
 DOCKER_ORDERS = 7
-BARE_REQUESTS = 4  # the order, two syncs of the agent, and the read that sees it running
+BARE_REQUESTS = 3  # the order, the report of the agent, and the wait that tells of it
 IMAGE = "berth/base:1"
 PORTS = (22, 8888, 6006)
 

@@ -7,10 +7,11 @@ takes longer to plan a join of four tables than to run it, so each connection pr
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from itertools import chain
 from typing import Any, Final, Generic, TypeVar
@@ -19,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
-from django.db.models import Field, IntegerField, Model, QuerySet
+from django.db.models import Field, ForeignKey, IntegerField, Model, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.query import get_related_populators
 
@@ -33,6 +34,14 @@ _NAMED: Final = re.compile(r"%\((\w+)\)s")
 
 # What is written in a block of `together()`, until its end; None outside of one.
 _waiting: ContextVar[list[tuple[str, Sequence[Any]]] | None] = ContextVar("waiting", default=None)
+
+# What a value of a field is when nothing has to be done about it, by the field's internal type.
+_PLAIN: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("CharField", "TextField"), str),
+    **dict.fromkeys(("IntegerField", "PositiveIntegerField", "SmallIntegerField", "PositiveSmallIntegerField"), int),
+    **dict.fromkeys(("BigIntegerField", "PositiveBigIntegerField"), int),
+    **{"BooleanField": bool, "UUIDField": UUID, "DateTimeField": datetime},
+}
 
 # What stands for a value while the statement is composed. No constant of a query is any of these.
 _STAND_INS: dict[type, Callable[[int], object]] = {
@@ -149,10 +158,9 @@ def insert(row: Model, *, unless_known: bool = False) -> None:
 
     `unless_known` passes over a row that a unique constraint refuses.
     """
-    statement, fields = _insertion(type(row), row.pk is not None)
+    statement, columns = _insertion(type(row), row.pk is not None)
     statement += " ON CONFLICT DO NOTHING" if unless_known else ""
-    values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
-    write(statement, values)
+    write(statement, [column.value_of(row) for column in columns])
     row._state.adding, row._state.db = False, connection.alias
 
 
@@ -216,13 +224,30 @@ def _names(text: str, names: tuple[str, ...] | None) -> tuple[str, str, str]:
     return name, f"PREPARE {name} AS {numbered}", f"EXECUTE {name}{arguments}"
 
 
+class _Column:
+    """One column of an insert. A value of its field's own plain type goes as it is: to ask the field takes longer."""
+
+    def __init__(self, field: "Field[Any, Any]") -> None:
+        self._field, self._name = field, field.attname
+        own = field.target_field if isinstance(field, ForeignKey) else field
+        stamped = getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False)
+        self._plain = None if stamped else _PLAIN.get(own.get_internal_type())
+
+    def value_of(self, row: Model) -> object:
+        value = getattr(row, self._name)
+        if type(value) is self._plain:
+            return value
+        return self._field.get_db_prep_save(self._field.pre_save(row, add=True), connection)
+
+
 @cache
-def _insertion(model: type[Model], keyed: bool) -> tuple[str, "Sequence[Field[Any, Any]]"]:
+def _insertion(model: type[Model], keyed: bool) -> tuple[str, Sequence[_Column]]:
     columns_of = model._meta.local_concrete_fields
     fields = [field for field in columns_of if (keyed or not field.primary_key) and not field.generated]
-    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
+    names = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))
-    return f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({columns}) VALUES ({places})", fields  # noqa: S608  (names of columns)
+    table = connection.ops.quote_name(model._meta.db_table)
+    return f"INSERT INTO {table} ({names}) VALUES ({places})", [_Column(field) for field in fields]  # noqa: S608  (names)
 
 
 @cache

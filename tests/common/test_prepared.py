@@ -3,7 +3,7 @@
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext
 
@@ -11,7 +11,7 @@ from accounts.models import ApiToken, User
 from accounts.services.tokens import issue_token
 from common import clock
 from common.errors import DomainError
-from common.prepared import Prepared, insert, run, update
+from common.prepared import CHANGED, Prepared, insert, run, together, update, write
 from marketplace.models import Host, HostEvent, Lease, ReliabilityEvent
 from marketplace.states import ReliabilityKind
 from tests.marketplace.shapes import enrolled, leased, offer_of
@@ -107,3 +107,55 @@ def test_a_row_that_is_known_is_passed_over(hana: User) -> None:
     assert ReliabilityEvent.objects.filter(host=host).count() == 1
     with pytest.raises(IntegrityError), transaction.atomic():
         insert(start())
+
+
+def event(host: Host, kind: str) -> HostEvent:
+    return HostEvent(host=host, kind=kind, actor="test")
+
+
+def test_what_is_written_together_is_one_statement(hana: User) -> None:
+    host = enrolled(hana, 1)
+    with CaptureQueriesContext(connection) as queries, together():
+        insert(event(host, "one"))
+        write("UPDATE marketplace_host SET name = %s WHERE id = %s", ["other", host.pk])
+        with together():
+            insert(event(host, "two"))
+        assert not queries
+    assert len(queries) == 1
+    assert set(HostEvent.objects.filter(actor="test").values_list("kind", flat=True)) == {"one", "two"}
+    assert Host.objects.get(pk=host.pk).name == "other"
+
+
+def test_together_all_is_refused_or_nothing(hana: User) -> None:
+    host = enrolled(hana, 1)
+    with pytest.raises(DataError), transaction.atomic(), together():
+        insert(event(host, "one"))
+        insert(event(host, "longer than a column holds" * 2))
+    with pytest.raises(DomainError), together():
+        insert(event(host, "three"))
+        raise DomainError
+    with together():
+        pass
+    assert not HostEvent.objects.filter(actor="test").exists()
+    insert(event(host, "four"))
+    assert HostEvent.objects.filter(actor="test").count() == 1
+
+
+RENAMED = Prepared(
+    lambda pk: Host.objects.select_related("owner").filter(pk=pk).annotate(changed=CHANGED).order_by(),
+    change="UPDATE marketplace_host SET name = %(name)s WHERE id = %(pk)s AND name <> %(name)s",
+    pk=UUID,
+)
+
+
+def test_a_query_that_changes_first_tells_what_was_and_how_many(hana: User) -> None:
+    host = enrolled(hana, 1)
+    with CaptureQueriesContext(connection) as queries:
+        before = RENAMED.first(pk=host.pk, name="new")
+    assert len(queries) == 1
+    assert before is not None
+    assert (before.name, before.owner, before.changed) == (host.name, hana, 1)  # type: ignore[attr-defined]  # annotated
+    again = RENAMED.first(pk=host.pk, name="new")
+    assert again is not None
+    assert (again.name, again.changed) == ("new", 0)  # type: ignore[attr-defined]  # annotated
+    assert RENAMED.first(pk=uuid4(), name="new") is None
