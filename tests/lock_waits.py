@@ -31,6 +31,14 @@ def wait_until_one_waits_for_us() -> None:
 def take_locks_down(
     monkeypatch: pytest.MonkeyPatch, unlocked: Callable[..., QuerySet[Any]] = lambda rows, **_: rows
 ) -> None:
-    """No query locks or skips a row any more: `unlocked` stands for `select_for_update`, in prepared queries too."""
+    """No query locks or skips a row any more: `unlocked` stands for `select_for_update`, in prepared queries too.
+
+    One that changes rows first locks none by its query, and has no other way to be asked: it stays as it is.
+    """
+    asked = Prepared.all
+
+    def unprepared(self: Prepared[Any], **values: object) -> list[Any]:
+        return asked(self, **values) if self._change else list(self._build(**values))
+
     monkeypatch.setattr(QuerySet, "select_for_update", unlocked)
-    monkeypatch.setattr(Prepared, "all", lambda self, **values: list(self._build(**values)))
+    monkeypatch.setattr(Prepared, "all", unprepared)
