@@ -46,6 +46,10 @@ def test_ranges_alerts_activity_and_a_webhook(site: Site, world: World, width: i
     page.select_option("#f-group", "alerts")
     expect(page.locator("#activity li")).to_have_count(1)
     expect(page.locator("#activity")).to_contain_text("An alert is over")
+    with page.expect_response("**/activity?*"):  # news come: the filter stays
+        page.evaluate("htmx.trigger(document.body, 'changed')")
+    page.wait_for_timeout(500)
+    expect(page.locator("#activity li")).to_have_count(1)
     page.goto("/settings/webhooks")
     page.fill("#id_url", "https://9.9.9.9/berth")
     page.click('text="Add webhook"')
