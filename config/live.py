@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker, asking_token
+from accounts.permissions import asker, holds_scope
 from accounts.policy import ANY_SCOPE
 from agents.protocol.tickets import sign_ticket
 from common import clock
@@ -44,8 +44,8 @@ class LiveView(APIView):
 
     @extend_schema(operation_id="live", responses=Live)
     def get(self, request: Request) -> Response:
-        user_id, expires_at, token = asker(request).pk, clock.now() + SCRIPT_TICKET_LIFETIME, asking_token(request)
-        reads_instances = token is None or "instances:read" in token.scopes
+        user_id, expires_at = asker(request).pk, clock.now() + SCRIPT_TICKET_LIFETIME
+        reads_instances = holds_scope(request, "instances:read")
         live = {
             "wait_url": relay_address("wait", user_id=user_id, expires_at=expires_at, news=reads_instances),
             "events_url": relay_address("events", user_id=user_id, expires_at=expires_at),

@@ -17,8 +17,9 @@ from agents.daemon import file_scripts
 from agents.daemon.doorway import Doorway
 from agents.daemon.file_runs import Running, Scripts, Turn
 from agents.daemon.file_words import FileRefusal, Place, Request, listing, said_first, whole
-from agents.daemon.outlet import Frame, Outlet, StreamLost, words_of
+from agents.daemon.outlet import Frame, Outlet, StreamLost
 from agents.daemon.runtime import EngineRefused, EngineSilent
+from agents.protocol.codec import words_of
 
 IDLE_S: Final = 120.0  # a client that asks nothing for so long may come back with another ticket
 AT_ONCE: Final = 16  # clients of one instance

@@ -71,12 +71,3 @@ async def dial(url: str, *, watch: bool = False) -> Outlet:
     except (WebSocketException, OSError, ValueError) as error:
         raise StreamLost(f"{type(error).__name__}: {error}") from error
     return Outlet(socket)
-
-
-def words_of(text: str) -> dict[str, Any]:
-    """A word of control; empty for what is none."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

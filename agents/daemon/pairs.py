@@ -5,7 +5,8 @@ import concurrent.futures
 from types import TracebackType
 from typing import Any, Final
 
-from agents.daemon.outlet import Outlet, StreamLost, dial, words_of
+from agents.daemon.outlet import Outlet, StreamLost, dial
+from agents.protocol.codec import words_of
 
 LARGEST: Final = 1024 * 1024
 

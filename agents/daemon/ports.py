@@ -4,7 +4,8 @@ import asyncio
 import socket
 from typing import Final
 
-from agents.daemon.outlet import Outlet, StreamLost, words_of
+from agents.daemon.outlet import Outlet, StreamLost
+from agents.protocol.codec import words_of
 
 PIECE: Final = 64 * 1024
 

@@ -18,11 +18,12 @@ from urllib.parse import quote, unquote_to_bytes, urlencode
 
 from agents.daemon.doorway import Doorway, SimulatedDoorway
 from agents.daemon.files import Files
-from agents.daemon.outlet import Outlet, StreamLost, dial, words_of
+from agents.daemon.outlet import Outlet, StreamLost, dial
 from agents.daemon.pairs import PairLine, PairLost, meet, wait_for
 from agents.daemon.ports import carry
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.daemon.terminals import Terminals
+from agents.protocol.codec import words_of
 from agents.protocol.grants import EXEC, FILES, PORT, READ, BadGrant, Grant, open_grant
 from agents.protocol.messages import DesiredState, Tunnel
 

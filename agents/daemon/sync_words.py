@@ -1,10 +1,11 @@
 """What rclone says of a sync, read from its log: how far it is, what it came to, and why it failed in our words."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from agents.protocol.codec import words_of
 
 DIRECTORY_MISSING: Final = 3
 # rclone's words and those of object storages → our code and a sentence. The first that fits counts.
@@ -64,7 +65,7 @@ def read_log(raw: bytes) -> SyncLog:
     """Of rclone with --use-json-log; what is no such line is passed over."""
     stats, faults = None, []
     for line in raw.decode(errors="replace").splitlines():
-        told = _parsed(line)
+        told = words_of(line)
         if isinstance(told.get("stats"), Mapping):
             stats = _stats(told["stats"])
         elif told.get("level") in ("error", "critical"):
@@ -92,14 +93,6 @@ def _plain(text: str, secrets: Iterable[str]) -> str:
     for secret in filter(None, secrets):
         text = text.replace(secret, "…")
     return _CONTROL.sub(" ", text).strip()[:250]
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    try:
-        told = json.loads(line)
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def _stats(told: Mapping[str, Any]) -> SyncStats:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agents.daemon.doorway import Doorway, Terminal
-from agents.daemon.outlet import Outlet, StreamLost, words_of
+from agents.daemon.outlet import Outlet, StreamLost
 from agents.daemon.runtime import EngineRefused, EngineSilent
+from agents.protocol.codec import words_of
 
 logger = logging.getLogger(__name__)
 

@@ -30,6 +30,15 @@ def decode(kind: type[M], body: bytes) -> M:
     return typing.cast(M, _read(kind, value, kind.__name__))
 
 
+def words_of(text: str) -> dict[str, Any]:
+    """What a piece of text says that is no message: a JSON object; empty for what is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 @cache
 def _shape(kind: Any) -> tuple[tuple[Field[Any], Any], ...]:
     hints = typing.get_type_hints(kind)

@@ -1,11 +1,12 @@
 """Both ends of a stream as one thing: a WebSocket or a TCP connection that is read piece by piece and waits for the slow."""
 
 import asyncio
-import json
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from agents.protocol.codec import words_of
 
 PIECE: Final = 64 * 1024
 EOF_TEXT: Final = '{"eof":true}'
@@ -76,7 +77,7 @@ class TcpEnd:
         if isinstance(frame, bytes):
             self._writer.write(frame)
             await self._writer.drain()
-        elif word(frame).get("eof") and self._writer.can_write_eof():
+        elif words_of(frame).get("eof") and self._writer.can_write_eof():
             self._writer.write_eof()
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
@@ -95,7 +96,7 @@ class Channel:
         """The next piece; empty once the other side has sent all."""
         while not self._over:
             frame = await self._end.take()
-            if frame is None or (isinstance(frame, str) and word(frame).get("eof")):
+            if frame is None or (isinstance(frame, str) and words_of(frame).get("eof")):
                 self._over = True
             elif isinstance(frame, bytes) and frame:
                 return frame
@@ -122,15 +123,6 @@ async def join(one: End, other: End) -> None:
         await asyncio.gather(*ways, return_exceptions=True)
         for end in (one, other):
             await end.close()
-
-
-def word(text: str) -> dict[str, Any]:
-    """A word of control; empty for what is none."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 async def _carry(source: End, target: End) -> None:

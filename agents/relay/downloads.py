@@ -17,8 +17,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket
-from agents.relay.channel import SocketEnd, word
+from agents.relay.channel import SocketEnd
 from agents.relay.hub import DialError
 from agents.relay.web import plain_page
 
@@ -114,7 +115,7 @@ class Body(Response):
         while (frame := await self._end.take()) is not None:
             if isinstance(frame, bytes):
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
-            elif "ok" in (words := word(frame)):
+            elif "ok" in (words := words_of(frame)):
                 if words["ok"] is True:
                     await send({"type": "http.response.body", "body": b""})
                 return
@@ -168,7 +169,7 @@ async def _word(end: SocketEnd) -> dict[str, Any]:
         if frame is None:
             raise ConnectionError("The host is not connected at the moment.")
         if isinstance(frame, str):
-            return word(frame)
+            return words_of(frame)
 
 
 async def _until_gone(receive: Receive) -> None:

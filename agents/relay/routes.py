@@ -1,7 +1,6 @@
 """The relay's addresses: waiting agents, page events, streams, its own health."""
 
 import asyncio
-import json
 import random
 import time
 from collections.abc import AsyncIterator
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Host, Route
 
+from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, Ticket, read_ticket
 from agents.relay.config import RelayConfig
 from agents.relay.doors import Doors
@@ -89,7 +89,7 @@ async def wait_for_change_of_mine(request: Request) -> Response:
         raise Refusal(403, "no_news", "This address tells nothing of instances: its token may not read them.")
     change, answer = await _wait(request, _topic(ticket), follow=hears_news, wanted=wanted)
     if change.news is not None and hears_news:
-        answer["changes"] = [_told(news) for news in change.news if (wanted or _told)(news)]
+        answer["changes"] = [words_of(news) for news in change.news if (wanted or words_of)(news)]
     return JSONResponse(answer, headers=NEVER_STORED)
 
 
@@ -167,19 +167,10 @@ def _wanted(request: Request) -> Wanted | None:
         return None
 
     def is_wanted(news: str) -> bool:
-        told = _told(news)
+        told = words_of(news)
         return instance in (None, told.get("instance")) and (not states or told.get("state") in states)
 
     return is_wanted
-
-
-def _told(news: str) -> dict[str, Any]:
-    """Empty for what is none of ours: others may write to Redis."""
-    try:
-        told = json.loads(news)
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def _topic(ticket: Ticket) -> str:

@@ -8,8 +8,9 @@ from typing import Final
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
+from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket, read_stream_ticket, read_ticket
-from agents.relay.channel import SocketEnd, join, word
+from agents.relay.channel import SocketEnd, join
 from agents.relay.config import RelayConfig
 from agents.relay.doors import Doors
 from agents.relay.hub import DialError, Hub, Link, NotLinked, Pairs
@@ -34,7 +35,7 @@ async def hold_link(socket: WebSocket) -> None:
     await hub.attach(link)
     try:
         while (text := await _next_words(end, link)) is not None:
-            words = word(text)
+            words = words_of(text)
             if "ticket" in words:
                 _renew(config, link, str(words["ticket"]))
             if isinstance(words.get("tunnels"), list):
