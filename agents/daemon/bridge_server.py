@@ -13,6 +13,7 @@ from asyncssh.forward import SSHForwarder
 
 from agents.daemon.bridge_keys import is_password
 from agents.daemon.bridge_session import Inside, Session, Spawn
+from agents.daemon.opening import opened
 from agents.daemon.runtime import EngineRefused, EngineSilent
 
 logger = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ class Visitor(asyncssh.SSHServer):
         if not self._room.enter():
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many connections lead into this instance.")
         try:
-            inside = await asyncio.to_thread(self._room.doorway.connect, self._room.instance, port)
+            inside = await opened(self._room.doorway.connect, self._room.instance, port)
             inside.setblocking(False)
             _, peer = await asyncio.get_running_loop().create_connection(SSHForwarder, sock=inside)
         except (OSError, EngineRefused, EngineSilent) as error:

@@ -15,6 +15,7 @@ from asyncssh.stream import SSHReader, SSHServerStreamSession, SSHWriter
 from agents.daemon.bridge_files import Worker
 from agents.daemon.bridge_sftp import ContainerFiles
 from agents.daemon.doorway import Doorway, Terminal
+from agents.daemon.opening import opened
 from agents.daemon.programs import ERR, OUT, PIECE, Program
 from agents.daemon.runtime import EngineRefused, EngineSilent
 
@@ -82,7 +83,7 @@ class Screen(Program):
 
     @classmethod
     async def show(cls, doorway: Inside, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Screen":
-        terminal = await asyncio.to_thread(doorway.screen, instance, words, env)
+        terminal = await opened(doorway.screen, instance, words, env)
         terminal.connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=terminal.connection, limit=PIECE)
         if terminal.first:

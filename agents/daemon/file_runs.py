@@ -111,9 +111,11 @@ class Scripts:
         with suppress(EngineRefused, EngineSilent, OSError):
             words = ["/bin/sh", "-c", file_scripts.END, "sh", running.pid, running.token]
             ending = await Program.start(self._doorway, instance, words, {"LC_ALL": "C"})
-            while (await ending.piece())[1]:
-                continue
-            ending.close()
+            try:
+                while (await ending.piece())[1]:
+                    continue
+            finally:
+                ending.close()
 
     async def take_turn(self, instance: str, part: bytes) -> Turn:
         """Alone with this unfinished file, once whoever wrote to it has stopped."""

@@ -204,6 +204,8 @@ class _Session:
         except Cancelled:
             await self._run(file_scripts.REMOVE, part)
             raise
+        finally:
+            running.program.close()
         if not wanted:
             late = request.sha256(last)
             said = await self._run(file_scripts.FINISH, part, place.path, size, late, replace, limit_s=LONG_S)

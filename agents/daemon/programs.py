@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from agents.daemon.doorway import Command, Doorway
+from agents.daemon.opening import opened
 from agents.daemon.runtime import EngineRefused, EngineSilent
 
 PIECE: Final = 64 * 1024
@@ -29,12 +30,7 @@ class Program:
     @classmethod
     async def start(cls, doorway: Doorway, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Program":
         """Raises EngineRefused, EngineSilent or OSError; a program that is not in the image ends with 126 or 127 instead."""
-        starting = asyncio.ensure_future(asyncio.to_thread(doorway.command, instance, words, env))
-        try:
-            command = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            starting.add_done_callback(_let_go)
-            raise
+        command = await opened(doorway.command, instance, words, env)
         command.connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=command.connection, limit=PIECE)
         return cls(command, reader, writer)
@@ -91,9 +87,3 @@ class Program:
         """Let go of it. Its input ends, without what it has not taken yet: a program that takes nothing any more would keep
         the connection open for good. One that only writes is not stopped by that."""
         self._writer.transport.abort()
-
-
-def _let_go(starting: "asyncio.Future[Command]") -> None:
-    """Nobody waits any more for a program that has started meanwhile."""
-    if not starting.cancelled() and starting.exception() is None:
-        starting.result().connection.close()

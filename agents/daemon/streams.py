@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote_to_bytes, urlencode
 
 from agents.daemon.doorway import Doorway, SimulatedDoorway
 from agents.daemon.files import Files
+from agents.daemon.opening import opened
 from agents.daemon.outlet import Outlet, StreamLost, dial
 from agents.daemon.pairs import PairLine, PairLost, meet, wait_for
 from agents.daemon.ports import carry
@@ -267,12 +268,12 @@ class Streams:
 
     async def _serve_port(self, url: str, grant: Grant) -> None:
         try:
-            inside = await asyncio.to_thread(self._doorway.connect, grant.instance, grant.port)
+            inside = await opened(self._doorway.connect, grant.instance, grant.port)
         except OSError as error:
             raise Refused("port_silent", f"Nothing answers at port {grant.port} of the instance: {error}.") from error
         try:
             outlet = await dial(url)
-        except StreamLost:
+        except (StreamLost, asyncio.CancelledError):
             inside.close()
             raise
         await carry(outlet, inside)

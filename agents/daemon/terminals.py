@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agents.daemon.doorway import Doorway, Terminal
+from agents.daemon.opening import opened
 from agents.daemon.outlet import Outlet, StreamLost
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.protocol.codec import words_of
@@ -72,7 +73,7 @@ class Terminals:
                 return found
             await self._make_room(instance)
             await asyncio.to_thread(self._hang_up_strangers, instance, name)
-            terminal = await asyncio.to_thread(self._doorway.terminal, instance, name, _size(size))
+            terminal = await opened(self._doorway.terminal, instance, name, _size(size))
             terminal.connection.setblocking(False)
             session = Session(key, terminal, *await asyncio.open_connection(sock=terminal.connection))
             session.keep(terminal.first)

@@ -1,0 +1,88 @@
+"""What a thread opens while the task that asked for it ends: nothing of it may stay open."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from agents.daemon.bridge_session import Screen
+from agents.daemon.doorway import Command, SimulatedDoorway, Terminal
+from agents.daemon.opening import opened
+from agents.daemon.programs import Program
+from agents.daemon.terminals import Terminals
+
+
+class Slow(SimulatedDoorway):
+    """Each way in is being opened until `go`."""
+
+    first = b""
+
+    def __init__(self) -> None:
+        self.connection, self.far = socket.socketpair()
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def connect(self, instance: str, port: int) -> socket.socket:
+        self.asked.set()
+        assert self.go.wait(10)
+        return self.connection
+
+    def command(self, *_: object) -> Command:
+        self.connect("", 0)
+        return self
+
+    def terminal(self, *_: object) -> Terminal:
+        self.connect("", 0)
+        return self
+
+    screen = terminal
+
+    def resize(self, columns: int, rows: int) -> None:
+        return None
+
+    def exit_code(self) -> int | None:
+        return None
+
+
+WAYS: dict[str, Callable[[Slow], Coroutine[Any, Any, object]]] = {
+    "port": lambda doorway: opened(doorway.connect, "instance", 80),
+    "program": lambda doorway: Program.start(doorway, "instance", ["sleep"], {}),
+    "terminal": lambda doorway: Terminals(doorway).open("instance", "session", "80x24"),
+    "screen": lambda doorway: Screen.show(doorway, "instance", ["sh"], {}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_being_opened_when_the_loop_ends_is_closed(way: str) -> None:
+    doorway = Slow()
+    kept = []
+
+    async def story() -> None:
+        kept.append(asyncio.create_task(WAYS[way](doorway)))
+        assert await asyncio.to_thread(doorway.asked.wait, 10)
+        asyncio.get_running_loop().call_soon(threading.Timer(0.1, doorway.go.set).start)
+
+    with doorway.far:
+        asyncio.run(story())
+        assert doorway.connection.fileno() == -1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_open_when_nobody_waits_any_more_is_closed(way: str) -> None:
+    doorway = Slow()
+
+    async def story() -> None:
+        opening = asyncio.create_task(WAYS[way](doorway))
+        assert await asyncio.to_thread(doorway.asked.wait, 10)
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        assert doorway.connection.fileno() != -1
+        doorway.go.set()
+        doorway.far.settimeout(10)
+        assert await asyncio.to_thread(doorway.far.recv, 1) == b"", "hung up"
+
+    with doorway.far:
+        asyncio.run(story())
+        assert doorway.connection.fileno() == -1
