@@ -4,6 +4,8 @@ The writer is pgbench, a compiled client with a prepared statement, paced to its
 market's. Each change is a transaction of its own through the table's trigger, as the services write them, and no offer
 changes twice in a run. Afterwards every change must be there once, and in the copy: each mark set meanwhile was shown when
 the age that a copy may have was over, and counts and lowest prices by model and region are those of the table.
+
+"p99 beside" is the same while the writer changes another table as fast: what the shared cores cost, and not the market.
 """
 
 import json
@@ -12,7 +14,6 @@ import statistics
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, Final
 from uuid import UUID
@@ -33,14 +34,17 @@ _BEHIND: Final = 0.97  # a writer slower than this share of its rate measures so
 # Earlier marks undone; the order of the changes, drawn anew for each run, and what the offers were before.
 _TURNS: Final = """
 UPDATE marketplace_offer SET price_micros = 1000000 WHERE price_micros < 100000;
-DROP TABLE IF EXISTS bench_turn;
+DROP TABLE IF EXISTS bench_turn, bench_beside;
 CREATE TABLE bench_turn AS
     SELECT (row_number() OVER (ORDER BY md5(id::text || random())))::int AS turn, id, gpu_free AS was FROM marketplace_offer;
 CREATE UNIQUE INDEX ON bench_turn (turn);
+CREATE TABLE bench_beside AS SELECT id, gpu_free, gpu_total FROM marketplace_offer;
+CREATE UNIQUE INDEX ON bench_beside (id);
 VACUUM ANALYZE bench_turn;
+VACUUM ANALYZE bench_beside;
 """
 _CHANGE: Final = r"""\set turn :turn + 1
-UPDATE marketplace_offer SET gpu_free = CASE WHEN gpu_free = 0 THEN gpu_total ELSE 0 END
+UPDATE {table} SET gpu_free = CASE WHEN gpu_free = 0 THEN gpu_total ELSE 0 END
  WHERE id = (SELECT id FROM bench_turn WHERE turn = :turn);
 """
 _DIFFERENT: Final = """
@@ -61,7 +65,10 @@ def churn(offers: int) -> Iterator[Callable[[], Sample]]:
             for statement in filter(str.strip, _TURNS.split(";")):
                 _rows(market, statement)
             calm = market.moments()
-            writer = _Writer(market.stack.folder, market.stack.postgres.get_uri())
+            aside = _Writer(market, "bench_beside")
+            beside = _while_written(market)
+            aside.ended()
+            writer = _Writer(market, "marketplace_offer")
             busy = _while_written(market)
             seen = [_mark(market, offers, number) for number in range(1, MARKS + 1)]
             changes = writer.ended()
@@ -71,6 +78,7 @@ def churn(offers: int) -> Iterator[Callable[[], Sample]]:
             floor = Figures.middle([calm, again])
             notes = {
                 "p50": busy.p50,
+                "p99 beside": beside.p99,
                 "calm p50": floor.p50,
                 "changes/s": changes / _WRITTEN_S,
                 "seen p50": statistics.median(seen),
@@ -83,9 +91,9 @@ def churn(offers: int) -> Iterator[Callable[[], Sample]]:
 class _Writer:
     """Flips the first offers of `bench_turn`, one commit each, for so many seconds."""
 
-    def __init__(self, folder: Path, uri: str) -> None:
-        script = folder / "churn.sql"
-        script.write_text(_CHANGE, encoding="utf-8")
+    def __init__(self, market: Market, table: str) -> None:
+        script, uri = market.stack.folder / "churn.sql", market.stack.postgres.get_uri()
+        script.write_text(_CHANGE.format(table=table), encoding="utf-8")
         command = [str(POSTGRES_BIN_PATH / "pgbench"), "--no-vacuum", "--protocol=prepared", "--client=1"]
         command += [f"--rate={RATE}", f"--time={_WRITTEN_S}", "--define=turn=0", f"--file={script}", uri]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603

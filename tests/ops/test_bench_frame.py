@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from bench import __main__ as command
+from bench import frame
 from bench.frame import Limit, NotHere, Result, Row, Sample, line_of, measure, verdict
 
 
@@ -17,6 +19,16 @@ def row(*samples: Sample, limit: Limit | None = None, name: str = "row") -> Row:
         yield lambda: left.pop(0)
 
     return Row(name, "ms", "what", measuring, limit or Limit())
+
+
+@pytest.fixture(autouse=True)
+def loops(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[float]:
+    """What the calibration's next loops take, in milliseconds; 30 once there are no more."""
+    coming: list[float] = []
+    monkeypatch.setattr(frame, "calibrate", lambda: coming.pop(0) if coming else 30.0)
+    monkeypatch.setattr(frame, "FASTEST", tmp_path / "new" / "fastest")
+    monkeypatch.setattr(frame, "PAUSE_S", 0.01)
+    return coming
 
 
 def test_medians_of_value_and_floor() -> None:
@@ -47,17 +59,17 @@ def test_notes_are_medians_too() -> None:
     ],
 )
 def test_verdict(limit: Limit, word: str) -> None:
-    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, {})) == word
+    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, False, {})) == word
 
 
 def test_a_limit_of_a_note() -> None:
     limit = Limit(of_floor=3, notes={"p99": 7})
-    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, {"p99": 6})) == "ok (≤ 3 × floor, p99 ≤ 7)"
-    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, {"p99": 8})) == "MISSED (≤ 3 × floor, p99 ≤ 7)"
+    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, False, {"p99": 6})) == "ok (≤ 3 × floor, p99 ≤ 7)"
+    assert verdict(Result(row(limit=limit), 10, 5, 0.1, 30, False, {"p99": 8})) == "MISSED (≤ 3 × floor, p99 ≤ 7)"
 
 
 def test_unstable_is_said() -> None:
-    assert verdict(Result(row(limit=Limit(absolute=20)), 10, 5, 0.31, 30, {})) == "ok (≤ 20), UNSTABLE"
+    assert verdict(Result(row(limit=Limit(absolute=20)), 10, 5, 0.31, 30, False, {})) == "ok (≤ 20), UNSTABLE"
 
 
 def test_command_ends_with_1_for_a_stable_miss_alone(
@@ -96,3 +108,19 @@ def test_what_this_machine_lacks_is_told_and_passed_over(
 def test_unknown_row() -> None:
     with pytest.raises(SystemExit, match="no row nonsense"):
         command.main(["nonsense"])
+
+
+def test_a_sample_waits_for_the_fast_phase(loops: list[float]) -> None:
+    measure(row(Sample(1)), repeats=1)
+    loops += [60, 55, 36, 33]  # two looks in a slow phase, then one in a fast one; and after the sample
+    result = measure(row(Sample(1)), repeats=1)
+    assert (loops, result.is_slow_phase) == ([], False)
+    assert "slow phase" not in line_of(result)
+
+
+@pytest.mark.parametrize("coming", [[30, 60], [60, 60]])
+def test_a_slow_phase_is_said(loops: list[float], coming: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(row(Sample(1)), repeats=1)
+    monkeypatch.setattr(frame, "PATIENCE_S", 0.0)
+    loops += coming
+    assert "(slow phase)" in line_of(measure(row(Sample(1)), repeats=1))
