@@ -23,7 +23,6 @@ logger = logging.getLogger("agents.daemon")
 def main(arguments: list[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and those carry tickets
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)

@@ -1,26 +1,27 @@
 """The way to the control plane: signed requests out, nothing in. Every failure says how long to wait at least."""
 
 import random
-import ssl
 import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from http import HTTPStatus
 from typing import TypeVar
+from urllib.parse import urlencode, urlsplit
 
-import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from urllib3 import BaseHTTPResponse
+from urllib3.exceptions import HTTPError, ProtocolError
 
-from agents.daemon import __version__
+from agents.daemon.client import Client
 from agents.protocol.codec import MalformedMessage, decode, encode
 from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, Report, WaitAnswer
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 
 SYNC_PATH = "/agent/v1/sync"
 ENROL_PATH = "/agent/v1/enrol"
-SYNC_TIMEOUT = httpx.Timeout(15.0, connect=5.0)
-WAIT_TIMEOUT = httpx.Timeout(45.0, connect=5.0)  # the relay answers after 30 s at the latest
+SYNC_SILENCE_S = 15.0
+WAIT_SILENCE_S = 45.0  # the relay answers after 30 s at the latest
 FIRST_DELAY = 0.25
 LONGEST_DELAY = 30.0
 REFUSED_DELAY = 15.0
@@ -67,17 +68,6 @@ class WaitTarget:
     ticket: str
 
 
-@cache
-def trust() -> ssl.SSLContext:
-    """One for all connections of the process: each costs 20 ms and some MB."""
-    return httpx.create_ssl_context()
-
-
-def open_client(timeout: httpx.Timeout) -> httpx.Client:
-    limits = httpx.Limits(max_connections=4, keepalive_expiry=120.0)
-    return httpx.Client(timeout=timeout, limits=limits, verify=trust(), headers={"User-Agent": f"berth-agent/{__version__}"})
-
-
 class Link:
     """One host's connection for one boot of its agent. `sync` and `enrol` belong to one thread, `wait` to another."""
 
@@ -88,8 +78,8 @@ class Link:
         self.boot_id = uuid.uuid4().hex
         self._sequence = 0
         self._counting = threading.Lock()  # a self-test signs beside the loop
-        self._http = open_client(SYNC_TIMEOUT)
-        self._waiting = open_client(WAIT_TIMEOUT)
+        self._http = Client(SYNC_SILENCE_S)
+        self._waiting = Client(WAIT_SILENCE_S)
 
     def enrol(self, request: EnrolRequest) -> EnrolReply:
         return _read(EnrolReply, self._post(ENROL_PATH, encode(request), {}))
@@ -99,13 +89,14 @@ class Link:
 
     def wait(self, target: WaitTarget) -> WaitAnswer:
         """Returns when something may have changed, or the relay's own time is up."""
+        asked = urlencode({"since": target.version, "ticket": target.ticket})
         try:
-            answer = self._waiting.get(target.url, params={"since": target.version, "ticket": target.ticket})
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            answer = self._waiting.ask("GET", f"{target.url}?{asked}")
+        except HTTPError as error:
             raise LinkError(f"waiting: {error or type(error).__name__}") from error
-        check_answer(answer)
+        check_answer(urlsplit(target.url).path, answer)
         try:
-            return decode(WaitAnswer, answer.content)
+            return decode(WaitAnswer, answer.data)
         except MalformedMessage:  # that it came says enough: the exchange that follows tells the rest
             return WaitAnswer(target.version)
 
@@ -114,7 +105,7 @@ class Link:
         with self._counting:
             self._sequence += 1
             envelope = Envelope(self._host_id, self.boot_id, self._sequence)
-        signed = envelope.signing_input(method, httpx.URL(self._url + path).path, body)
+        signed = envelope.signing_input(method, urlsplit(self._url + path).path, body)
         return {
             HOST_HEADER: envelope.host_id,
             BOOT_HEADER: envelope.boot_id,
@@ -132,21 +123,22 @@ class Link:
         """In the waiting thread itself: a client closed under another thread's request leaks its connection."""
         self._waiting.close()
 
-    def _signed_post(self, path: str, body: bytes) -> httpx.Response:
+    def _signed_post(self, path: str, body: bytes) -> BaseHTTPResponse:
         try:
             return self._post(path, body, self.signature("POST", path, body))
         except _Dropped:
             # The server closed a kept connection in the same moment: the report is a full state, so say it again.
             return self._post(path, body, self.signature("POST", path, body))
 
-    def _post(self, path: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    def _post(self, path: str, body: bytes, headers: dict[str, str]) -> BaseHTTPResponse:
+        own = {**headers, "Content-Type": "application/json"}
         try:
-            answer = self._http.post(self._url + path, content=body, headers={**headers, "Content-Type": "application/json"})
-        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
+            answer = self._http.ask("POST", self._url + path, body=body, headers=own)
+        except ProtocolError as error:
             raise _Dropped(f"{path}: {error}") from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except HTTPError as error:
             raise LinkError(f"{path}: {error or type(error).__name__}") from error
-        check_answer(answer)
+        check_answer(path, answer)
         return answer
 
 
@@ -154,28 +146,28 @@ class _Dropped(LinkError):
     """The connection broke under the request."""
 
 
-def check_answer(answer: httpx.Response) -> None:
+def check_answer(path: str, answer: BaseHTTPResponse) -> None:
     """Raises LinkError for a refusal."""
-    if answer.is_success:
+    if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
         return
     after = answer.headers.get("Retry-After", "")
     raise LinkError(
-        f"{answer.request.url.path}: {answer.status_code} {_detail(answer)}",
+        f"{path}: {answer.status} {_detail(answer)}",
         retry_after_s=float(after) if after.isdecimal() else 0.0,
-        refused=answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN),
+        refused=answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN),
     )
 
 
-def _detail(answer: httpx.Response) -> str:
+def _detail(answer: BaseHTTPResponse) -> str:
     """The sentence of a problem document, or the beginning of whatever came."""
     try:
         return str(answer.json()["detail"])[:DETAIL_LENGTH]
     except (ValueError, KeyError, TypeError):
-        return answer.text[:DETAIL_LENGTH]
+        return answer.data.decode(errors="replace")[:DETAIL_LENGTH]
 
 
-def _read(kind: type[M], answer: httpx.Response) -> M:
+def _read(kind: type[M], answer: BaseHTTPResponse) -> M:
     try:
-        return decode(kind, answer.content)
+        return decode(kind, answer.data)
     except MalformedMessage as error:
         raise LinkError(f"the control plane's answer is not understood: {error}") from error

@@ -3,19 +3,20 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-import httpx
+from urllib3.exceptions import HTTPError
 
-from agents.daemon.link import Link, LinkError, check_answer, open_client
+from agents.daemon.client import Client
+from agents.daemon.link import Link, LinkError, check_answer
 from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
 
 FIRST_BYTES: Final = 64 * 1024
 GROWTH: Final = 4
 LONG_ENOUGH: Final = 0.5  # seconds that one transfer must take to be believed
-TIMEOUT: Final = httpx.Timeout(20.0, connect=5.0)
+SILENCE_S: Final = 20.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Line(Protocol):
 class SignedLine:
     """The gateway's speed test, each request signed as every other."""
 
-    def __init__(self, link: Link, client: httpx.Client) -> None:
+    def __init__(self, link: Link, client: Client) -> None:
         self._link = link
         self._client = client
 
@@ -60,11 +61,11 @@ class SignedLine:
         headers = self._link.signature(method, path, body)
         sent_at, begun = time.time(), time.perf_counter()
         try:
-            answer = self._client.request(method, self._link.address(path), content=body, headers=headers)
-        except httpx.HTTPError as error:
+            answer = self._client.ask(method, self._link.address(path), body=body, headers=headers)
+        except HTTPError as error:
             raise LinkError(f"{path}: {error or type(error).__name__}") from error
         seconds = time.perf_counter() - begun
-        check_answer(answer)
+        check_answer(path, answer)
         try:
             offset = float(answer.headers[SERVER_TIME_HEADER]) - (sent_at + seconds / 2)
         except (KeyError, ValueError) as error:
@@ -75,7 +76,7 @@ class SignedLine:
 @contextmanager
 def signed_line(link: Link) -> Iterator[Line]:
     """A connection of its own: the loop's must not wait behind it."""
-    with open_client(TIMEOUT) as client:
+    with closing(Client(SILENCE_S)) as client:
         yield SignedLine(link, client)
 
 

@@ -9,7 +9,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from agents.daemon import __version__
-from agents.daemon.link import trust
+from agents.daemon.client import trust
 
 OPEN_S: Final = 10.0
 CLOSE_S: Final = 2.0

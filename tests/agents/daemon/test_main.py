@@ -1,7 +1,6 @@
 """The command line, from the token to the fleet."""
 
 import json
-import logging
 import os
 import re
 import signal
@@ -19,11 +18,6 @@ from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import HOST_ID, Market
 
 SIMULATED = ["--runtime", "simulated", "--simulate-gpus", "RTX 4090:2"]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> None:
-    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def enrol(market: Market, state: Path, *more: str) -> int:
