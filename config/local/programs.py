@@ -77,7 +77,8 @@ def web(layout: Layout, environment: dict[str, str]) -> Program:
     command = [str(_BIN / "granian"), "--interface", "wsgi", "--host", layout.host, "--port", str(layout.port)]
     command += ["--workers", str(WEB_WORKERS), "--blocking-threads", "1", "--backpressure", str(WEB_BACKPRESSURE)]
     command += ["--respawn-failed-workers", "--no-ws", "--no-access-log", "config.wsgi:application"]
-    return Program("web", command, {**environment, "MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS)})
+    market = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"}
+    return Program("web", command, {**environment, **market})
 
 
 def worker(environment: dict[str, str]) -> Program:

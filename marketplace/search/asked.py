@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from common.money import MICROS_PER_UNIT
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.search.layout import UNKNOWN
-from marketplace.search.orders import Keys
+from marketplace.search.orders import Columns, Keys
 from marketplace.search.store import Store
 from marketplace.search.terms import OfferQuery
 
@@ -83,19 +83,19 @@ class Asked:
         return disk
 
 
-def unit_price(store: Store, mode: str, slots: Any) -> Keys:
+def unit_price(rows: Columns, mode: str, slots: Any) -> Keys:
     """Per GPU and hour, without a disk."""
-    hourly: Keys = store["hourly"][slots]
+    hourly: Keys = rows["hourly"][slots]
     match mode:
         case "hourly":
             return hourly
         case "tiered":
-            return np.where(store["tiered"][slots], hourly, UNKNOWN)
+            return np.where(rows["tiered"][slots], hourly, UNKNOWN)
         case "spot":
-            spot: Keys = store["spot"][slots]
+            spot: Keys = rows["spot"][slots]
             return spot
         case _:
-            off = store[mode][slots].astype(np.int64)
+            off = rows[mode][slots].astype(np.int64)
             return np.where(off == UNKNOWN, UNKNOWN, _half_up(hourly * (_BPS - off), _BPS))
 
 

@@ -25,16 +25,17 @@ from uuid import UUID
 import numpy as np
 import psycopg2
 from django.conf import settings
-from django.db import connection
+from django.db import Error, connection
 from numpy.typing import NDArray
 
-from marketplace.search.layout import SELECT, WORDS, decode, text_of
+from marketplace.search.layout import SELECT, WORDS, decode, decoded, text_of
+from marketplace.search.orders import NextWalk
+from marketplace.search.reader import Reader
 from marketplace.search.refresher import Refresher
-from marketplace.search.store import NEWS_MAX, Store, stored, uuids
+from marketplace.search.store import NEWS_MAX, Draft, Store, stored, uuids
+from marketplace.search.words import NotMet
 
 _NEVER: Final = 2**62
-# A thread that computes keeps the interpreter for 5 ms (sys.getswitchinterval) while a search waits for it; so it pauses.
-_BREATH_S: Final = 0.001
 _LOOK: Final = "SELECT * FROM marketplace_look_at_offers(%s, %s::bigint[])"
 _UNSEEN: Final = (
     "(changed_xid >= %(since)s AND changed_xid < pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
@@ -80,6 +81,7 @@ class Copy:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.refresher = Refresher(self.refresh)
+        self.reader = Reader()
         self.render: Render | None = None
         self.forget()
 
@@ -101,22 +103,28 @@ class Copy:
             store, last, unproven = self._store, self._last, self._unproven
         if store is None or last is None or unproven != frozenset():
             return
-        look = _look(last.since, last.running)
-        if not last.leads_to(look):
+        found = self._found(store, last)
+        if found is None:
             return
-        news = _read(last, look, unproven, _rows)
-        made = self._render_shown(store, news.records)
+        news, made = found
+        drafted = self._drafted(store, news.records)
+        if drafted is None:
+            return
         with self.lock, self._forgotten_if_broken():
-            if self._store is not store or self._last is not last or not _learn(store, news.records):
+            if self._store is not store or self._last is not last:
                 return
-            if self._write(store, news):
-                store.keep(made)
+            if self._write(store, news, *drafted):
+                store.keep_ahead(made)
             else:
                 self.forget()
-        for sort in tuple(store.orders):
-            time.sleep(_BREATH_S)
-            with self.lock, self._forgotten_if_broken():
-                store.repair(sort)
+
+    def _found(self, store: Store, last: Look) -> tuple[News, dict[UUID, bytes]] | None:
+        """News since the last look, and JSON of offers among them; by the process beside this one where there is one."""
+        if settings.MARKET_READER and (answer := self.reader.ask(last)) is not None:
+            news, records, made = answer
+            return replace(news, records=None if records is None else decoded(records)), made
+        found = _news(last)
+        return None if found is None else (found, self._render_shown(store, found.records))
 
     def _render_shown(self, store: Store, records: NDArray[Any] | None) -> dict[UUID, bytes]:
         """The JSON of open offers that somebody was shown before; of others, and of many, each when it is next shown."""
@@ -126,6 +134,24 @@ class Copy:
         with self.lock:
             shown = opened[[slot in store.bodies for slot in store.slots_of(opened).tolist()]]
         return self.render(uuids(shown.tolist())) if 0 < len(shown) <= NEWS_MAX else {}
+
+    def _drafted(self, store: Store, records: NDArray[Any] | None) -> tuple[Draft | None, Mapping[str, NextWalk]] | None:
+        """What is to be written down; None where words could not be had, or a search was faster."""
+        if records is None:
+            return None, {}
+        try:
+            draft = store.draft(records)
+        except NotMet:
+            with self.lock:
+                if self._store is not store or not _learn(store, records):
+                    return None
+                store.meet(records)
+                draft = store.draft(records)
+        with self.lock:
+            if self._store is not store or not store.follows(draft):
+                return None
+            moved = store.moved(draft)
+        return draft, store.draft_walks(draft, moved)
 
     @contextmanager
     def _forgotten_if_broken(self) -> Iterator[None]:
@@ -144,7 +170,8 @@ class Copy:
         look = _look(last.since, last.running)
         if not last.leads_to(look):
             return self._load()
-        written = self._write(store, _read(last, look, unproven, partial(_known_rows, store)))
+        news = _read(last, look, unproven, partial(_known_rows, store))
+        written = self._write(store, news, _met(store, news.records), {})
         return store if written and self._unproven is not None else self._load()
 
     def _load(self) -> Store:
@@ -154,19 +181,20 @@ class Copy:
             self._store = store = Store()
             rows = partial(_known_rows, store)
             store.put(rows("gpu_free + gpu_spot > 0", {}))
-            if self._write(store, _read(first, _look(first.since, first.running), frozenset(), rows)):
+            news = _read(first, _look(first.since, first.running), frozenset(), rows)
+            if self._write(store, news, _met(store, news.records), {}):
                 return store
 
-    def _write(self, store: Store, news: News) -> bool:
+    def _write(self, store: Store, news: News, draft: Draft | None, walks: Mapping[str, NextWalk]) -> bool:
         """False when someone emptied the table: the rows in memory are not to be used."""
         look = news.look
         if any(key is None and xid != look.own for key, xid in news.gone):
             return False
         own = {key for key, xid in news.gone if xid == look.own}
         store.close(key for key, _ in news.gone if key is not None)
-        if news.records is not None:
+        if news.records is not None and draft is not None:
             store.close(news.unproven.difference(news.records["id"].tolist()))
-            store.put(news.records)
+            store.write(draft, walks)
             store.slim()
             own |= set(news.records["id"][news.records["xid"] == (look.own or 0)].tolist())
         self._unproven = None if None in own else frozenset(key for key in own if key is not None)
@@ -189,11 +217,34 @@ def render_with(render: Render) -> None:
     _COPY.render = render
 
 
+def read_news(last: Look, render: Render) -> tuple[News, bytes | None, dict[UUID, bytes]] | None:
+    """For a copy in another process: what came since its last look, with the records apart, and the JSON of open offers
+    among them unless they are many. None where it had better read by itself.
+    """
+    try:
+        news = _news(last)
+        if news is None or news.records is None:
+            return None if news is None else (news, None, {})
+        opened = news.records["id"][news.records["count"] > 0]
+        made = render(uuids(opened.tolist())) if 0 < len(opened) <= NEWS_MAX else {}
+    except Error:
+        connection.close()  # the search meets what is wrong, if it still is
+        return None
+    return replace(news, records=None), news.records.tobytes(), made
+
+
 def forget() -> None:
     """Read the table again at the next search; until then nothing looks at it."""
     _COPY.refresher.stop()
+    _COPY.reader.stop()
     with _COPY.lock:
         _COPY.forget()
+
+
+def _news(last: Look) -> News | None:
+    """What came since the last look; None from a server that does not lead on from it."""
+    look = _look(last.since, last.running)
+    return _read(last, look, frozenset(), _rows) if last.leads_to(look) else None
 
 
 def _look(since: int, running: Iterable[int]) -> Look:
@@ -259,6 +310,14 @@ def _known_rows(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[A
         records = _rows(where, asked)
         if _learn(store, records):
             return records
+
+
+def _met(store: Store, records: NDArray[Any] | None) -> Draft | None:
+    """Rows whose words are known, as they are to be written down."""
+    if records is None:
+        return None
+    store.meet(records)
+    return store.draft(records)
 
 
 def _learn(store: Store, records: NDArray[Any] | None) -> bool:

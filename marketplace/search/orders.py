@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,59 @@ REBUILD_SHARE = 128
 REBUILD_LEAST = 2_048
 
 
-class Order:
-    """All rows by (key, id). `columns` are those that the key is worked out from, by `key_of(slots)`."""
+class Columns(Protocol):
+    """Arrays by name: of all rows by slot, or of some rows."""
 
-    def __init__(self, columns: frozenset[str], key_of: Callable[[Any], Keys]) -> None:
+    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Rows by (key, id). It is never changed, so that the next one can be made beside those who walk it."""
+
+    keys: Keys  # by slot
+    slots: Slots  # in the order in which they are met
+    met_keys: Keys  # in that order
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def moved(self, changed: NDArray[np.intp], keys: Keys, ranks: Slots) -> "Walk":
+        """With these rows, some of them new, at the places of their new keys; `ranks` are those of all rows then."""
+        known, size = len(self), len(ranks)
+        grown = np.empty(size, np.int64)
+        grown[:known] = self.keys
+        grown[changed] = keys
+        if size < REBUILD_LEAST or len(changed) * REBUILD_SHARE > size:
+            slots = np.lexsort((ranks, grown)).astype(np.int32)
+            return Walk(grown, slots, grown[slots])
+        slots, met_keys = self.slots, self.met_keys
+        if changed.min() < known:
+            stays = np.ones(known, bool)
+            stays[changed[changed < known]] = False
+            stays = stays.take(slots)
+            slots, met_keys = slots[stays], met_keys[stays]
+        changed = changed[np.lexsort((ranks[changed], grown[changed]))]
+        keys, own_ranks = grown[changed], ranks[changed].tolist()
+        first, end = (np.searchsorted(met_keys, keys, side).tolist() for side in ("left", "right"))
+        places = [
+            bisect_left(slots, rank, low, high, key=ranks.item)
+            for rank, low, high in zip(own_ranks, first, end, strict=True)
+        ]
+        return Walk(grown, np.insert(slots, places, changed.astype(np.int32)), np.insert(met_keys, places, keys))
+
+
+_NOTHING = Walk(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+
+
+class Order:
+    """All rows by (key, id). `columns` are those that the key is worked out from, by `key_of(rows, slots)`."""
+
+    def __init__(self, rows: Columns, columns: frozenset[str], key_of: Callable[[Columns, Any], Keys]) -> None:
         self.columns = columns
+        self._rows = rows
         self._key_of = key_of
-        self._keys: Keys = np.empty(0, np.int64)
-        self._walk: Slots = np.empty(0, np.int32)
-        self._walked_keys: Keys = np.empty(0, np.int64)  # in the order of the walk
+        self._walk = _NOTHING
         self._place: Slots | None = None
         self._changed: list[NDArray[np.intp]] = []
 
@@ -34,64 +79,66 @@ class Order:
 
     def repair(self, ids: NDArray[np.bytes_], ranks: Callable[[], Slots]) -> None:
         """Bring the walk up to date with the rows, whose ids these are."""
-        size = len(ids)
-        if not self._changed and len(self._walk) == size:
+        size, known = len(ids), len(self._walk)
+        if not self._changed and known == size:
             return
-        changed = np.unique(np.concatenate([*self._changed, np.arange(len(self._walk), size)]))
-        self._changed, self._place = [], None
-        if size < REBUILD_LEAST or len(changed) * REBUILD_SHARE > size:
-            self._keys = self._key_of(slice(None)).copy()
-            self._walk = np.lexsort((ranks(), self._keys)).astype(np.int32)
-            self._walked_keys = self._keys[self._walk]
-            return
-        self._move(changed, size, ranks())
+        changed = np.unique(np.concatenate([*self._changed, np.arange(known, size)]))
+        self._use(self._walk.moved(changed, self._key_of(self._rows, changed), ranks()))
 
-    def _move(self, changed: NDArray[np.intp], size: int, ranks: Slots) -> None:
-        known = len(self._walk)
-        if changed[0] < known:
-            stays = np.ones(known, bool)
-            stays[changed[changed < known]] = False
-            stays = stays.take(self._walk)
-            self._walk, self._walked_keys = self._walk[stays], self._walked_keys[stays]
-        grown = np.empty(size, np.int64)
-        grown[:known] = self._keys
-        grown[changed] = self._key_of(changed)
-        self._keys = grown
-        slots = changed[np.lexsort((ranks[changed], grown[changed]))]
-        keys, own_ranks = grown[slots], ranks[slots].tolist()
-        first, end = (np.searchsorted(self._walked_keys, keys, side).tolist() for side in ("left", "right"))
-        rank_of = ranks.item
-        places = [
-            bisect_left(self._walk, rank, low, high, key=rank_of)
-            for rank, low, high in zip(own_ranks, first, end, strict=True)
-        ]
-        self._walk = np.insert(self._walk, places, slots.astype(np.int32))
-        self._walked_keys = np.insert(self._walked_keys, places, keys)
+    def next_walk(
+        self, rows: Columns, chosen: NDArray[np.bool_], slots: NDArray[np.intp], ranks: Slots
+    ) -> "NextWalk | None":
+        """The walk with the chosen ones of some rows, at these slots; None for an order that has to be repaired first.
+
+        Changes nothing, and needs no lock.
+        """
+        walk = self._walk
+        if self._changed or len(walk) + np.count_nonzero(slots >= len(walk)) != len(ranks):
+            return None
+        return NextWalk(walk, walk.moved(slots, self._key_of(rows, chosen), ranks))
+
+    def take(self, following: "NextWalk | None") -> bool:
+        """Whether the walk was still the one that it follows."""
+        if following is None or self._changed or self._walk is not following.before:
+            return False
+        self._use(following.walk)
+        return True
+
+    def _use(self, walk: Walk) -> None:
+        self._walk, self._changed, self._place = walk, [], None
 
     def keys(self, slots: Any) -> Keys:
-        keys: Keys = self._keys[slots]
+        keys: Keys = self._walk.keys[slots]
         return keys
 
     def walk(self, ids: NDArray[np.bytes_], after: Position | None, *, downwards: bool) -> Slots:
         """The rows beyond a position, in the order in which they are met."""
         if after is None:
-            return self._walk[::-1] if downwards else self._walk
+            return self._walk.slots[::-1] if downwards else self._walk.slots
         if downwards:
-            return self._walk[: self._find(ids, after, bisect_left)][::-1]
-        return self._walk[self._find(ids, after, bisect_right) :]
+            return self._walk.slots[: self._find(ids, after, bisect_left)][::-1]
+        return self._walk.slots[self._find(ids, after, bisect_right) :]
 
     def sorted(self, slots: NDArray[np.intp], after: Position | None, *, downwards: bool, ids: NDArray[np.bytes_]) -> Slots:
         """Of a few rows those beyond a position, in the order in which they are met."""
         if self._place is None:
             self._place = np.empty(len(self._walk), np.int32)
-            self._place[self._walk] = np.arange(len(self._walk), dtype=np.int32)
+            self._place[self._walk.slots] = np.arange(len(self._walk), dtype=np.int32)
         places = np.sort(self._place[slots])
         if after is not None and downwards:
             places = places[: np.searchsorted(places, self._find(ids, after, bisect_left))]
         elif after is not None:
             places = places[np.searchsorted(places, self._find(ids, after, bisect_right)) :]
-        return self._walk[places[::-1] if downwards else places]
+        return self._walk.slots[places[::-1] if downwards else places]
 
     def _find(self, ids: NDArray[np.bytes_], position: Position, side: Callable[..., int]) -> int:
-        place: int = side(self._walk, position, key=lambda slot: (int(self._keys[slot]), bytes(ids[slot])))
+        place: int = side(self._walk.slots, position, key=lambda slot: (int(self._walk.keys[slot]), bytes(ids[slot])))
         return place
+
+
+@dataclass(frozen=True)
+class NextWalk:
+    """A walk that follows upon another."""
+
+    before: Walk
+    walk: Walk

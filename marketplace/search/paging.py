@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from marketplace.cursor import Cursor, read_cursor
 from marketplace.search.asked import unit_price, value
 from marketplace.search.engine import Search
-from marketplace.search.orders import Keys, Order, Position
+from marketplace.search.orders import Columns, Keys, Order, Position
 from marketplace.search.store import Store, stored
 
 # Below one row in so many that fit, sorting those few is cheaper than walking past the others.
@@ -128,17 +128,21 @@ def _order_of(search: Search) -> Order | None:
 
 def _made(store: Store, name: str, mode: str) -> Order:
     if name in _PLAIN:
-        return Order(frozenset({_PLAIN[name]}), partial(_plain_keys, store, _PLAIN[name]))
+        return Order(store, frozenset({_PLAIN[name]}), partial(_plain_keys, _PLAIN[name]))
     columns = {"hourly", mode} if mode != "spot" else {mode}
     if name == "value":
-        return Order(frozenset({*columns, "rate"}), partial(_value_keys, store, mode))
-    return Order(frozenset(columns), partial(unit_price, store, mode))
+        return Order(store, frozenset({*columns, "rate"}), partial(_value_keys, mode))
+    return Order(store, frozenset(columns), partial(_price_keys, mode))
 
 
-def _plain_keys(store: Store, column: str, slots: Any) -> Keys:
-    keys: Keys = store[column][slots].astype(np.int64)
+def _plain_keys(column: str, rows: Columns, slots: Any) -> Keys:
+    keys: Keys = rows[column][slots].astype(np.int64)
     return keys
 
 
-def _value_keys(store: Store, mode: str, slots: Any) -> Keys:
-    return value(store["rate"][slots], unit_price(store, mode, slots))
+def _price_keys(mode: str, rows: Columns, slots: Any) -> Keys:
+    return unit_price(rows, mode, slots)
+
+
+def _value_keys(mode: str, rows: Columns, slots: Any) -> Keys:
+    return value(rows["rate"][slots], unit_price(rows, mode, slots))

@@ -11,8 +11,8 @@ from django.db import Error, connection
 
 logger = logging.getLogger(__name__)
 
-# Of the age that a copy may have: small steps hold a search up for less than one large step does.
-STEP: Final = 1 / 4
+# Of the age that a copy may have. Each step holds up the searches that it meets for about as long, however much it brings.
+STEP: Final = 1 / 2
 IDLE_S: Final = 5.0
 
 

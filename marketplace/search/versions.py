@@ -1,6 +1,7 @@
 """Versions such as "12.4" as numbers that compare as the versions do, part by part; missing parts count as zeros."""
 
 import re
+from functools import cache
 from typing import Final
 
 from marketplace.search.layout import UNKNOWN
@@ -10,6 +11,7 @@ _PARTS: Final = 4
 _BITS: Final = 15
 
 
+@cache
 def version_number(text: str) -> int:
     """UNKNOWN for a text that is no version."""
     if not _VERSION.fullmatch(text):

@@ -1,10 +1,14 @@
 """Small numbers for words, and for combinations of small numbers, so that rows can be compared and counted as integers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class NotMet(Exception):
+    """Something has no code yet."""
 
 
 class Words:
@@ -33,8 +37,9 @@ class Words:
         return self._of_text.get(text) if isinstance(text, str) else None
 
     def codes(self, hashes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Raises NotMet."""
         found, places = np.unique(hashes, return_inverse=True)
-        return np.array([self._codes[each] for each in found.tolist()], np.int64)[places]
+        return np.array(_known(self._codes, found), np.int64)[places]
 
     def table(self, value_of: Callable[[str], int]) -> NDArray[np.int64]:
         """`value_of` each text, by code."""
@@ -54,19 +59,34 @@ class Combinations:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def codes(self, values: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
-        packed = np.zeros(len(values[0]), np.int64)
-        for column, bits in zip(values, self._bits, strict=True):
-            packed = packed << bits | column
-        found, first, places = np.unique(packed, return_index=True, return_inverse=True)
+    def meet(self, values: Sequence[NDArray[Any]]) -> None:
+        """Give codes to those that have none."""
+        found, first = np.unique(self._packed(values), return_index=True)
         for each, row in zip(found.tolist(), first.tolist(), strict=True):
             if each not in self._codes:
                 self._codes[each] = len(self._rows)
                 self._rows.append(tuple(int(column[row]) for column in values))
         self._unpack()
-        return np.array([self._codes[each] for each in found.tolist()], np.intp)[places]
+
+    def codes(self, values: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+        """Raises NotMet."""
+        found, places = np.unique(self._packed(values), return_inverse=True)
+        return np.array(_known(self._codes, found), np.intp)[places]
+
+    def _packed(self, values: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+        packed = np.zeros(len(values[0]), np.int64)
+        for column, bits in zip(values, self._bits, strict=True):
+            packed = packed << bits | column
+        return packed
 
     def _unpack(self) -> None:
         if len(self.members[self.columns[0]]) < len(self._rows):
             table = np.array(self._rows, np.int64)
             self.members = {name: table[:, place] for place, name in enumerate(self.columns)}
+
+
+def _known(codes: Mapping[int, int], found: NDArray[Any]) -> list[int]:
+    try:
+        return [codes[each] for each in found.tolist()]
+    except KeyError as error:
+        raise NotMet from error

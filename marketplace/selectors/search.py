@@ -11,6 +11,7 @@ from common import clock
 from common.json import to_json
 from common.money import format_money
 from marketplace.representation import standing_shape
+from marketplace.search import columns
 from marketplace.search.asked import value
 from marketplace.search.columns import render_with, searching
 from marketplace.search.engine import Removed, Search
@@ -109,7 +110,7 @@ def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
     waited until it is shown again, many pages of a busy market would each have to ask for one or two of them.
     """
     store.make_room()
-    missing = [slot for slot in slots if slot not in store.bodies]
+    missing = store.missing(slots)
     missing += set(store.take_news()).difference(missing)
     if missing:
         store.keep(_rendered(store.uuids(missing)))
@@ -121,6 +122,11 @@ def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
 
 
 render_with(_rendered)
+
+
+def read_news(last: Any) -> object:
+    """`columns.read_news` with offers' JSON as it is made here."""
+    return columns.read_news(last, _rendered)
 
 
 def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:

@@ -99,23 +99,31 @@ def ids_of(count: int) -> Any:
     rounds=st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=6), min_size=1, max_size=6),
     growth=st.lists(st.integers(0, 4), min_size=6, max_size=6),
     share=st.sampled_from([0, 10**6]),
+    ahead=st.lists(st.booleans(), min_size=6, max_size=6),
 )
-def test_a_repaired_order_is_the_sorted_one(rounds: Any, growth: list[int], share: int) -> None:
-    """Property: after any changes and arrivals, the walk is what sorting by key and id gives."""
+def test_a_repaired_order_is_the_sorted_one(rounds: Any, growth: list[int], share: int, ahead: list[bool]) -> None:
+    """Property: after any changes and arrivals, the walk is what sorting by key and id gives, made beforehand or not."""
     size, ids, keys = 20, ids_of(60), np.arange(60) % 4
 
     def ranks() -> Any:
         return np.argsort(np.argsort(ids[:size])).astype(np.int32)
 
-    order = Order(frozenset(), lambda slots: keys[:size][slots])
+    order = Order({"key": keys}, frozenset(), lambda rows, slots: rows["key"][slots])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(orders, "REBUILD_LEAST", 0)
         patch.setattr(orders, "REBUILD_SHARE", share)
-        for changes, more in zip(rounds, growth, strict=False):
+        order.repair(ids[:size], ranks)
+        for changes, more, beforehand in zip(rounds, growth, ahead, strict=False):
+            moved = np.unique([*range(size, size + more), *(slot % (size + more) for slot, _ in changes)]).astype(np.intp)
             size += more
             for slot, key in changes:
                 keys[slot % size] = key
-                order.touch(np.array([slot % size]))
+            if beforehand and len(moved):
+                following = order.next_walk({"key": keys[moved]}, np.ones(len(moved), bool), moved, ranks())
+                assert order.take(following)
+                assert not order.take(following), "it follows upon another walk"
+            elif len(moved):
+                order.touch(moved)
             order.repair(ids[:size], ranks)
             wanted = sorted(range(size), key=lambda slot: (keys[slot], bytes(ids[slot])))
             assert order.walk(ids[:size], None, downwards=False).tolist() == wanted

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from marketplace.models import Offer
 from marketplace.search import columns
-from marketplace.search.orders import Order
+from marketplace.search.orders import Walk
 from marketplace.search.terms import OfferQuery
 from marketplace.selectors import offer_page_json
 from tests.marketplace.search.seeded import seed_market
@@ -57,16 +57,15 @@ def test_a_search_finds_what_changed_without_a_question() -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_the_walks_of_every_order_are_repaired_beside_the_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    sorts, repair, by = ("price", "-value", "-newest", "vram"), Order.repair, list[str]()
+    sorts, moved, by = ("price", "-value", "-newest", "vram"), Walk.moved, list[str]()
 
-    def noted(order: Order, *arguments: Any) -> None:
-        if order._changed:
-            by.append(threading.current_thread().name)
-        repair(order, *arguments)
+    def noted(walk: Walk, *arguments: Any) -> Walk:
+        by.append(threading.current_thread().name)
+        return moved(walk, *arguments)
 
-    monkeypatch.setattr(Order, "repair", noted)
     for sort in sorts:
         offer_page_json(OfferQuery(sort=sort))
+    monkeypatch.setattr(Walk, "moved", noted)
     shift = timedelta(days=1)
     Offer.objects.update(price_micros=F("price_micros") * 2, vram_mb=F("vram_mb") + 7, created_at=F("created_at") - shift)
     wait_until("every walk is repaired", lambda: len(by) >= len(sorts))
