@@ -192,11 +192,6 @@ class Store:
         self.news.clear()
         return slots
 
-    def repair(self, sort: str) -> None:
-        """Bring the walk of this order, if it is still kept, up to date with the rows."""
-        if sort in self.orders:
-            self.orders[sort].repair(self["id"], self.ranks)
-
     def slim(self) -> None:
         """Drop the slots of closed offers once they are too many."""
         kept = np.flatnonzero(self["count"] > 0)
