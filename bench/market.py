@@ -21,7 +21,7 @@ import psycopg2
 from bench.frame import Sample
 from bench.market_mixes import MIXES, PASSES, Mix, mixes
 from bench.market_seed import FLOOR_INDEXES, seed_statements
-from config.local.programs import WEB_MARKET_AGE_MS
+from config.local.programs import WEB_MARKET
 from tests.stack.harness import ROOT, Stack
 
 DEEP: Final = 40  # pages
@@ -114,7 +114,7 @@ def market_of(offers: int, indexes: Sequence[str] = FLOOR_INDEXES) -> Iterator[M
     folder = Path(tempfile.mkdtemp(prefix="berth-bench-"))
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
     # As the web processes of `make up` have it.
-    stack = Stack(folder, durable=True, settings={"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"})
+    stack = Stack(folder, durable=True, settings=dict(WEB_MARKET))
     try:
         market = Market(stack.start(jobs=False), offers, indexes)
         market.moments(1)  # connections, caches, the first sight of each page

@@ -16,6 +16,7 @@ WEB_BACKPRESSURE = 256
 # How old the copy of the market may be that a page is answered from; an order is checked against the truth. The jobs, which
 # give what is free to the waiting, look each time.
 WEB_MARKET_AGE_MS = 250
+WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"}
 WORKER_GRACE_S = 10.0
 RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance has it
 _BIN = Path(sys.executable).parent
@@ -77,8 +78,7 @@ def web(layout: Layout, environment: dict[str, str]) -> Program:
     command = [str(_BIN / "granian"), "--interface", "wsgi", "--host", layout.host, "--port", str(layout.port)]
     command += ["--workers", str(WEB_WORKERS), "--blocking-threads", "1", "--backpressure", str(WEB_BACKPRESSURE)]
     command += ["--respawn-failed-workers", "--no-ws", "--no-access-log", "config.wsgi:application"]
-    market = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"}
-    return Program("web", command, {**environment, **market})
+    return Program("web", command, {**environment, **WEB_MARKET})
 
 
 def worker(environment: dict[str, str]) -> Program:

@@ -123,7 +123,7 @@ class Copy:
         if settings.MARKET_READER and (answer := self.reader.ask(last)) is not None:
             news, records, made = answer
             return replace(news, records=None if records is None else decoded(records)), made
-        found = _news(last)
+        found = _news(last, frozenset(), _rows)
         return None if found is None else (found, self._render_shown(store, found.records))
 
     def _render_shown(self, store: Store, records: NDArray[Any] | None) -> dict[UUID, bytes]:
@@ -167,11 +167,8 @@ class Copy:
             return self._load()
         if not unproven and (time.monotonic() - last.at) * 1_000 < settings.MARKET_MAX_AGE_MS:
             return store
-        look = _look(last.since, last.running)
-        if not last.leads_to(look):
-            return self._load()
-        news = _read(last, look, unproven, partial(_known_rows, store))
-        written = self._write(store, news, _met(store, news.records), {})
+        news = _news(last, unproven, partial(_known_rows, store))
+        written = news is not None and self._write(store, news, _met(store, news.records), {})
         return store if written and self._unproven is not None else self._load()
 
     def _load(self) -> Store:
@@ -222,7 +219,7 @@ def read_news(last: Look, render: Render) -> tuple[News, bytes | None, dict[UUID
     among them unless they are many. None where it had better read by itself.
     """
     try:
-        news = _news(last)
+        news = _news(last, frozenset(), _rows)
         if news is None or news.records is None:
             return None if news is None else (news, None, {})
         opened = news.records["id"][news.records["count"] > 0]
@@ -241,10 +238,10 @@ def forget() -> None:
         _COPY.forget()
 
 
-def _news(last: Look) -> News | None:
+def _news(last: Look, unproven: frozenset[bytes], rows: Rows) -> News | None:
     """What came since the last look; None from a server that does not lead on from it."""
     look = _look(last.since, last.running)
-    return _read(last, look, frozenset(), _rows) if last.leads_to(look) else None
+    return _read(last, look, unproven, rows) if last.leads_to(look) else None
 
 
 def _look(since: int, running: Iterable[int]) -> Look:
