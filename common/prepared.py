@@ -24,6 +24,8 @@ from django.db.models import Field, ForeignKey, IntegerField, Model, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.query import get_related_populators
 
+from common.errors import StaleRow
+
 M = TypeVar("M", bound=Model)
 
 # What each session of the server has prepared so far.
@@ -32,8 +34,7 @@ _known: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 CHANGED: Final = RawSQL("(SELECT count(*) FROM change)", (), output_field=IntegerField())
 _NAMED: Final = re.compile(r"%\((\w+)\)s")
 
-# What is written in a block of `together()`, until its end; None outside of one.
-_waiting: ContextVar[list[tuple[str, Sequence[Any]]] | None] = ContextVar("waiting", default=None)
+_WRITES_TO: Final = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM) "?(\w+)')
 
 # What a value of a field is when nothing has to be done about it, by the field's internal type.
 _PLAIN: Final[Mapping[str, type]] = {
@@ -65,6 +66,19 @@ class _Statement:
     converters: dict[int, tuple[Sequence[Callable[..., Any]], Any]]
     related: Sequence[Any]
     annotations: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class _Write:
+    """With `stale`, the statement changes one row, or StaleRow is raised with these words."""
+
+    statement: str
+    values: Sequence[Any]
+    stale: str = ""
+
+
+# What is written in a block of `together()`, until its end; None outside of one.
+_waiting: ContextVar[list[_Write] | None] = ContextVar("waiting", default=None)
 
 
 class Prepared(Generic[M]):
@@ -143,6 +157,7 @@ def run(
     What a session has prepared outlives a rolled-back transaction, and ends with the session. `before_the_disk`, for a
     statement that is its own transaction: it stands before it is on the disk, so a crash of the server may take it back.
     """
+    _check_free(text)
     names = tuple(parameters) if isinstance(parameters, dict) else None
     name, prepare, execute = _names(text, names)
     known = _known.setdefault(connection.connection, set())
@@ -166,37 +181,76 @@ def insert(row: Model, *, unless_known: bool = False) -> None:
 
 def write(statement: str, values: Sequence[Any]) -> None:
     """A statement that changes rows and is asked nothing. In a block of `together()` it waits for the block's end."""
-    if (waiting := _waiting.get()) is not None:
-        waiting.append((statement, values))
-        return
-    with connection.cursor() as cursor:
-        run(cursor, statement, values)
+    _wait_or_send(_Write(statement, values))
+
+
+def update(model: type[Model], *, where: dict[str, object], stale: str, **fields: object) -> None:
+    """Set plain values in the row whose columns equal `where`, and add one to its `generation`. In a block of `together()`
+    it waits for the block's end. Raises StaleRow, with these words, when there is no such row.
+    """
+    statement = _update(model, tuple(fields), tuple(where))
+    values: list[Any] = [_prepared_value(model, name, value) for name, value in [*fields.items(), *where.items()]]
+    _wait_or_send(_Write(statement, values, stale))
 
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Send the block's inserts and writes as one statement at its end: each round trip costs as much as a small write.
+    """Send the block's inserts, updates and writes as one statement at its end: each round trip costs as much as a small
+    write. What is refused is raised at the end, when others may have taken effect: let the transaction roll back.
 
-    None of them sees another's rows, and nothing in the block may read them. What is refused is raised at the end.
+    None of them sees another's rows. In the block nothing else may touch a table that they write to: a RuntimeError.
     """
-    waiting: list[tuple[str, Sequence[Any]]] = []
+    if _waiting.get() is not None:  # part of a block around this one
+        yield
+        return
+    waiting: list[_Write] = []
     token = _waiting.set(waiting)
     try:
-        yield
+        with connection.execute_wrapper(_guarded):
+            yield
     finally:
         _waiting.reset(token)
     if waiting:
-        statements, values = zip(*waiting, strict=True)
-        write(_joined(statements), list(chain.from_iterable(values)))
+        _send(waiting)
 
 
-def update(model: type[Model], *, where: dict[str, object], **fields: object) -> int:
-    """Set plain values in the rows whose columns equal `where`, and add one to `generation`; how many there were."""
-    statement = _update(model, tuple(fields), tuple(where))
-    values: list[Any] = [_prepared_value(model, name, value) for name, value in [*fields.items(), *where.items()]]
+def _wait_or_send(wanted: _Write) -> None:
+    if (waiting := _waiting.get()) is not None:
+        waiting.append(wanted)
+    else:
+        _send([wanted])
+
+
+def _send(writes: Sequence[_Write]) -> None:
+    statement = _joined(tuple((own.statement, bool(own.stale)) for own in writes))
     with connection.cursor() as cursor:
-        run(cursor, statement, values)
-        return int(cursor.rowcount)
+        run(cursor, statement, list(chain.from_iterable(own.values for own in writes)))
+        moved = [own.stale for own in writes if own.stale]
+        if moved:
+            for stale, count in zip(moved, cursor.fetchone(), strict=True):
+                if count != 1:
+                    raise StaleRow(stale)
+
+
+def _guarded(execute: Callable[..., Any], text: str, parameters: Any, many: bool, context: Any) -> Any:
+    _check_free(text)
+    return execute(text, parameters, many, context)
+
+
+def _check_free(text: str) -> None:
+    for own in _waiting.get() or ():
+        if _table_of(own.statement).search(text):
+            raise RuntimeError(
+                f"In a block of together() a write waits for its end, and this touches the same table: {text}"
+            )
+
+
+@cache
+def _table_of(statement: str) -> re.Pattern[str]:
+    found = _WRITES_TO.match(statement)
+    if found is None:
+        raise ValueError(f"This statement names no table that it writes to: {statement}")
+    return re.compile(rf"\b{found[1]}\b")
 
 
 def _prepared_value(model: type[Model], name: str, value: object) -> object:
@@ -204,10 +258,13 @@ def _prepared_value(model: type[Model], name: str, value: object) -> object:
 
 
 @cache
-def _joined(statements: tuple[str, ...]) -> str:
-    *before, last = statements
-    parts = ", ".join(f"part_{number} AS ({statement})" for number, statement in enumerate(before))
-    return f"WITH {parts} {last}" if before else last
+def _joined(writes: tuple[tuple[str, bool], ...]) -> str:
+    """Statements, each with whether its rows are counted; the counts are the answer."""
+    if len(writes) == 1 and not writes[0][1]:
+        return writes[0][0]
+    parts = [f"part_{at} AS ({text}{' RETURNING 1' if counted else ''})" for at, (text, counted) in enumerate(writes)]
+    counts = [f"(SELECT count(*) FROM part_{at})" for at, (_, counted) in enumerate(writes) if counted]  # noqa: S608
+    return f"WITH {', '.join(parts)} SELECT {', '.join(counts)}"
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from django.db.models import Model
 
-from common.errors import StaleRow, UnlawfulMove
+from common.errors import UnlawfulMove
 from common.prepared import update
 
 
@@ -47,14 +47,14 @@ def move(
     """Move `row` to `target` and set `fields` in the same UPDATE.
 
     `record(row, origin, target, reason=…, actor=…)` writes the event in the same transaction. Raises UnlawfulMove for a
-    move the table does not hold, StaleRow when another writer was faster (then nothing has changed).
+    move the table does not hold, StaleRow when another writer was faster (then nothing has changed); in a block of
+    `together()`, at its end.
     """
     origin = row.state
     machine.check(origin, target)
     model: type[Model] = type(row)
     where: dict[str, object] = {str(model._meta.pk.name): row.pk, "state": origin, "generation": row.generation}
-    if update(model, where=where, state=target, **fields) != 1:
-        raise StaleRow(f"This {machine.name} changed meanwhile; read it again.")
+    update(model, where=where, stale=f"This {machine.name} changed meanwhile; read it again.", state=target, **fields)
     row.state, row.generation = target, row.generation + 1
     for name, value in fields.items():
         setattr(row, name, value)

@@ -12,7 +12,6 @@ from billing.services.holds import hold_funds
 from billing.services.meters import close_meter, open_meter
 from billing.tariffs import Scope, Tariff
 from common import clock
-from common.errors import StaleRow
 from common.prepared import update
 from common.transitions import move
 from instances.models import Instance, Quote, Term
@@ -109,8 +108,7 @@ def locked_with_wallets(instance_id: UUID) -> Instance:
 def set_billing(instance: Instance, **fields: object) -> None:
     """Change what is no state, and let nobody who read the row before go on. Raises StaleRow."""
     where: dict[str, object] = {"id": instance.pk, "state": instance.state, "generation": instance.generation}
-    if update(Instance, where=where, **fields) != 1:
-        raise StaleRow("The instance changed meanwhile; read it again.")
+    update(Instance, where=where, stale="The instance changed meanwhile; read it again.", **fields)
     instance.generation += 1
     for name, value in fields.items():
         setattr(instance, name, value)

@@ -1,5 +1,6 @@
 """Prepared statements give what the ORM gives, whatever the values, and refuse what they cannot carry."""
 
+from collections.abc import Callable
 from uuid import UUID, uuid4
 
 import pytest
@@ -10,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import ApiToken, User
 from accounts.services.tokens import issue_token
 from common import clock
-from common.errors import DomainError
+from common.errors import DomainError, StaleRow
 from common.prepared import CHANGED, Prepared, insert, run, together, update, write
 from marketplace.models import Host, HostEvent, Lease, ReliabilityEvent
 from marketplace.states import ReliabilityKind
@@ -70,11 +71,12 @@ def test_insert_writes_what_save_writes(hana: User) -> None:
     assert (again.leased_at, again.price_micros, again.holder) == (copy.leased_at, copy.price_micros, copy.holder)
 
 
-def test_update_counts_what_fits_and_adds_to_the_generation(hana: User) -> None:
+def test_update_takes_the_row_that_fits_and_adds_to_its_generation(hana: User) -> None:
     host = enrolled(hana, 1)
     wanted: dict[str, object] = {"id": host.pk, "state": host.state, "generation": host.generation}
-    assert update(Host, where=wanted, state="frozen", warnings=["hot"]) == 1
-    assert update(Host, where=wanted, state="online") == 0
+    update(Host, where=wanted, stale="never", state="frozen", warnings=["hot"])
+    with pytest.raises(StaleRow, match="somebody was faster"):
+        update(Host, where=wanted, stale="somebody was faster", state="online")
     host.refresh_from_db()
     assert (host.state, host.generation, host.warnings) == ("frozen", 1, ["hot"])
 
@@ -138,6 +140,41 @@ def test_together_all_is_refused_or_nothing(hana: User) -> None:
         pass
     assert not HostEvent.objects.filter(actor="test").exists()
     insert(event(host, "four"))
+    assert HostEvent.objects.filter(actor="test").count() == 1
+
+
+def test_an_update_among_others_finds_its_row_or_all_is_taken_back(hana: User) -> None:
+    host = enrolled(hana, 1)
+
+    def freeze(generation: int) -> None:
+        with transaction.atomic(), CaptureQueriesContext(connection) as queries, together():
+            update(Host, where={"id": host.pk, "generation": generation}, stale="somebody was faster", state="frozen")
+            insert(event(host, f"from {generation}"))
+            assert not queries
+
+    freeze(host.generation)
+    with pytest.raises(StaleRow, match="somebody was faster"):
+        freeze(host.generation)
+    assert HostEvent.objects.get(actor="test").kind == f"from {host.generation}"
+    host.refresh_from_db()
+    assert (host.state, host.generation) == ("frozen", 1)
+
+
+def test_what_waits_is_not_read_and_not_overtaken(hana: User) -> None:
+    """By a query of the ORM's, by a prepared one, or by a write that does not wait; other tables are free."""
+    host = enrolled(hana, 1)
+    touches: list[Callable[[], object]] = [
+        lambda: HostEvent.objects.filter(host=host).exists(),
+        lambda: HostEvent.objects.create(host=host, kind="two", actor="test"),
+        lambda: run(connection.cursor(), "SELECT count(*) FROM marketplace_hostevent", []),
+    ]
+    for touch in touches:
+        with pytest.raises(RuntimeError, match="waits for its end"), transaction.atomic(), together():
+            insert(event(host, "one"))
+            touch()
+    with together():
+        insert(event(host, "one"))
+        assert Host.objects.filter(pk=host.pk).exists()
     assert HostEvent.objects.filter(actor="test").count() == 1
 
 

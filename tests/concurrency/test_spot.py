@@ -87,10 +87,10 @@ def test_fault_067_a_preemption_and_the_renters_stop_are_one_stop(rich: User, sp
 def test_fault_067_without_compare_and_swap_there_are_two(
     rich: User, spot: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def careless(model: Any, *, where: dict[str, object], **fields: object) -> int:
+    def careless(model: Any, *, where: dict[str, object], stale: str, **fields: object) -> None:
         """Whoever writes last has the say."""
         [key] = [name for name in where if name not in ("state", "generation")]
-        return update(model, where={key: where[key]}, **fields)
+        update(model, where={key: where[key]}, stale=stale, **fields)
 
     mine = bid(rich, spot, 1.00)
     noticed(mine)
