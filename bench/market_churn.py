@@ -27,7 +27,7 @@ from config.local.programs import WEB_MARKET_AGE_MS
 
 RATE: Final = 1_000  # a second: 5 % of 100,000 in 5 s
 MEASURED_S: Final = 5
-MARKS: Final = 8
+MARKS: Final = 3
 _MAX_AGE_S: Final = WEB_MARKET_AGE_MS / 1_000
 _WRITTEN_S: Final = MEASURED_S + 4  # marks wait for _MAX_AGE_S each, and the last pages of the measurement overlap
 _BEHIND: Final = 0.97  # a writer slower than this share of its rate measures something else

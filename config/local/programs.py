@@ -15,7 +15,7 @@ WEB_WORKERS = 2
 WEB_BACKPRESSURE = 256
 # How old the copy of the market may be that a page is answered from; an order is checked against the truth. The jobs, which
 # give what is free to the waiting, look each time.
-WEB_MARKET_AGE_MS = 250
+WEB_MARKET_AGE_MS = 1_000
 WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"}
 WORKER_GRACE_S = 10.0
 RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance has it

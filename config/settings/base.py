@@ -46,7 +46,7 @@ MARKET_SELLER = {
     "tax_id": read_text("MARKET_SELLER_TAX_ID", ""),
 }
 MARKET_MAX_AGE_MS = read_int("MARKET_MAX_AGE_MS", 0)  # how old a market a search may see; 0: as it is now
-MARKET_READER = read_bool("MARKET_READER", False)  # whether each web process has another one beside it that reads the market
+MARKET_READER = read_bool("MARKET_READER", False)  # whether a large market is read by a process beside each web process
 # Simulated hosts and GPUs are refused at enrolment unless this is on (development and tests only).
 SIMULATION_ALLOWED = False
 # How many reverse proxies of ours stand before the web processes; only these may name a client's address.

@@ -26,8 +26,9 @@ class Offer(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers")
-    gpu_model = models.SlugField(_("GPU model"), max_length=60)
+    # Every rent and release writes all indexes of the row anew, so there are few. By host the unique constraint finds it.
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers", db_index=False)
+    gpu_model = models.SlugField(_("GPU model"), max_length=60, db_index=False)
     region = models.CharField(max_length=40)
     runtime = models.CharField(max_length=10, default="docker")
     simulated = models.BooleanField(default=False)

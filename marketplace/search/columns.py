@@ -35,6 +35,7 @@ from marketplace.search.refresher import Refresher
 from marketplace.search.store import NEWS_MAX, Draft, Store, stored, uuids
 from marketplace.search.words import NotMet
 
+READER_FROM: Final = 10_000  # open offers: with fewer, what a look costs here is not worth a process
 _NEVER: Final = 2**62
 _LOOK: Final = "SELECT * FROM marketplace_look_at_offers(%s, %s::bigint[])"
 _UNSEEN: Final = (
@@ -118,22 +119,23 @@ class Copy:
             else:
                 self.forget()
 
-    def _found(self, store: Store, last: Look) -> tuple[News, dict[UUID, bytes]] | None:
-        """News since the last look, and JSON of offers among them; by the process beside this one where there is one."""
-        if settings.MARKET_READER and (answer := self.reader.ask(last)) is not None:
+    def _found(self, store: Store, last: Look) -> tuple[News, dict[bytes, bytes]] | None:
+        """News since the last look, read beside this process where that can be; JSON of offers among them, by id."""
+        beside = settings.MARKET_READER and store.size >= READER_FROM
+        if beside and (answer := self.reader.ask(last)) is not None:
             news, records, made = answer
             return replace(news, records=None if records is None else decoded(records)), made
         found = _news(last, frozenset(), _rows)
         return None if found is None else (found, self._render_shown(store, found.records))
 
-    def _render_shown(self, store: Store, records: NDArray[Any] | None) -> dict[UUID, bytes]:
+    def _render_shown(self, store: Store, records: NDArray[Any] | None) -> dict[bytes, bytes]:
         """The JSON of open offers that somebody was shown before; of others, and of many, each when it is next shown."""
         if records is None or self.render is None:
             return {}
         opened = records["id"][records["count"] > 0]
         with self.lock:
             shown = opened[[slot in store.bodies for slot in store.slots_of(opened).tolist()]]
-        return self.render(uuids(shown.tolist())) if 0 < len(shown) <= NEWS_MAX else {}
+        return _made(self.render, shown)
 
     def _drafted(self, store: Store, records: NDArray[Any] | None) -> tuple[Draft | None, Mapping[str, NextWalk]] | None:
         """What is to be written down; None where words could not be had, or a search was faster."""
@@ -214,7 +216,7 @@ def render_with(render: Render) -> None:
     _COPY.render = render
 
 
-def read_news(last: Look, render: Render) -> tuple[News, bytes | None, dict[UUID, bytes]] | None:
+def read_news(last: Look, render: Render) -> tuple[News, bytes | None, dict[bytes, bytes]] | None:
     """For a copy in another process: what came since its last look, with the records apart, and the JSON of open offers
     among them unless they are many. None where it had better read by itself.
     """
@@ -222,12 +224,18 @@ def read_news(last: Look, render: Render) -> tuple[News, bytes | None, dict[UUID
         news = _news(last, frozenset(), _rows)
         if news is None or news.records is None:
             return None if news is None else (news, None, {})
-        opened = news.records["id"][news.records["count"] > 0]
-        made = render(uuids(opened.tolist())) if 0 < len(opened) <= NEWS_MAX else {}
+        made = _made(render, news.records["id"][news.records["count"] > 0])
     except Error:
         connection.close()  # the search meets what is wrong, if it still is
         return None
     return replace(news, records=None), news.records.tobytes(), made
+
+
+def _made(render: Render, ids: NDArray[np.bytes_]) -> dict[bytes, bytes]:
+    """The JSON of these offers, unless they are many, by what the arrays hold of their ids: cheaper to send than UUIDs."""
+    if not 0 < len(ids) <= NEWS_MAX:
+        return {}
+    return {stored(key): body for key, body in render(uuids(ids.tolist())).items()}
 
 
 def forget() -> None:

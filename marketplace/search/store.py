@@ -19,8 +19,8 @@ from marketplace.search.words import Combinations, NotMet, Words
 
 THOUSANDTHS: Final = 1_000
 NEWS_MAX: Final = 500  # as JSON in about 15 ms
-AHEAD_KEPT: Final = 2_000
-BODIES_MAX: Final = 20_000  # about a kilobyte each
+AHEAD_KEPT: Final = 10_000  # about a kilobyte each
+BODIES_MAX: Final = 20_000
 _SPARE: Final = 1_024
 _BLOATED: Final = 2  # times as many slots as open offers
 _TYPES: Final[Mapping[str, Any]] = {
@@ -160,9 +160,9 @@ class Store:
         self.bodies.update((slot, body) for slot, body in zip(slots, bodies.values(), strict=True) if slot >= 0)
         self.news.difference_update(slots)
 
-    def keep_ahead(self, bodies: Mapping[UUID, bytes]) -> None:
+    def keep_ahead(self, bodies: Mapping[bytes, bytes]) -> None:
         """The JSON of these offers, as they are now; of those that nobody was shown the newest are kept apart."""
-        slots = self.slots_of(np.array([stored(key) for key in bodies], "S16")).tolist()
+        slots = self.slots_of(np.array(list(bodies), "S16")).tolist()
         for slot, body in zip(slots, bodies.values(), strict=True):
             if slot in self.news:
                 self.bodies[slot] = body

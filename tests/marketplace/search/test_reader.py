@@ -33,6 +33,7 @@ def _market(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setattr("marketplace.search.refresher.STEP", 5 / OLD_ENOUGH_MS)
     monkeypatch.setenv("DATABASE_URL", _database_url())
     monkeypatch.setattr(reader, "AGAIN_S", 0.0)
+    monkeypatch.setattr(columns, "READER_FROM", 1)
     yield
     columns.forget()
 
@@ -96,6 +97,15 @@ def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> N
     Offer.objects.filter(pk=Offer.objects.filter(gpu_free__gt=0)[0].pk).update(gpu_free=0, gpu_spot=0)
     wait_until("the change is seen", lambda: total() == before - 1)
     assert not stuck.is_running()
+
+
+def test_a_small_market_is_read_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "READER_FROM", 1_000)
+    before = total()
+    closed = Offer.objects.filter(gpu_free=0, gpu_spot=0)[0]
+    Offer.objects.filter(pk=closed.pk).update(gpu_free=closed.gpu_total)
+    wait_until("it is there", lambda: total() == before + 1)
+    assert process() is None
 
 
 def test_it_ends_when_its_line_is_cut() -> None:
