@@ -38,7 +38,8 @@ def test_a_part_goes_back_to_the_card(market: Market, alice: User) -> None:
     assert (part.state, part.stripe_id is not None, market.stripe.balance()) == ("succeeded", True, 70 * 100)
     market.deliver_all()
     assert (balance(alice), Posting.objects.filter(kind="refund").count()) == (70 * UNIT, 1)
-    assert list(Entry.objects.filter(wallet__owner=alice).values_list("amount_micros", flat=True)) == [
+    entries = Entry.objects.filter(wallet__owner=alice).order_by("id")
+    assert list(entries.values_list("amount_micros", flat=True)) == [
         100 * UNIT,
         -30 * UNIT,
     ]
