@@ -12,7 +12,8 @@ from agents.relay.__main__ import build_server
 from agents.relay.config import RelayConfig
 from agents.relay.routes import build_app
 
-CHROMIUM = Path("/usr/bin/chromium")
+_LEAN, _WHOLE = Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium")
+CHROMIUM = _LEAN if _LEAN.exists() else _WHOLE  # the same engine without what only a screen needs
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
 
 
