@@ -25,6 +25,7 @@ from config.local.programs import WEB_MARKET
 from tests.stack.harness import ROOT, Stack
 
 DEEP: Final = 40  # pages
+IDLE_S: Final = 5.0  # between two samples: the server may have closed the connection by then
 _API: Final = "/api/v1/offers?"
 
 
@@ -60,9 +61,13 @@ class Market:
             cursor.execute("VACUUM ANALYZE marketplace_offer")
         address = urlsplit(stack.url)
         self.connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+        self.asked_at = perf_counter()
         self.get("/api/v1/offers")
 
     def get(self, path: str) -> bytes:
+        if perf_counter() - self.asked_at > IDLE_S:
+            self.connection.close()  # as the server may have: the request opens another
+        self.asked_at = perf_counter()
         self.connection.request("GET", path, headers={"Accept": "*/*"})
         response = self.connection.getresponse()
         body = response.read()
