@@ -15,6 +15,7 @@ from tests.agents.relay.streaming import Rooms, StreamHost
 from tests.instances.fake_host import base_image
 from tests.web.serving import CHROMIUM, CHROMIUM_FLAGS, free_port, relay
 from tests.web.shells import host_with_shells
+from tests.web.steady_chromium import BROWSER
 from tests.web.world import PASSWORD, World, build_world, order, report
 
 # Only a test that fails waits this long: a second worker may take the machine's other core, and half of this one.
@@ -24,10 +25,10 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
+    if not BROWSER.exists():
         if os.environ.get("CI") == "true":
-            pytest.fail(f"{CHROMIUM} is missing: `.ci/run` installs it")
-        pytest.skip(f"{CHROMIUM} is not installed")
+            pytest.fail(f"{BROWSER} is missing: `.ci/run` installs it")
+        pytest.skip(f"{BROWSER} is not installed")
     with pytest.MonkeyPatch.context() as patch:
         # The browser's driver runs an event loop in this thread; Django would refuse the database to it.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

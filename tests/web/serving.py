@@ -11,9 +11,9 @@ from pathlib import Path
 from agents.relay.__main__ import build_server
 from agents.relay.config import RelayConfig
 from agents.relay.routes import build_app
+from tests.web import steady_chromium
 
-_LEAN, _WHOLE = Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium")
-CHROMIUM = _LEAN if _LEAN.exists() else _WHOLE  # the same engine without what only a screen needs
+CHROMIUM = Path(steady_chromium.__file__)
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
 
 
