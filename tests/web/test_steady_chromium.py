@@ -16,11 +16,14 @@ LOAD = "many => Promise.all([...Array(many).keys()].map(async each => (await fet
 
 
 class Slow(BaseHTTPRequestHandler):
+    """Every page but the first takes a second."""
+
     protocol_version = "HTTP/1.1"
+    asked = threading.Event()
 
     def do_GET(self) -> None:
         if self.path != "/":
-            self.server.asked.set()  # type: ignore[attr-defined]  # set below
+            self.asked.set()
             time.sleep(1.0)
         self.send_response(200)
         self.send_header("Content-Length", "0")
@@ -31,18 +34,17 @@ class Slow(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[ThreadingHTTPServer]:
+def url() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
-        server.asked = threading.Event()  # type: ignore[attr-defined]  # for Slow
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield server
+        yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
 
 
-def change_addresses(asked: threading.Event) -> None:
-    asked.wait(10)
+def change_addresses() -> None:
+    Slow.asked.wait(10)
     for words in (f"link add {BRIDGE} type bridge", f"addr add 198.18.250.1/30 dev {BRIDGE}", f"link set {BRIDGE} up"):
         subprocess.run(["ip", *words.split()], check=True)
     time.sleep(0.2)
@@ -50,11 +52,11 @@ def change_addresses(asked: threading.Event) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing the addresses of a machine takes root")
-def test_what_waits_is_loaded_although_a_network_comes_and_goes(chromium: Browser, server: ThreadingHTTPServer) -> None:
-    with chromium.new_context(base_url=f"http://127.0.0.1:{server.server_port}") as context:
+def test_what_waits_is_loaded_although_a_network_comes_and_goes(chromium: Browser, url: str) -> None:
+    with chromium.new_context(base_url=url) as context:
         page = context.new_page()
         page.goto("/")
-        change = threading.Thread(target=change_addresses, args=(server.asked,))  # type: ignore[attr-defined]  # set above
+        change = threading.Thread(target=change_addresses)
         change.start()
         assert page.evaluate(LOAD, AT_ONCE) == [200] * AT_ONCE
         change.join()
