@@ -56,6 +56,7 @@ class Row:
     what: str
     measuring: Callable[[], AbstractContextManager[Callable[[], Sample]]]
     limit: Limit = field(default_factory=Limit)
+    repeats: int = REPEATS
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,11 @@ class Result:
         return self.row.limit.met(self.value, self.floor, self.notes)
 
 
-def measure(row: Row, repeats: int = REPEATS) -> Result:
+def measure(row: Row) -> Result:
     """Raises NotHere."""
     with row.measuring() as once:
         calibrations, samples = [], []
-        for _ in range(repeats):
+        for _ in range(row.repeats):
             calibrations.append(_calibrate_when_fast())
             samples.append(once())
             calibrations.append(calibrate())

@@ -18,7 +18,7 @@ def row(*samples: Sample, limit: Limit | None = None, name: str = "row") -> Row:
     def measuring() -> Iterator[Callable[[], Sample]]:
         yield lambda: left.pop(0)
 
-    return Row(name, "ms", "what", measuring, limit or Limit())
+    return Row(name, "ms", "what", measuring, limit or Limit(), repeats=len(samples))
 
 
 @pytest.fixture(autouse=True)
@@ -111,16 +111,16 @@ def test_unknown_row() -> None:
 
 
 def test_a_sample_waits_for_the_fast_phase(loops: list[float]) -> None:
-    measure(row(Sample(1)), repeats=1)
+    measure(row(Sample(1)))
     loops += [60, 55, 36, 33]  # two looks in a slow phase, then one in a fast one; and after the sample
-    result = measure(row(Sample(1)), repeats=1)
+    result = measure(row(Sample(1)))
     assert (loops, result.is_slow_phase) == ([], False)
     assert "slow phase" not in line_of(result)
 
 
 @pytest.mark.parametrize("coming", [[30, 60], [60, 60]])
 def test_a_slow_phase_is_said(loops: list[float], coming: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    measure(row(Sample(1)), repeats=1)
+    measure(row(Sample(1)))
     monkeypatch.setattr(frame, "PATIENCE_S", 0.0)
     loops += coming
-    assert "(slow phase)" in line_of(measure(row(Sample(1)), repeats=1))
+    assert "(slow phase)" in line_of(measure(row(Sample(1))))
