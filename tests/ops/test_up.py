@@ -86,9 +86,27 @@ def test_taken_port_is_told_before_anything_starts(stack: Up, offset: int) -> No
     assert not (stack.state / "postgres").exists()
 
 
-def test_broken_tables_are_told(stack: Up) -> None:
-    refused = run(stack, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none"),
+        ("DATABASE_URL", "mysql://127.0.0.1/none"),
+        ("REDIS_URL", "redis://127.0.0.1:1/0"),
+        ("REDIS_URL", "127.0.0.1"),
+    ],
+)
+def test_own_server_that_cannot_be_used_is_told_before_anything_starts(stack: Up, name: str, address: str) -> None:
+    refused = run(stack, **{name: address})
     assert refused.returncode == 1
+    assert refused.stderr.startswith(f"Berth did not start: {name} is set, and the ")
+    assert f"`unset {name}`" in refused.stderr
+    assert not (stack.state / "postgres").exists()
+
+
+def test_broken_setting_is_told(stack: Up) -> None:
+    refused = run(stack, MARKET_MAX_AGE_MS="soon")
+    assert refused.returncode == 1
+    assert "MARKET_MAX_AGE_MS" in refused.stderr
     assert "the preparation failed" in refused.stderr
     assert stack.processes() == []
 
