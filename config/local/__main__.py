@@ -2,9 +2,10 @@
 
 import sys
 
+from config.local.errors import StartFailed
 from config.local.layout import layout_from_environment
 from config.local.lock import AlreadyRunning, StackLock, stop_running
-from config.local.stack import Stack, StartFailed
+from config.local.stack import Stack
 
 
 def up() -> int:

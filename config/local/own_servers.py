@@ -1,38 +1,46 @@
 """Servers of one's own, which the stack is told of by their addresses: asked before anything is started."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import psycopg2
-from redis import Redis, RedisError
+from django.core.exceptions import ImproperlyConfigured
+from redis import RedisError
 
-ANSWER_S = 5
+from common.redis_client import connect_to
+from config.env import database_from_url
+from config.local.errors import StartFailed
 
-
-class NoAnswer(Exception):
-    """A server cannot be used; the text says which, why, and what to do."""
+ANSWER_S: Final = 5
 
 
 def ask(environment: Mapping[str, str]) -> None:
-    """Raises NoAnswer unless those of DATABASE_URL and REDIS_URL answer that are set."""
-    try:
-        if "DATABASE_URL" in environment:
-            psycopg2.connect(environment["DATABASE_URL"], connect_timeout=ANSWER_S).close()
-    except psycopg2.ProgrammingError as error:  # its text repeats the address, password and all
-        raise _no_answer(
-            "DATABASE_URL", "PostgreSQL", "It is not written as postgresql://user:password@host/name."
-        ) from error
-    except psycopg2.Error as error:
-        raise _no_answer("DATABASE_URL", "PostgreSQL", str(error)) from error
-    try:
-        if "REDIS_URL" in environment:
-            with Redis.from_url(environment["REDIS_URL"], socket_connect_timeout=ANSWER_S, socket_timeout=ANSWER_S) as redis:
-                redis.ping()
-    except (RedisError, ValueError) as error:
-        raise _no_answer("REDIS_URL", "Redis", str(error)) from error
+    """Raises StartFailed unless those of DATABASE_URL and REDIS_URL answer that are set."""
+    for name, (server, question) in _SERVERS.items():
+        if name not in environment:
+            continue
+        try:
+            question(environment[name])
+        except (ImproperlyConfigured, ValueError, psycopg2.Error, RedisError) as error:
+            raise StartFailed(
+                f"{name} is set, and the {server} that it names cannot be used: {' '.join(str(error).split())} "
+                f"Start that server or correct the address; with `unset {name}`, Berth brings a {server} of its own."
+            ) from error
 
 
-def _no_answer(name: str, server: str, why: str) -> NoAnswer:
-    return NoAnswer(
-        f"{name} is set, and the {server} that it names cannot be used: {' '.join(why.split())} "
-        f"Start that server or correct the address; with `unset {name}`, Berth brings a {server} of its own."
-    )
+def _ask_postgres(url: str) -> None:
+    told = database_from_url(url)
+    names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+    asked: dict[str, Any] = {ours: told[theirs] for ours, theirs in names.items() if told[theirs]}
+    psycopg2.connect(connect_timeout=ANSWER_S, **asked).close()
+
+
+def _ask_redis(url: str) -> None:
+    with connect_to(url, timeout_s=ANSWER_S) as redis:
+        redis.ping()
+
+
+_SERVERS: Final[Mapping[str, tuple[str, Callable[[str], None]]]] = {
+    "DATABASE_URL": ("PostgreSQL", _ask_postgres),
+    "REDIS_URL": ("Redis", _ask_redis),
+}

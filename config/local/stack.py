@@ -10,10 +10,10 @@ from types import FrameType
 
 import httpx
 
-from config.local import programs
+from config.local import own_servers, programs
+from config.local.errors import StartFailed
 from config.local.hosts import Hosts
 from config.local.layout import ROOT, Layout
-from config.local.own_servers import NoAnswer, ask
 from config.local.postgres import PostgresFailed, set_up_postgres
 from config.local.processes import Program, Supervisor, last_lines
 from config.local.redis import is_taken, redis_command, redis_url, wait_for_port
@@ -21,10 +21,6 @@ from config.local.terminal import say
 
 READY_WITHIN_S = 90.0
 _TICK_S = 0.1
-
-
-class StartFailed(Exception):
-    """The stack cannot start; the text says why and what to do."""
 
 
 class Stopped(Exception):
@@ -43,7 +39,7 @@ class Stack:
     def run(self) -> None:
         """Start, tend until a signal comes, stop. Raises StartFailed."""
         self._refuse_taken_ports()
-        self._ask_own_servers()
+        own_servers.ask(os.environ)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
         try:
@@ -68,12 +64,6 @@ class Stack:
                 f"port {ports} is taken by another program. Berth needs {layout.port}, {layout.relay_port} and "
                 f"{layout.redis_port}: stop that program, or choose others with `make up PORT=8100`."
             )
-
-    def _ask_own_servers(self) -> None:
-        try:
-            ask(os.environ)
-        except NoAnswer as refusal:
-            raise StartFailed(str(refusal)) from refusal
 
     def _start(self) -> None:
         layout = self.layout
