@@ -60,12 +60,14 @@ ENTRYPOINT ["berth-agent"]
 CMD ["run", "--state-dir", "/var/lib/berth-agent"]
 
 FROM python AS app
-RUN useradd --system --uid 10001 --home-dir /srv/berth --shell /usr/sbin/nologin berth
+RUN useradd --system --uid 10001 --home-dir /srv/berth --shell /usr/sbin/nologin berth \
+ && install -d -o berth /anchors
 COPY --from=build /srv/venv /srv/venv
 COPY --from=build /srv/berth /srv/berth
 WORKDIR /srv/berth
 ENV PATH=/srv/venv/bin:$PATH DJANGO_SETTINGS_MODULE=config.settings.prod BEAT_SCHEDULE=/tmp/celerybeat-schedule
 USER berth
 EXPOSE 8000 8001
-CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "4", "--blocking-threads", "1", \
-     "--backpressure", "256", "--respawn-failed-workers", "--no-ws", "--no-access-log", "config.wsgi:application"]
+CMD ["granian", "--host", "0.0.0.0", "--port", "8000", "--workers", "4", \
+     "--interface", "rsgi", "--http", "1", "--backlog", "4096", "--backpressure", "4096", \
+     "--http1-header-read-timeout", "15000", "--respawn-failed-workers", "--no-ws", "--no-access-log", "config.rsgi:application"]

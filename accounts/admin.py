@@ -3,10 +3,13 @@
 from typing import ClassVar
 
 from django.contrib import admin
+from django.forms import ModelForm
+from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
-from accounts.models import ApiToken, SshKey, User
+from accounts.models import AccountEvent, ApiToken, SshKey, User
 from accounts.panels import ReadOnlyAdmin, staff_panel
+from accounts.services.access import end_access
 
 
 @admin.register(User, site=staff_panel)
@@ -19,6 +22,12 @@ class UserAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type informa
     ordering = ("-date_joined",)
     fields = ("email", "display_name", "is_host_owner", "is_active", "is_staff", "date_joined", "last_login")
     readonly_fields = ("date_joined", "last_login")
+
+    def save_model(self, request: HttpRequest, obj: User, form: ModelForm, change: bool) -> None:  # type: ignore[type-arg]  # not generic at run time
+        """Whoever is switched off, or loses rights, keeps no session, and no ticket of the relay."""
+        super().save_model(request, obj, form, change)
+        if {"is_active", "is_staff"} & set(form.changed_data):
+            end_access(user=obj)
 
     def has_add_permission(self, request: object) -> bool:
         return False
@@ -38,3 +47,11 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 class SshKeyAdmin(ReadOnlyAdmin):
     list_display = ("fingerprint", "name", "kind", "user", "created_at")
     search_fields = ("fingerprint", "user__email")
+
+
+@admin.register(AccountEvent, site=staff_panel)
+class AccountEventAdmin(ReadOnlyAdmin):
+    list_display = ("at", "user", "kind", "subject", "via", "address")
+    list_filter = ("kind",)
+    list_select_related = ("user",)
+    search_fields = ("user__email", "address")

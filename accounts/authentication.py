@@ -5,8 +5,11 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from accounts.models import ApiToken, User
-from accounts.selectors import live_token
+from accounts.policy import TOKEN_MARK
+from accounts.selectors import live_token, token_credential
 from accounts.services.tokens import note_use
+from accounts.throttling import check_guesses, count_guess
+from common.origin import note_credential
 
 __all__ = ["SessionAuthentication", "TokenAuthentication"]
 
@@ -20,10 +23,13 @@ class TokenAuthentication(BaseAuthentication):
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != _SCHEME:
             return None
+        check_guesses()
         token = live_token(text.strip())
         if token is None:
+            count_guess()
             raise AuthenticationFailed("This token is unknown, revoked or expired.")
         note_use(token=token)
+        note_credential(token_credential(token.pk), via=f"token {TOKEN_MARK}_{token.prefix}…")
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

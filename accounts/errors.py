@@ -1,11 +1,16 @@
 """What can go wrong with tokens, keys and repeated requests."""
 
-from common.errors import DomainError, Forbidden, InvalidInput
+from common.errors import DomainError, Forbidden, InvalidInput, TooOften
 
 
 class MissingScope(Forbidden):
     code = "missing_scope"
     title = "The token lacks a scope"
+
+
+class ConfirmationNeeded(Forbidden):
+    code = "confirmation_needed"
+    title = "Do this in the console: it asks for your password or second factor again, which no token can give"
 
 
 class IdempotencyConflict(DomainError):
@@ -35,6 +40,16 @@ class InvitationExpired(DomainError):
     code = "invitation_expired"
     status = 409
     title = "This invitation has expired: ask for a new one"
+
+
+class TooManyInvitations(TooOften):
+    code = "too_many_invitations"
+    title = "Too many invitations: wait before you send more"
+
+
+class InvitedLately(TooOften):
+    code = "invited_lately"
+    title = "This address was invited a moment ago: its mail is on the way"
 
 
 class AlreadyMember(DomainError):

@@ -13,6 +13,7 @@ _LIFETIMES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _(
 SCOPE_WORDS = {
     "instances:read": _("See instances and quotes"),
     "instances:write": _("Rent, stop, start and release instances"),
+    "instances:connect": _("Get into instances: terminal, files, tunnels, JupyterLab, passwords"),
     "storage:read": _("See volumes, snapshots and public data sets"),
     "storage:write": _("Make, attach, copy, restore and delete volumes and snapshots"),
     "billing:read": _("See the wallet and the statement"),
@@ -21,6 +22,7 @@ SCOPE_WORDS = {
     "keys:write": _("Add and remove SSH keys"),
     "hosts:read": _("See own hosts and earnings"),
     "hosts:write": _("Enrol hosts and set prices"),
+    "account:read": _("See the account's log"),
     "account:write": _("Change the profile"),
     "tokens:write": _("See, create and revoke API tokens"),
     "webhooks:read": _("See webhooks and what was sent to them"),

@@ -9,12 +9,14 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.sites import UnfoldAdminSite
 
 from accounts.models import User
+from accounts.selectors import acts_as_staff
 from common.database import joining
 from common.errors import DomainError
 
@@ -35,15 +37,25 @@ class Panel(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type inform
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if request.user.is_authenticated:
-            raise PermissionDenied("This panel is for others.")
+            return self.refuse(request)
         return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME, reverse(f"{self.name}:index")))
+
+    def refuse(self, request: HttpRequest) -> HttpResponse:
+        raise PermissionDenied("This panel is for others.")
 
 
 class StaffPanel(Panel):
     settings_name = "UNFOLD"
 
     def has_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_active and request.user.is_staff)
+        return acts_as_staff(request.user)
+
+    def refuse(self, request: HttpRequest) -> HttpResponse:
+        """Staff without a second factor are led to where they set one up."""
+        if not (request.user.is_active and request.user.is_staff):
+            return super().refuse(request)
+        messages.warning(request, _("Staff need two-factor authentication. Turn it on here, then open the panel again."))
+        return redirect("mfa_activate_totp")
 
 
 class HostPanel(Panel):

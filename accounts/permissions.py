@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from allauth.account.internal.flows.reauthentication import did_recently_reauthenticate
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from accounts.errors import MissingScope
+from accounts.errors import ConfirmationNeeded, MissingScope
 from accounts.models import ApiToken, User
 from accounts.policy import ANY_SCOPE
 
@@ -30,6 +31,15 @@ def holds_scope(request: Request, scope: str) -> bool:
     """Whether who asks may do what the scope names: a session may everything."""
     token = asking_token(request)
     return token is None or scope in token.scopes
+
+
+def require_confirmation(request: Request) -> None:
+    """Refuse who has not just given the password or second factor again. Raises ConfirmationNeeded.
+
+    A token cannot: whoever has stolen one must not be able to do what this guards.
+    """
+    if asking_token(request) is not None or not did_recently_reauthenticate(request._request):
+        raise ConfirmationNeeded
 
 
 class HasScope(BasePermission):

@@ -6,6 +6,7 @@ from typing import Final
 SCOPES: Final[dict[str, str]] = {
     "instances:read": "See instances and quotes",
     "instances:write": "Rent, stop, start and release instances",
+    "instances:connect": "Get into instances: terminal, files, tunnels, JupyterLab, passwords",
     "storage:read": "See volumes, snapshots and public data sets",
     "storage:write": "Make, attach, copy, restore and delete volumes and snapshots",
     "billing:read": "See the wallet and the statement",
@@ -14,6 +15,7 @@ SCOPES: Final[dict[str, str]] = {
     "keys:write": "Add and remove SSH keys",
     "hosts:read": "See own hosts and earnings",
     "hosts:write": "Enrol hosts and set prices",
+    "account:read": "See the account's log",
     "account:write": "Change the profile",
     "webhooks:read": "See webhooks and what was sent to them",
     "webhooks:write": "Add, change, test and remove webhooks",
@@ -34,6 +36,70 @@ MIN_RSA_BITS: Final = 2048
 
 INVITATION_LIFETIME: Final = timedelta(days=7)
 INVITATION_SECRET_BYTES: Final = 24
+# What an account's log may hold; words in event_words.py. Whoever writes another kind adds it in both.
+EVENT_KINDS: Final = (
+    "login",
+    "login.new_device",
+    "login.failed",
+    "signup.again",
+    "session.ended",
+    "session.all_ended",
+    "password.changed",
+    "password.reset",
+    "email.added",
+    "email.changed",
+    "email.removed",
+    "factor.added",
+    "factor.removed",
+    "factor.failed",
+    "token.created",
+    "token.revoked",
+    "token.all_revoked",
+    "key.added",
+    "key.removed",
+    "webhook.added",
+    "webhook.removed",
+    "webhook.rotated",
+    "profile.changed",
+    "team.created",
+    "team.deleted",
+    "team.invited",
+    "team.joined",
+    "team.left",
+    "team.role",
+    "payout_account.changed",
+    "payout.asked",
+    "limit.set",
+    "limit.changed",
+    "limit.removed",
+    "limit.auto_top_up",
+)
+# Told by mail at once. Of passwords, addresses and second factors allauth tells by itself.
+MAILED_KINDS: Final = ("login.new_device", "token.created", "key.added", "payout_account.changed")
+FORMER_ADDRESS_TOLD: Final = timedelta(days=30)  # for so long mail goes to a replaced address too
+
+# A session ends when it was not used for so long, and at the latest so long after its log-in.
+SESSION_IDLE: Final = timedelta(days=3)
+SESSION_LONGEST: Final = timedelta(days=14)
+SESSION_SEEN_PRECISION: Final = timedelta(seconds=60)
+DEVICE_KEPT: Final = timedelta(days=365)
+TICKETS_LAST: Final = timedelta(hours=13)  # longer than any ticket of the relay
+
+# Wrong passwords: for one account from one network (or known device), of one network, for one account in all.
+LOGIN_TRIES: Final = "5/5m/key"
+LOGIN_TRIES_OF_NETWORK: Final = "20/m/key"
+LOGIN_TRIES_FOR_ADDRESS: Final = "100/h/key"
+
+MAIL_BATCH: Final = 50
+MAIL_CLAIM: Final = timedelta(minutes=2)  # after which a mail whose sender died, or whose server refused, is tried again
+MAIL_TRIED: Final = timedelta(days=1)
+
+# Mails of invitations that may leave: (how many, within). By one person, for one team, and to one address by anybody.
+INVITATIONS_BY_SENDER: Final = ((20, timedelta(hours=1)), (50, timedelta(days=1)))
+INVITATIONS_FOR_TEAM: Final = ((20, timedelta(hours=1)), (50, timedelta(days=1)))
+INVITATIONS_TO_ADDRESS: Final = ((3, timedelta(hours=1)), (5, timedelta(days=1)))
+INVITED_AGAIN_AFTER: Final = timedelta(minutes=15)  # the same address to the same team
+INVITATION_MAILS_KEPT: Final = timedelta(days=1)
 MAX_TEAMS: Final = 20  # of one person
 MAX_TEAM_MEMBERS: Final = 100  # invitations count
 

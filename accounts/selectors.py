@@ -2,18 +2,40 @@
 
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from accounts.errors import InvitationExpired
-from accounts.models import ApiToken, Membership, SshKey, Team, User, Webhook, WebhookDelivery
-from accounts.policy import TOKEN_MARK, TOKEN_PREFIX_BYTES, TOKEN_SECRET_BYTES
+from accounts.models import (
+    AccountEvent,
+    AccountSession,
+    ApiToken,
+    KnownDevice,
+    Membership,
+    SshKey,
+    Team,
+    User,
+    Webhook,
+    WebhookDelivery,
+)
+from accounts.policy import (
+    DEVICE_KEPT,
+    SESSION_IDLE,
+    SESSION_LONGEST,
+    TOKEN_MARK,
+    TOKEN_PREFIX_BYTES,
+    TOKEN_SECRET_BYTES,
+)
 from common import clock
 from common.digest import secret_digest
 from common.errors import Forbidden, NotFound
 from common.ids import public_id
+from common.origin import origin
 from common.prepared import Prepared
 
 _TOKEN = re.compile(rf"{TOKEN_MARK}_([0-9a-f]{{{2 * TOKEN_PREFIX_BYTES}}})_([0-9a-f]{{{2 * TOKEN_SECRET_BYTES}}})")
@@ -35,6 +57,59 @@ def live_token(text: str) -> ApiToken | None:
 _TOKEN_WITH_USER = Prepared(
     lambda prefix: ApiToken.objects.select_related("user").filter(prefix=prefix).order_by(), prefix=str
 )
+
+
+def acts_as_staff(user: User | AnonymousUser) -> bool:
+    """Whether staff's doors open: to active staff who have a second factor, unless the settings of a demo do without."""
+    if not (user.is_active and user.is_staff):
+        return False
+    return not settings.STAFF_SECOND_FACTOR or bool(is_mfa_enabled(user))
+
+
+# -- what tickets are bound to: its names are read again in common.ended and by the relay
+
+
+def token_credential(token_id: UUID) -> str:
+    return f"t:{token_id.hex}"
+
+
+def session_credential(session_key: str) -> str:
+    """A digest, since tickets are seen by others than the browser."""
+    return f"s:{secret_digest(session_key)[:32]}"
+
+
+def access_credential(user: User) -> str:
+    return f"u:{user.pk.hex}:{user.access_version}"
+
+
+def bonds_of(user: User) -> list[str]:
+    """What a ticket for this person stands and falls with: their version, and the session or token that asks for it."""
+    asked = origin().credential
+    return [access_credential(user), *([asked] if asked else [])]
+
+
+def id_of_address(email: str) -> UUID | None:
+    """Whose address it is, if anyone's."""
+    return User.objects.filter(email__iexact=email).values_list("pk", flat=True).first()
+
+
+def is_known_device(*, email: str, secret: str) -> bool:
+    """Whether somebody has logged in to this account in this browser."""
+    since = clock.now() - DEVICE_KEPT
+    mine = KnownDevice.objects.filter(secret_hash=secret_digest(secret), seen_at__gt=since, user__email__iexact=email)
+    return bool(secret) and mine.exists()
+
+
+def sessions_of(user: User) -> QuerySet[AccountSession]:
+    """Live ones, the last used first."""
+    now = clock.now()
+    used = AccountSession.objects.filter(user=user, seen_at__gt=now - SESSION_IDLE)
+    return used.filter(created_at__gt=now - SESSION_LONGEST)
+
+
+def events_of(user: User) -> QuerySet[AccountEvent]:
+    """What was done to or with the account, newest first."""
+    return AccountEvent.objects.filter(user=user)
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
@@ -124,6 +199,19 @@ def seen_members(owner: User) -> QuerySet[User]:
     """Everyone in the teams that the person owns, but for themselves."""
     owned = Membership.objects.filter(user=owner, role=Membership.Role.OWNER).values("team")
     return User.objects.filter(memberships__team__in=owned).exclude(pk=owner.pk).distinct().order_by("email")
+
+
+def teammates_of(user_ids: Iterable[UUID]) -> set[UUID]:
+    """Everyone who is in a team with one of these now, themselves among them."""
+    teams = Membership.objects.filter(user__in=list(user_ids)).values("team")
+    found = Membership.objects.filter(team__in=teams, user__isnull=False).values_list("user_id", flat=True)
+    return {user_id for user_id in found if user_id is not None}
+
+
+def shared_teams(one: UUID, other: UUID) -> list[UUID]:
+    """The teams that both are in."""
+    theirs = Membership.objects.filter(user=other).values("team")
+    return list(Membership.objects.filter(user=one, team__in=theirs).values_list("team_id", flat=True))
 
 
 def owners_of_team(team_id: UUID) -> list[UUID]:

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from accounts.services import webhook_sending
+from accounts.services import access, invitations, mails, webhook_sending
 from common import clock
 
 
@@ -14,3 +14,18 @@ def send_webhooks() -> None:
 @shared_task(name="accounts.drop_old_webhook_events")
 def drop_old_webhook_events() -> None:
     webhook_sending.drop_old_webhook_events(now=clock.now())
+
+
+@shared_task(name="accounts.drop_old_invitation_mails")
+def drop_old_invitation_mails() -> None:
+    invitations.drop_old_invitation_mails(now=clock.now())
+
+
+@shared_task(name="accounts.send_mails")
+def send_mails() -> None:
+    mails.send_mails(now=clock.now())
+
+
+@shared_task(name="accounts.tell_all_ended")
+def tell_all_ended() -> None:
+    access.tell_all_ended(now=clock.now())

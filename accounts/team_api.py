@@ -15,7 +15,7 @@ from accounts.models import Membership, Team
 from accounts.permissions import asker
 from accounts.policy import ANY_SCOPE
 from accounts.selectors import members_of, team_of, teams_of
-from accounts.services import teams
+from accounts.services import invitations, teams
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
 
@@ -129,8 +129,8 @@ class TeamMembersView(ListAPIView[Membership]):
         wanted = checked(InviteIn, request.data)
 
         def work() -> tuple[int, Any]:
-            member, secret = teams.invite_member(user=asker(request), team_id=_team(team_id), **wanted)
-            teams.mail_when_kept(user=asker(request), member=member, secret=secret)
+            member, secret = invitations.invite_member(user=asker(request), team_id=_team(team_id), **wanted)
+            invitations.mail_when_kept(user=asker(request), member=member, secret=secret)
             return 201, {**MemberOut(member).data, "secret": secret}
 
         return reply_once(request, work, once=("secret",))

@@ -2,11 +2,15 @@
 
 from django.urls import URLPattern, path
 
-from accounts import api, team_api, views, webhook_api, webhook_views
+from accounts import api, event_api, security_views, team_api, views, webhook_api, webhook_views
 
 web_urlpatterns: list[URLPattern] = [
     path("settings/profile", views.profile, name="profile"),
-    path("settings/security", views.security, name="security"),
+    path("settings/security", security_views.security, name="security"),
+    path("settings/security/sessions/end", security_views.sessions_end, name="sessions_end"),
+    path("settings/security/sessions/<session_id>/end", security_views.session_end, name="session_end"),
+    path("settings/log", security_views.account_events, name="account_events"),
+    path("settings/log.csv", security_views.account_events_file, name="account_events_file"),
     path("settings/ssh-keys", views.ssh_keys, name="ssh_keys"),
     path("settings/ssh-keys/<key_id>/remove", views.ssh_key_remove, name="ssh_key_remove"),
     path("settings/tokens", views.tokens, name="tokens"),
@@ -39,6 +43,7 @@ api_urlpatterns: list[URLPattern] = [
         name="api_webhook_again",
     ),
     path("me", api.MeView.as_view(), name="api_me"),
+    path("account-events", event_api.EventsView.as_view(), name="api_account_events"),
     path("tokens", api.TokensView.as_view(), name="api_tokens"),
     path("tokens/<str:token_id>", api.TokenView.as_view(), name="api_token"),
     path("ssh-keys", api.SshKeysView.as_view(), name="api_ssh_keys"),

@@ -1,7 +1,6 @@
-"""Settings pages: profile, security, SSH keys, API tokens."""
+"""Settings pages: profile, SSH keys, API tokens."""
 
 from allauth.account.utils import has_verified_email
-from allauth.mfa.adapter import get_adapter
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -29,11 +28,6 @@ def profile(request: SignedInRequest) -> HttpResponse:
         return redirect("profile")
     context = {"form": form, "verified": has_verified_email(user, user.email)}
     return render(request, "accounts/profile.html", context)
-
-
-@signed_in
-def security(request: SignedInRequest) -> HttpResponse:
-    return render(request, "accounts/security.html", {"two_factor": get_adapter().is_mfa_enabled(request.user)})
 
 
 @signed_in

@@ -115,7 +115,8 @@ def _context(user: User, webhook_id: UUID, request: HttpRequest) -> dict[str, An
     hook = webhook_of(user, webhook_id)
     page = Paginator(deliveries_of(hook), _ON_A_PAGE).get_page(request.GET.get("page"))
     words = {"words": KIND_WORDS, "fault_words": FAULT_WORDS}
-    return {"hook": hook, "hook_id": public_id("hook", hook.pk), "page": page, "now": clock.now(), **words}
+    shown = {"hook": hook, "hook_id": public_id("hook", hook.pk), "page": page, "now": clock.now()}
+    return {**shown, **words, "refused": None, "secret": ""}
 
 
 def _id(text: str) -> UUID:

@@ -47,7 +47,7 @@ SEED: Final = (
     """
     WITH given AS (
         INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, created_at)
-        VALUES ('bench', 'grant', 'grant', gen_random_uuid(), 'bench', 'bench', %(opened)s) RETURNING id
+        VALUES ('bench', 'transfer', 'grant', gen_random_uuid(), 'bench', 'bench', %(opened)s) RETURNING id
     ), amount AS (
         SELECT wallet_id, sum(amount_micros) AS held, 2 * sum(amount_micros) AS balance FROM billing_hold GROUP BY wallet_id
     ), entry AS (
@@ -135,7 +135,7 @@ WITH poor AS MATERIALIZED (
     FROM billing_wallet JOIN (SELECT payer_id, sum(owed) AS owed FROM owing GROUP BY payer_id) AS total ON payer_id = id
 ), posting AS (
     INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, created_at)
-    VALUES ('deplete:' || gen_random_uuid(), 'grant', 'grant', gen_random_uuid(), 'bench', 'bench', %(now)s) RETURNING id
+    VALUES ('deplete:' || gen_random_uuid(), 'transfer', 'grant', gen_random_uuid(), 'bench', 'bench', %(now)s) RETURNING id
 ), entry AS (
     INSERT INTO billing_entry (posting_id, wallet_id, kind, amount_micros)
     SELECT posting.id, spent.id, 'credit', -amount FROM spent CROSS JOIN posting

@@ -11,21 +11,23 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWi
 
 from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
 from billing import (
-    papers_admin,  # noqa: F401  (registers its models)
+    grants_admin,  # noqa: F401  (registers its models)
+    papers_admin,  # noqa: F401
     payment_admin,  # noqa: F401
     payout_admin,
     proof_admin,  # noqa: F401
 )
-from billing.models import Entry, Hold, Meter, Posting, Wallet
-from billing.services.wallets import grant_credit
+from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
+from billing.services.grants import request_grant
 from common.ids import new_uuid
+from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
 
 
 class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """A wallet is never edited; saving it with an amount grants credit by a posting."""
 
-    amount = forms.DecimalField(
+    amount = PlainDecimalField(
         label=_("Grant credit"),
         min_value=0,
         max_digits=14,
@@ -67,14 +69,17 @@ class WalletAdmin(ReadOnlyAdmin):
         amount = form.cleaned_data.get("amount")
         if amount and obj.owner_id:
             staff = signed_in(request)
-            grant_credit(
+            grant = request_grant(
                 owner_id=obj.owner_id,
-                amount_micros=parse_money(str(amount)),
+                amount_micros=parse_money(f"{amount:f}"),
                 actor=f"staff:{staff.pk.hex}",
                 key=f"staff-grant:{form.cleaned_data['key']}",
-                memo=form.cleaned_data["memo"],
+                reason=form.cleaned_data["memo"],
             )
-            messages.success(request, _("Credit granted."))
+            if grant.state == Grant.State.PENDING:
+                messages.warning(request, _("This grant waits for a second person of the staff: see Grants."))
+            else:
+                messages.success(request, _("Credit granted."))
 
     @staticmethod
     def _grants(obj: Model | None) -> bool:

@@ -1,9 +1,19 @@
 """Registers the app with Django."""
 
 from django.apps import AppConfig
+from django.core.checks import Tags, register
+from django.db.models.signals import post_migrate
+from django.utils.module_loading import import_string
 
 
 class BillingConfig(AppConfig):
     name = "billing"
     label = "billing"
     verbose_name = "Money"
+
+    def ready(self) -> None:
+        """By name: there are no models yet when this module is imported."""
+        register(import_string("billing.checks.check_currency"), Tags.database)
+        post_migrate.connect(
+            import_string("billing.services.currency.note_currency"), sender=self, dispatch_uid="billing.note_currency"
+        )

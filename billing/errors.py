@@ -4,10 +4,19 @@ from typing import Final
 
 from django.utils.translation import gettext_noop as _
 
-from common.errors import DomainError
+from common.errors import DomainError, TooOften
 from common.money import format_money
 
 TOO_LITTLE: Final = _("This needs %(needed)s; the wallet can spend %(spendable)s.")
+
+GIFTS_STAY: Final = _("At most %(most)s can be passed on: credit that the market gave you, and coupons, stay with you.")
+COMMITTED: Final = _(
+    "At most %(most)s can be passed on: the rest answers for your reserved terms that are paid by the hour."
+)
+OWES: Final = _(
+    "You owe the market money, or an account that shares your card or payout account does. "
+    "A top-up of that account repays it first; orders are possible again once nothing is owed."
+)
 
 
 class InsufficientFunds(DomainError):
@@ -19,6 +28,17 @@ class InsufficientFunds(DomainError):
 def too_little(needed_micros: int, spendable_micros: int) -> InsufficientFunds:
     needed, spendable = format_money(needed_micros), format_money(spendable_micros)
     return InsufficientFunds(TOO_LITTLE % {"needed": needed, "spendable": spendable}, needed=needed, spendable=spendable)
+
+
+class OwesMoney(InsufficientFunds):
+    """Who owes something, also under another account of theirs, orders nothing and passes nothing on."""
+
+    code = "debt_unpaid"
+    title = "What is owed is paid first"
+
+
+def owes_money() -> OwesMoney:
+    return OwesMoney(OWES)
 
 
 class NoOpenHold(DomainError):
@@ -87,6 +107,19 @@ class NoSavedCard(DomainError):
     title = "No card is saved"
 
 
+class PayoutAccountWaits(DomainError):
+    """Three days lie between naming an account and the first payout there: time for its owner to read their mail."""
+
+    code = "payout_account_waits"
+    status = 409
+    title = "The payout account is new: payouts to it begin some days after it was named"
+
+
+class TooManyCodes(TooOften):
+    code = "too_many_codes"
+    title = "Too many codes that were none: wait before you try another"
+
+
 class NoPayoutAccount(DomainError):
     code = "no_payout_account"
     status = 409
@@ -97,6 +130,14 @@ class PayoutsFrozen(DomainError):
     code = "payouts_frozen"
     status = 409
     title = "Payouts of this account are frozen"
+
+
+class PayoutAccountUnfinished(DomainError):
+    """Stripe does not let this account receive money now: nothing is sent that would come back."""
+
+    code = "payout_account_unfinished"
+    status = 409
+    title = "Stripe cannot pay this account yet"
 
 
 class PayoutUnderWay(DomainError):
@@ -168,3 +209,11 @@ class NotTransferable(DomainError):
     code = "not_transferable"
     status = 409
     title = "This money cannot be passed on"
+
+
+class GrantRefused(DomainError):
+    """A large grant takes two people, and each is settled once."""
+
+    code = "grant_refused"
+    status = 409
+    title = "This grant cannot be settled like that"

@@ -75,6 +75,11 @@ class Use:
     held_until: datetime | None
 
     @property
+    def is_given_back(self) -> bool:
+        """No charge, but one that was taken back."""
+        return self.usage.pk is None
+
+    @property
     def used_from_us(self) -> int:
         return self.meter.used_us(self.usage.period_from)
 

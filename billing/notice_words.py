@@ -10,6 +10,7 @@ from django.utils.translation import override
 
 from billing.models import Notice
 from common.ids import public_id
+from common.mail import name_in_mail
 from common.money import format_money
 
 
@@ -74,7 +75,7 @@ def _storage(notice: Notice) -> tuple[str, list[str], str]:
 def _budget(notice: Notice) -> tuple[str, list[str], str]:
     facts = notice.facts
     named = {
-        "name": facts["name"],
+        "name": name_in_mail(facts["name"]),  # of a member or a team: others have typed it
         "percent": facts["percent"],
         "spent": money(facts["spent_micros"]),
         "limit": money(facts["limit_micros"]),

@@ -22,8 +22,10 @@ from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_pane
 from billing.invoice_words import MODE_WORDS, line_words, period_words
 from billing.models import Coupon, CouponCode, CouponDraw, Invoice, Order
 from billing.papers import PaperLine, number_of_seconds, thaw
+from billing.policy import COUPON_GUESSABLE_CHARS
 from billing.services.coupon_codes import create_code, set_code_active
 from billing.services.invoices import correct_invoice
+from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
 
 _MONEY = {"max_digits": 14, "decimal_places": 6, "min_value": 0, "required": False, "widget": UnfoldAdminDecimalFieldWidget}
@@ -32,10 +34,16 @@ _MONEY = {"max_digits": 14, "decimal_places": 6, "min_value": 0, "required": Fal
 class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """A new code, or whether an old one is still offered: what it promises never changes."""
 
-    code = forms.CharField(max_length=40, label=_("Coupon code"), widget=UnfoldAdminTextInputWidget)
+    code = forms.CharField(
+        max_length=40,
+        label=_("Coupon code"),
+        required=False,
+        help_text=_("Left empty, one that nobody can guess is made up."),
+        widget=UnfoldAdminTextInputWidget,
+    )
     kind = forms.ChoiceField(choices=CouponCode.Kind.choices, label=_("Kind"), widget=UnfoldAdminSelectWidget)
-    amount = forms.DecimalField(label=_("Amount of a fixed one"), **_MONEY)
-    percent = forms.DecimalField(
+    amount = PlainDecimalField(label=_("Amount of a fixed one"), **_MONEY)
+    percent = PlainDecimalField(
         label=_("Percent of the next top-up"),
         min_value=0,
         max_value=100,
@@ -43,7 +51,7 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
         required=False,
         widget=UnfoldAdminDecimalFieldWidget,
     )
-    most = forms.DecimalField(label=_("Never more than"), **_MONEY)
+    most = PlainDecimalField(label=_("Never more than"), **_MONEY)
     modes = forms.MultipleChoiceField(
         label=_("Only for these billing modes"),
         choices=list(MODE_WORDS.items()),
@@ -152,6 +160,10 @@ class CouponCodeAdmin(ReadOnlyAdmin):
             return
         made = create_code(actor=f"staff:{signed_in(request).pk.hex}", **form.promise())
         obj.pk, obj.code = made.pk, made.code
+        if len(made.code) < COUPON_GUESSABLE_CHARS:
+            messages.warning(
+                request, _("This code is short enough to be guessed: take it for public, and set a total limit.")
+            )
 
     @admin.display(description=_("gives"))
     def gives(self, row: CouponCode) -> str:
@@ -218,7 +230,10 @@ class CorrectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
     """
 
     because = forms.CharField(
-        label=_("Take it back in full, because"), max_length=160, required=False, widget=UnfoldAdminTextInputWidget
+        label=_("Take it back in full, because"),
+        max_length=160,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
     )
     reissue = forms.BooleanField(
         label=_("Issue it anew with the buyer's present address"), required=False, widget=UnfoldBooleanSwitchWidget
@@ -298,4 +313,4 @@ def _reckoning(line: PaperLine) -> tuple[str, str]:
 
 
 def _micros(amount: Any) -> int | None:
-    return None if amount is None else parse_money(str(amount))
+    return None if amount is None else parse_money(f"{amount:f}")

@@ -19,6 +19,7 @@ from billing.selectors.papers import address_of, invoice_of, invoices_of, orders
 from billing.services.addresses import set_address
 from billing.services.coupon_codes import redeem_code
 from common import clock
+from common.api import with_wait
 from common.errors import DomainError
 from common.htmx import render
 from common.ids import parse_public_id
@@ -40,7 +41,7 @@ def coupons(request: SignedInRequest) -> HttpResponse:
     now = clock.now()
     page = Paginator(coupons_of(owner_id=request.user.pk), _PAGE).get_page(request.GET.get("page"))
     context = {"form": form, "refused": fault, "page": page, "coupons": coupon_views(page.object_list, now=now)}
-    return render_page(request, "billing/coupons.html", context, status=fault.status if fault else 200)
+    return with_wait(render_page(request, "billing/coupons.html", context, status=fault.status if fault else 200), fault)
 
 
 @require_safe
@@ -66,7 +67,9 @@ def invoices(request: SignedInRequest) -> HttpResponse:
 def invoice(request: SignedInRequest, invoice_id: str) -> HttpResponse:
     paper = _invoice(request, invoice_id)
     corrections = invoices_of(owner_id=request.user.pk).filter(corrects=paper)
-    context = {"invoice": paper, "lines": thaw(paper.lines), "corrections": corrections}
+    nothing = {"address": "", "country": "", "email": "", "tax_id": ""}
+    parties = {"seller": nothing | paper.seller, "buyer": nothing | paper.buyer}
+    context = {"invoice": paper, "lines": thaw(paper.lines), "corrections": corrections, **parties}
     return render_page(request, "billing/invoice.html", context)
 
 

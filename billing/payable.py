@@ -13,8 +13,9 @@ class Payable:
     """A host wallet as payouts see it, in micro-units.
 
     `young_micros` is the net earned within the holding period, `recent_micros` the net earned within the reserve's span,
-    `disputed_micros` what renters whose cards' banks took money back have paid here. What is under way has left the
-    balance already.
+    `disputed_micros` what came from money that renters owe (`billing.tracing`), `debt_micros` what the owner owes,
+    `unpaid_micros` what they paid themselves (`billing.selectors.self_rental`), which counts as neither young nor recent.
+    What is under way has left the balance already.
     """
 
     currency: str
@@ -23,6 +24,8 @@ class Payable:
     recent_micros: int = 0
     disputed_micros: int = 0
     under_way_micros: int = 0
+    debt_micros: int = 0
+    unpaid_micros: int = 0
 
     @property
     def waiting_micros(self) -> int:
@@ -37,8 +40,13 @@ class Payable:
     @property
     def payable_micros(self) -> int:
         """Never above the balance, since each deduction is at least zero; in whole steps of the currency."""
-        free = self.balance_micros - self.waiting_micros - self.reserve_micros - self.disputed_micros
-        return round_down(max(0, free), self.currency)
+        return round_down(max(0, self.matured_micros - self.debt_micros), self.currency)
+
+    @property
+    def matured_micros(self) -> int:
+        """The owner's to take, or to repay what they owe with; never negative."""
+        kept = self.waiting_micros + self.reserve_micros + self.disputed_micros + self.unpaid_micros
+        return max(0, self.balance_micros - kept)
 
     @property
     def owed_micros(self) -> int:

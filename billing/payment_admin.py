@@ -19,13 +19,14 @@ from billing.services.webhooks import refusal_counts
 from billing.states import PaymentState
 from billing.stripe import link
 from common.ids import new_uuid
+from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
 
 
 class RefundActionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """A payment is never edited; saving it with an amount sends that much back to its card."""
 
-    refund = forms.DecimalField(
+    refund = PlainDecimalField(
         label=_("Refund to the card"),
         min_value=0,
         max_digits=14,
@@ -93,7 +94,7 @@ class PaymentAdmin(ReadOnlyAdmin):
         if amount:
             refund_payment(
                 payment_id=obj.pk,
-                amount_micros=parse_money(str(amount)),
+                amount_micros=parse_money(f"{amount:f}"),
                 reason=form.cleaned_data["reason"],
                 actor=f"staff:{signed_in(request).pk.hex}",
                 refund_id=UUID(str(form.cleaned_data["key"])),

@@ -13,6 +13,7 @@ from billing.payment_forms import AutoForm, TopUpForm, auto_as_typed
 from billing.policy import RENTER_REFUND_WITHIN
 from billing.selectors.payments import (
     auto_topped_up_micros,
+    frozen_micros,
     owed_micros,
     payments_of,
     pending_micros,
@@ -53,6 +54,7 @@ def payment_notices(owner_id: UUID) -> dict[str, Any]:
     return {
         "profile": profile,
         "owed_micros": owed_micros(owner_id),
+        "frozen_micros": frozen_micros(owner_id),
         "pending_micros": pending_micros(owner_id),
         "charged_micros": charged,
         "cap_reached": profile.auto_enabled and charged + profile.auto_amount_micros > profile.auto_monthly_cap_micros,

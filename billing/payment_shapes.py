@@ -7,15 +7,14 @@ from rest_framework import serializers
 from billing.models import Payment
 from billing.states import DisputeState, PaymentState, RefundState
 from common.ids import public_id
+from common.inputs import AmountText
 from common.money import format_money
-
-_AMOUNT = r"^\d{1,9}(\.\d{1,6})?$"
 
 
 class TopUpIn(serializers.Serializer[Any]):
     """How much to pay; `save_card` keeps the card for automatic top-ups."""
 
-    amount = serializers.RegexField(_AMOUNT, help_text="In the market's currency")
+    amount = AmountText(help_text="In the market's currency")
     save_card = serializers.BooleanField(default=False)
 
 

@@ -1,4 +1,4 @@
-"""Panels of payouts: staff export, confirm, take back and freeze; a host owner sees the own ones and names the account."""
+"""Panels of payouts: staff export, confirm, take back and freeze; a host owner sees the own ones."""
 
 from typing import Any, ClassVar
 
@@ -8,20 +8,14 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import (
-    UnfoldAdminRadioSelectWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-    UnfoldBooleanSwitchWidget,
-)
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
 from billing.bank_csv import bank_csv
 from billing.models import Payout, PayoutAccount, PayoutMethod, Usage, Wallet
-from billing.payout_forms import PayoutAccountForm, account_as_typed
 from billing.selectors.payouts import bank_batch
 from billing.services.bank_export import confirm_payout, export_batch, return_payout
-from billing.services.payout_accounts import freeze_payouts, save_payout_account, unfreeze_payouts
+from billing.services.payout_accounts import freeze_payouts, unfreeze_payouts
 from billing.services.payout_transfers import check_transfer
 from common.errors import DomainError
 from common.money import format_money
@@ -168,7 +162,7 @@ class AccountShown:
 
 @admin.register(PayoutAccount, site=staff_panel)
 class PayoutAccountAdmin(AccountShown, ReadOnlyAdmin):
-    list_display = ("owner", "goes_to", "automatic", "minimum", "frozen", "frozen_reason", "changed_at")
+    list_display = ("owner", "goes_to", "automatic", "minimum", "frozen", "frozen_reason", "changed_at", "pays_from")
     list_filter = ("frozen", "method")
     list_select_related = ("owner",)
     search_fields = ("owner__email",)
@@ -196,42 +190,13 @@ class OwnPayoutAdmin(PayoutShown, OwnRowsAdmin):
     readonly_fields = fields
 
 
-class PanelAccountForm(PayoutAccountForm, forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """The console's form in the panel's clothes."""
-
-    class Meta:
-        model = PayoutAccount
-        fields: ClassVar[list[str]] = []
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        # Not what the panel takes from the row: a saved number is never shown again.
-        self.initial = account_as_typed(None if self.instance._state.adding else self.instance)
-        self.fields["method"].widget = UnfoldAdminRadioSelectWidget(choices=PayoutMethod.choices)
-        self.fields["automatic"].widget = UnfoldBooleanSwitchWidget()
-        for name in ("holder", "iban", "bank", "stripe_account_id", "minimum"):
-            self.fields[name].widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
-
-
 @admin.register(PayoutAccount, site=host_panel)
 class OwnPayoutAccountAdmin(AccountShown, OwnRowsAdmin):
-    """Where the owner's earnings go."""
+    """Where the owner's earnings go. It is named in the console, which asks for the password again."""
 
-    form = PanelAccountForm
-    list_display = ("goes_to", "automatic", "minimum", "frozen", "frozen_reason")
-    fields = ("method", "holder", "iban", "bank", "stripe_account_id", "minimum", "automatic")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return not self.get_queryset(request).exists()
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return True
-
-    def save_model(self, request: HttpRequest, obj: PayoutAccount, form: PanelAccountForm, change: bool) -> None:
-        found = form.cleaned_data
-        choices = {"minimum_micros": found["minimum"], "automatic": found["automatic"]}
-        saved = save_payout_account(owner_id=signed_in(request).pk, destination=form.destination, **choices)
-        obj.__dict__.update(saved.__dict__)
+    list_display = ("goes_to", "pays_from", "automatic", "minimum", "frozen", "frozen_reason")
+    fields = ("goes_to", "holder", "pays_from", "minimum", "automatic", "changed_at", "frozen", "frozen_reason")
+    readonly_fields = fields
 
 
 @admin.register(Usage, site=host_panel)

@@ -9,10 +9,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
+from accounts.permissions import asker, require_confirmation
 from billing import payout_shapes as shapes
 from billing.payout_destinations import read_destination
 from billing.selectors.payouts import payable_of, payout_account_of, payout_of, payouts_of
+from billing.services.connect import begin_onboarding
 from billing.services.payout_accounts import save_payout_account
 from billing.services.payouts import request_payout
 from common import clock
@@ -88,6 +89,8 @@ class PayoutAccountApi(APIView):
 
     @extend_schema(operation_id="payout_account_set", request=shapes.PayoutAccountIn, responses=shapes.PayoutAccountOut)
     def put(self, request: Request) -> Response:
+        """Only in a session that has just given the password or second factor again; never by a token."""
+        require_confirmation(request)
         wanted = checked(shapes.PayoutAccountIn, request.data)
         minimum, automatic = parse_money(wanted.pop("minimum", _FIRST_MINIMUM)), wanted.pop("automatic")
         account = save_payout_account(
@@ -97,3 +100,14 @@ class PayoutAccountApi(APIView):
             automatic=automatic,
         )
         return Response(shapes.account_shape(account))
+
+
+class PayoutOnboardingApi(APIView):
+    """The account's own way to be paid by Stripe."""
+
+    scopes: ClassVar = {"POST": "billing:write"}
+
+    @extend_schema(operation_id="payout_account_onboarding", request=None, responses={201: shapes.OnboardingOut})
+    def post(self, request: Request) -> Response:
+        """The address of Stripe's page on which the owner says who they are. It can be opened once, within minutes."""
+        return Response({"url": begin_onboarding(owner=asker(request))}, status=201)

@@ -4,18 +4,23 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
+from django.http import HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from billing.policy import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_RESERVE_BPS, PAYOUT_RESERVE_SPAN
-from billing.selectors.payouts import payable_of, payout_account_of
+from billing.selectors.payouts import connected_account_of, payable_of, payout_account_of
+from billing.stripe.link import is_open
 from common.errors import DomainError
 
 _BPS_PER_PERCENT: Final = 100
 
 _WORDS: Final[dict[str, str | Promise]] = {
     "no_payout_account": _("Say first where your earnings go to."),
+    "payout_account_waits": _("The payout account is new: payouts to it have not begun yet."),
     "payouts_frozen": _("The market's staff have stopped payouts of this account for now."),
+    "payout_account_unfinished": _("Finish your account at Stripe first."),
     "payout_under_way": _("A payout is on its way already; the next one can follow when it has arrived."),
     "not_payable": _("Too little has matured to be paid out now."),
     "payments_off": _("This market does not pay out by Stripe. Name a bank account."),
@@ -33,8 +38,21 @@ def payouts_context(owner_id: UUID, *, now: datetime) -> dict[str, Any]:
     return {
         "payable": payable_of(owner_id=owner_id, now=now),
         "account": account,
+        "account_waits": account is not None and account.waits_at(now),
+        **connect_context(owner_id),
         "holding_days": PAYOUT_HOLDING.days,
         "reserve_percent": PAYOUT_RESERVE_BPS / _BPS_PER_PERCENT,
         "reserve_days": PAYOUT_RESERVE_SPAN.days,
         "least_micros": PAYOUT_LEAST_MICROS,
     }
+
+
+def connect_context(owner_id: UUID) -> dict[str, Any]:
+    """Whether this market pays by Stripe, and the owner's account there as far as it was begun here."""
+    return {"pays_by_stripe": is_open(), "connected": connected_account_of(owner_id)}
+
+
+def may_lead_to_connect(response: HttpResponse) -> HttpResponse:
+    """Browsers hold a form to its page's policy through redirects too: this form leads to Stripe's page."""
+    response._csp_update = {"form-action": [settings.STRIPE_CONNECT_ORIGIN]}  # type: ignore[attr-defined]  # read by django-csp
+    return response

@@ -8,9 +8,8 @@ from billing.models import Payout, PayoutAccount, PayoutMethod
 from billing.payable import Payable
 from billing.states import PayoutState
 from common.ids import public_id
+from common.inputs import AmountText
 from common.money import format_money
-
-_PRICE = r"^\d{1,9}(\.\d{1,6})?$"
 
 
 class PayoutOut(serializers.Serializer[Any]):
@@ -41,17 +40,21 @@ class PayoutPage(serializers.Serializer[Any]):
 class PayoutIn(serializers.Serializer[Any]):
     """How much to pay out; all that can be when it is left out."""
 
-    amount = serializers.RegexField(_PRICE, required=False)
+    amount = AmountText(required=False)
 
 
 class PayableOut(serializers.Serializer[Any]):
-    """payable = balance − maturing − reserve − disputed, never below zero, in whole cents."""
+    """payable = balance − maturing − reserve − disputed − unpaid − debt, never below zero, in whole cents."""
 
     currency = serializers.CharField()
     balance = serializers.CharField(help_text="Of the earnings; negative after a refund that came too late")
     maturing = serializers.CharField(help_text="Earned within the holding period")
     reserve = serializers.CharField(help_text="Kept against disputes and refunds")
-    disputed = serializers.CharField(help_text="From renters whose payments are in dispute")
+    disputed = serializers.CharField(
+        help_text="From money that renters owe, since a bank took it back or a term was left unpaid"
+    )
+    unpaid = serializers.CharField(help_text="From one's own rentals, and gifts to teammates: never paid out")
+    debt = serializers.CharField(help_text="What the owner owes; matured earnings repay it")
     payable = serializers.CharField(help_text="What a payout asked for now would be")
     under_way = serializers.CharField(help_text="On its way: it has left the balance already")
     frozen = serializers.BooleanField(help_text="Staff have stopped payouts for now")
@@ -69,6 +72,7 @@ class PayoutAccountOut(serializers.Serializer[Any]):
     frozen = serializers.BooleanField()
     frozen_reason = serializers.CharField()
     changed_at = serializers.DateTimeField()
+    pays_from = serializers.DateTimeField(allow_null=True, help_text="No payout goes there before; null: at once")
 
 
 class PayoutAccountIn(serializers.Serializer[Any]):
@@ -79,8 +83,14 @@ class PayoutAccountIn(serializers.Serializer[Any]):
     holder = serializers.CharField(required=False, max_length=120)
     iban = serializers.CharField(required=False, max_length=60)
     bank = serializers.CharField(required=False, max_length=80)
-    minimum = serializers.RegexField(_PRICE, required=False, help_text="10.00 when it is left out")
+    minimum = AmountText(required=False, help_text="10.00 when it is left out")
     automatic = serializers.BooleanField(required=False, default=True)
+
+
+class OnboardingOut(serializers.Serializer[Any]):
+    """Where to go on. Once Stripe can pay, payouts go there by themselves."""
+
+    url = serializers.URLField(help_text="For a browser in which the owner is signed in here")
 
 
 def payout_shape(payout: Payout, currency: str) -> dict[str, Any]:
@@ -107,6 +117,8 @@ def payable_shape(payable: Payable, account: PayoutAccount | None) -> dict[str, 
         "maturing": format_money(payable.waiting_micros),
         "reserve": format_money(payable.reserve_micros),
         "disputed": format_money(payable.disputed_micros),
+        "unpaid": format_money(payable.unpaid_micros),
+        "debt": format_money(payable.debt_micros),
         "payable": format_money(payable.payable_micros),
         "under_way": format_money(payable.under_way_micros),
         "frozen": account is not None and account.frozen,
@@ -124,4 +136,5 @@ def account_shape(account: PayoutAccount) -> dict[str, Any]:
         "frozen": account.frozen,
         "frozen_reason": account.frozen_reason,
         "changed_at": account.changed_at,
+        "pays_from": account.pays_from,
     }

@@ -1,5 +1,6 @@
 """The host owner's pages of payouts: what can be paid out, what was, and where to."""
 
+from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
@@ -9,8 +10,10 @@ from django.views.decorators.http import require_POST
 
 from accounts.signed_in import SignedInRequest, signed_in
 from billing.payout_forms import PayoutAccountForm, account_as_typed
-from billing.payout_page import payouts_context, told
+from billing.payout_page import connect_context, may_lead_to_connect, payouts_context, told
+from billing.policy import PAYOUT_ACCOUNT_WAIT
 from billing.selectors.payouts import payout_account_of, payouts_of
+from billing.services.connect import begin_onboarding, finish_onboarding
 from billing.services.payout_accounts import save_payout_account
 from billing.services.payouts import request_payout
 from common import clock
@@ -43,13 +46,53 @@ def payout_ask(request: SignedInRequest) -> HttpResponse:
 
 
 @signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
 def payout_account(request: SignedInRequest) -> HttpResponse:
     account = payout_account_of(request.user.pk)
     form = PayoutAccountForm(request.POST or None, initial=account_as_typed(account))
     if form.is_valid() and _saved(request, form):
         return redirect("payouts")
-    context = {"form": form, "account": account}
-    return render(request, page="billing/payout_account.html", part="billing/_payout_account.html", context=context)
+    context = {"form": form, "account": account, "wait_days": PAYOUT_ACCOUNT_WAIT.days, **connect_context(request.user.pk)}
+    reply = render(request, page="billing/payout_account.html", part="billing/_payout_account.html", context=context)
+    return may_lead_to_connect(reply)
+
+
+@require_POST
+@signed_in
+def payout_connect(request: SignedInRequest) -> HttpResponse:
+    """On to Stripe's page, where the owner says who they are and where their bank is."""
+    return _to_stripe(request)
+
+
+@signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
+def payout_connect_refresh(request: SignedInRequest) -> HttpResponse:
+    """Stripe's page had expired, or was opened twice: it sends its visitor here for a new one."""
+    return _to_stripe(request)
+
+
+@signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
+def payout_connect_return(request: SignedInRequest) -> HttpResponse:
+    """Back from Stripe, which says nothing about how it went: it is asked."""
+    try:
+        account = finish_onboarding(owner_id=request.user.pk)
+    except DomainError as error:
+        messages.error(request, told(error))
+        return redirect("payout_account")
+    if account.is_ready:
+        messages.success(request, _("Stripe can pay you. Payouts from now on go there."))
+        return redirect("payouts")
+    messages.warning(request, _("Stripe still needs something from you. Go on where you left off."))
+    return redirect("payout_account")
+
+
+def _to_stripe(request: SignedInRequest) -> HttpResponse:
+    try:
+        return redirect(begin_onboarding(owner=request.user))
+    except DomainError as error:
+        messages.error(request, told(error))
+        return redirect("payout_account")
 
 
 def _saved(request: SignedInRequest, form: PayoutAccountForm) -> bool:
@@ -60,5 +103,5 @@ def _saved(request: SignedInRequest, form: PayoutAccountForm) -> bool:
     except DomainError as error:
         form.add_error(None, told(error))
         return False
-    messages.success(request, _("Saved. Payouts from now on go there."))
+    messages.success(request, _("Saved."))
     return True

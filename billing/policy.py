@@ -34,6 +34,12 @@ CLOCK_TOLERANCE = timedelta(seconds=5)
 
 INSTANCE_SOURCE = "instance"
 GRANT_SOURCE = "grant"
+
+GRANT_ALONE_MICROS = 1_000_000_000
+"""One person of the staff may grant so much within `GRANT_ALONE_WITHIN`; what is above waits for a second one. The database
+has the same figure for a single grant (a constraint): a change of it is a migration."""
+
+GRANT_ALONE_WITHIN = timedelta(hours=24)
 COUPON_SOURCE = "coupon"
 PAYMENT_SOURCE = "payment"
 WATCH_SOURCE = "watch"
@@ -41,6 +47,9 @@ WATCH_SOURCE = "watch"
 
 CREDITED_SPAN = timedelta(hours=1)
 """When the host's fault ends a run, this much of its end is given back: the whole run where it was shorter."""
+
+CREDITED_PER_DAY = timedelta(hours=2)
+"""No more of a source's time is given back in any 24 hours, however often the host fails; a trigger says the same."""
 
 CPU = "cpu"
 """The mode of use without GPUs, in the place of a billing mode: it counts for no step of a tiered rent."""
@@ -66,7 +75,36 @@ HOUR_US = 3_600_000_000
 STEPS_AT_MOST = 32
 """A meter whose rate has moved so often goes on as another one: arrays of prices stay short."""
 
+COUPON_TRIES = 10
+"""Codes that one account may try in an hour without a right one."""
+
+COUPON_TRIES_OF_NETWORK = 40
+"""The same for all accounts at one address."""
+
+COUPON_TRIES_WINDOW_S = 3_600
+
+COUPON_GUESSABLE_CHARS = 12
+"""A code that staff type and that is shorter than this is no secret: the panel says so. One that is made has twelve."""
+
+DEPOSIT_SOURCE = "deposit"
+"""What is held for a term without prepayment until it ends, by the term's id; nothing is metered against it."""
+
+DEPOSIT_HOURS = 72
+"""Of the term's discounted rate: the deposit of a term that is paid by the hour."""
+
+EARLY_END_BPS = 500
+"""What a term that ends early costs beyond its use at the price without the discount; hundredths of a percent."""
+
 PAYOUT_SOURCE = "payout"
+
+DEBT_SOURCE = "debt"
+"""A repayment, by the id of the debtor's wallet of debt."""
+
+FROZEN_SOURCE = "frozen"
+"""Money in a wallet that somebody owes to the market, by the id of the wallet: held until that is repaid."""
+
+PAYOUT_ACCOUNT_WAIT = timedelta(days=3)
+"""No payout goes to a new account before: its owner, who is told by mail, has that long to object."""
 
 PAYOUT_HOLDING = timedelta(days=7)
 """A host's earnings can be paid out this long after they were booked."""

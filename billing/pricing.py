@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from billing.policy import FUNDED_AT_MOST, HOLD_HOURS, HOUR_US
+from billing.policy import DEPOSIT_HOURS, EARLY_END_BPS, FUNDED_AT_MOST, HOLD_HOURS, HOUR_US
 from billing.tariffs import Tariff
 from common.money import divide_half_up
 
@@ -88,3 +88,19 @@ def _numerator(tariff: Tariff, used_us: int) -> int:
         total += (rate - rate_before) * max(0, used_us - begins_us)
         rate_before = rate
     return total
+
+
+def deposit_of(*, rate_micros: int, total_micros: int) -> int:
+    """Of a term that is paid by the hour: DEPOSIT_HOURS at its discounted rate, never more than the whole term."""
+    return min(DEPOSIT_HOURS * rate_micros, total_micros)
+
+
+def early_end(charged_micros: int, *, unit_micros: int, list_unit_micros: int, total_micros: int) -> int:
+    """What a term costs that ends now, in all: its use at the price without the discount, plus EARLY_END_BPS.
+
+    Never more than the whole term, never less than what was charged.
+    """
+    if unit_micros == 0:
+        return charged_micros
+    anew = charged_micros * list_unit_micros * (_BPS + EARLY_END_BPS)
+    return max(charged_micros, min(divide_half_up(anew, unit_micros * _BPS), total_micros))

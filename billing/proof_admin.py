@@ -13,14 +13,15 @@ from django.utils.translation import ngettext
 from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
 from billing.models import LedgerAudit, Seal
 from billing.services.audits import audit_ledger
+from common.money import format_money
 
 
 @admin.register(LedgerAudit, site=staff_panel)
 class LedgerAuditAdmin(ReadOnlyAdmin):
     """Each run, the newest first. Adding one checks the ledger now."""
 
-    list_display = ("started_at", "verdict", "asked_by", "seal_number", "took_ms")
-    fields = ("started_at", "asked_by", "took_ms", "verdict", "seal_number", "head", "found")
+    list_display = ("started_at", "verdict", "asked_by", "seal_number", "granted", "took_ms")
+    fields = ("started_at", "asked_by", "took_ms", "verdict", "seal_number", "head", "granted", "found")
     readonly_fields = fields
     ordering = ("-started_at",)
 
@@ -29,6 +30,10 @@ class LedgerAuditAdmin(ReadOnlyAdmin):
         if row.count == 0:
             return str(_("The ledger holds"))
         return ngettext("%(count)d finding", "%(count)d findings", row.count) % {"count": row.count}
+
+    @admin.display(description=_("grants"))
+    def granted(self, row: LedgerAudit) -> str:
+        return f"{format_money(row.granted_micros)} ({row.grants})"
 
     @admin.display(description=_("findings"))
     def found(self, row: LedgerAudit) -> SafeString | str:

@@ -1,6 +1,5 @@
 """A statement as CSV: streamed page by page, for spreadsheets and for programs."""
 
-import csv
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
@@ -13,10 +12,10 @@ from billing.papers_shapes import source_public_id
 from billing.selectors import StatementLine, statement_lines
 from common import clock
 from common.money import format_money
+from common.spreadsheets import csv_lines, harmless
 
 _PAGE = 1_000
 _MICROSECOND: Final = timedelta(microseconds=1)
-_BOM: Final = "\ufeff"  # by it Excel knows that the file is UTF-8
 _COLUMNS: Final = (
     "line",
     "booked_at",
@@ -32,30 +31,20 @@ _COLUMNS: Final = (
     "amount",
     "balance_after",
 )
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-class _Echo:
-    """A file that hands each line on instead of keeping it."""
-
-    def write(self, line: str) -> str:
-        return line
 
 
 def csv_reply(owner_id: UUID, **asked: Any) -> StreamingHttpResponse:
     """All lines that were asked for (see `statement_lines`), newest first."""
-    reply = StreamingHttpResponse(_csv(owner_id, asked), content_type="text/csv; charset=utf-8")
+    reply = StreamingHttpResponse(csv_lines(_COLUMNS, _rows(owner_id, asked)), content_type="text/csv; charset=utf-8")
     reply["Content-Disposition"] = f'attachment; filename="statement-{clock.now():%Y-%m-%d}.csv"'
     return reply
 
 
-def _csv(owner_id: UUID, asked: dict[str, Any]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    yield _BOM + writer.writerow(_COLUMNS)
+def _rows(owner_id: UUID, asked: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     cursor, more = "", True
     while more:
         lines = statement_lines(owner_id=owner_id, limit=_PAGE, cursor=cursor, **asked)
-        yield "".join(writer.writerow(_cells(line)) for line in lines)
+        yield from map(_cells, lines)
         more = len(lines) == _PAGE
         cursor = lines[-1].id if lines else ""
 
@@ -77,8 +66,3 @@ def _cells(line: StatementLine) -> tuple[str, ...]:
         format_money(line.amount_micros),
         format_money(line.balance_after_micros),
     )
-
-
-def harmless(text: str) -> str:
-    """Text that a spreadsheet would take for a formula gets an apostrophe in front, by which it stays text."""
-    return f"'{text}" if text.startswith(_FORMULA) else text

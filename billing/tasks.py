@@ -5,8 +5,10 @@ from uuid import UUID
 from celery import shared_task
 
 from billing.services import (
+    anchors,
     auto_top_up,
     coupon_codes,
+    debts,
     invoices,
     notices,
     payments,
@@ -114,3 +116,9 @@ def issue_invoices() -> None:
 @shared_task(name="billing.seal_ledger", time_limit=3600)
 def seal_ledger() -> None:
     seals.seal_ledger()
+    anchors.anchor_ledger()
+
+
+@shared_task(name="billing.follow_debts")
+def follow_debts() -> None:
+    debts.follow_debts()

@@ -16,6 +16,7 @@ from billing.selectors.transfers import MemberSpending, Transfer, team_spending
 from billing.services.transfers import transfer_money
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
+from common.inputs import AmountText
 from common.money import parse_money
 
 
@@ -35,7 +36,7 @@ class TransferIn(serializers.Serializer[Any]):
     """Money to pass on."""
 
     to = serializers.CharField(max_length=60, help_text="user_… of the team")
-    amount = serializers.CharField(max_length=30, help_text="A decimal string such as 12.50")
+    amount = AmountText(help_text="A decimal string such as 12.50")
     memo = serializers.CharField(max_length=80, required=False, default="", allow_blank=True)
 
 

@@ -29,6 +29,8 @@ def team_page(viewer: User, team_id: UUID, span: tuple[datetime, datetime]) -> d
         "month": span[0],
         "wallet": wallet_of(owner_id=viewer.pk, now=clock.now()),
         "sending": sending_form(viewer, team_id, None),
+        "secret": "",
+        "refused": None,
     }
 
 

@@ -7,12 +7,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.selectors import invitation_of, teams_of
-from accounts.services import teams
+from accounts.services import invitations, teams
 from accounts.signed_in import SignedInRequest, signed_in
 from billing.months import month_span
 from billing.services.transfers import transfer_money
 from billing.team_forms import InviteForm, TeamForm
 from billing.team_page import sending_form, team_page
+from common.api import with_wait
 from common.errors import DomainError
 from common.ids import parse_public_id, public_id
 
@@ -29,17 +30,22 @@ def team_list(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def team(request: SignedInRequest, team_id: str) -> HttpResponse:
     """An invitation's link is part of the one answer that makes it."""
-    key, secret, fault = parse_public_id("team", team_id), "", None
+    key, secret, mailed, fault = parse_public_id("team", team_id), "", False, None
     form = InviteForm(request.POST or None)
     if form.is_valid():
         try:
-            member, secret = teams.invite_member(user=request.user, team_id=key, **form.cleaned_data)
-            teams.mail_invitation(user=request.user, member=member, secret=secret)
+            member, secret = invitations.invite_member(user=request.user, team_id=key, **form.cleaned_data)
+            mailed = invitations.mail_invitation(user=request.user, member=member, secret=secret)
             form = InviteForm()
         except DomainError as error:
             fault = error
-    context = team_page(request.user, key, month_span("")) | {"form": form, "secret": secret, "refused": fault}
-    return render(request, "billing/team.html", context, status=fault.status if fault else 200)
+    context = team_page(request.user, key, month_span("")) | {
+        "form": form,
+        "secret": secret,
+        "mailed": mailed,
+        "refused": fault,
+    }
+    return with_wait(render(request, "billing/team.html", context, status=fault.status if fault else 200), fault)
 
 
 @require_POST

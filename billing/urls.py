@@ -51,6 +51,9 @@ web_urlpatterns: list[URLPattern] = [
     path("hosts/payouts", payout_views.payouts, name="payouts"),
     path("hosts/payouts/ask", payout_views.payout_ask, name="payout_ask"),
     path("hosts/payouts/account", payout_views.payout_account, name="payout_account"),
+    path("hosts/payouts/connect", payout_views.payout_connect, name="payout_connect"),
+    path("hosts/payouts/connect/return", payout_views.payout_connect_return, name="payout_connect_return"),
+    path("hosts/payouts/connect/refresh", payout_views.payout_connect_refresh, name="payout_connect_refresh"),
 ]
 
 api_urlpatterns: list[URLPattern] = [
@@ -73,5 +76,6 @@ api_urlpatterns: list[URLPattern] = [
     path("payouts", payout_api.PayoutsApi.as_view(), name="api_payouts"),
     path("payouts/payable", payout_api.PayableApi.as_view(), name="api_payable"),
     path("payouts/<str:payout_id>", payout_api.PayoutApi.as_view(), name="api_payout"),
+    path("payout-account/onboarding", payout_api.PayoutOnboardingApi.as_view(), name="api_payout_onboarding"),
     path("payout-account", payout_api.PayoutAccountApi.as_view(), name="api_payout_account"),
 ]

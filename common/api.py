@@ -3,10 +3,10 @@
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import PermissionDenied
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
@@ -16,16 +16,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.cursor import CursorPagination
-from common.errors import Busy, DomainError, FieldError, Forbidden, InvalidInput, NotFound
+from common.errors import Busy, DomainError, FieldError, Forbidden, InvalidInput, NotFound, TooOften
 from common.json import to_json
 
-__all__ = ["CursorPagination", "problem_handler", "problem_response", "to_json"]
+__all__ = ["CursorPagination", "problem_handler", "problem_response", "to_json", "with_wait"]
 
 logger = logging.getLogger(__name__)
 
 PROBLEM_TYPE = "application/problem+json"
 _PROBLEM_URN = "urn:berth:problem:"
 _BUSY_RETRY_S = 1
+
+Reply = TypeVar("Reply", bound=HttpResponse)
 
 
 class JsonRenderer(BaseRenderer):
@@ -68,7 +70,15 @@ def problem_body(error: DomainError) -> dict[str, Any]:
 
 def problem_response(error: DomainError) -> HttpResponse:
     """A problem document from outside REST framework: unknown addresses, crashes, the lane."""
-    return HttpResponse(to_json(problem_body(error)), status=error.status, content_type=PROBLEM_TYPE)
+    headers = _headers(error, error)
+    return HttpResponse(to_json(problem_body(error)), status=error.status, content_type=PROBLEM_TYPE, headers=headers)
+
+
+def with_wait(response: Reply, error: DomainError | None) -> Reply:
+    """The same answer, with `Retry-After` where the error says how long to wait: for pages that show it themselves."""
+    if isinstance(error, TooOften):
+        response.headers["Retry-After"] = str(math.ceil(error.wait))
+    return response
 
 
 def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
@@ -93,6 +103,11 @@ def _headers(error: Exception, problem: DomainError) -> dict[str, str]:
     return headers
 
 
+def is_passing(error: BaseException | None) -> bool:
+    """Whether the database refused for now: wait over, deadlock victim, hung up, away. What was begun is rolled back."""
+    return isinstance(error, (OperationalError, InterfaceError))
+
+
 def _domain_error(error: Exception) -> DomainError | None:
     if isinstance(error, DomainError):
         return error
@@ -100,7 +115,7 @@ def _domain_error(error: Exception) -> DomainError | None:
         return NotFound()
     if isinstance(error, PermissionDenied):
         return Forbidden()
-    if isinstance(error, OperationalError):  # lock wait over, deadlock victim, database away: all pass with time
+    if is_passing(error):
         logger.warning("the database refused: %s", error)
         return Busy()
     if isinstance(error, exceptions.ValidationError):

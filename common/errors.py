@@ -1,5 +1,6 @@
 """Errors that a person or a script can act on: a stable code, an HTTP status, a sentence that says what to do."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,18 @@ class Busy(DomainError):
     code = "busy"
     status = 503
     title = "Too busy right now; try again"
+
+
+class TooOften(DomainError):
+    """Allowed, though not that often: `wait` is in seconds, and becomes the answer's Retry-After."""
+
+    code = "too_often"
+    status = 429
+    title = "Too often: wait before you try again"
+
+    def __init__(self, detail: str = "", *, wait: float) -> None:
+        super().__init__(detail, retry_after=max(1, math.ceil(wait)))
+        self.wait = wait
 
 
 def wrong_field(field: str, detail: str) -> InvalidInput:

@@ -1,6 +1,14 @@
-"""What is typed into forms."""
+"""What people and programs type: amounts and shares as plain decimal numbers."""
+
+from typing import Any, Final
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+
+from common.money import is_plain_decimal
+
+_AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
 
 
 class DecimalInput(forms.TextInput):
@@ -8,3 +16,19 @@ class DecimalInput(forms.TextInput):
 
     def __init__(self) -> None:
         super().__init__(attrs={"inputmode": "decimal", "autocomplete": "off"})
+
+
+class PlainDecimalField(forms.DecimalField):
+    """A decimal number of a form; spaces around it do not count."""
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str) and value.strip() and not is_plain_decimal(value.strip()):
+            raise forms.ValidationError(_("Write a decimal number such as 12.50."), code="invalid")
+        return super().to_python(value)
+
+
+class AmountText(serializers.RegexField):
+    """An amount of money in the body of a request, not negative; it stays a text, which `parse_money` reads."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(_AMOUNT, trim_whitespace=False, **options)

@@ -1,24 +1,31 @@
 """Money as integer micro-units of the market's one currency; decimal strings only at the edges."""
 
-from decimal import Decimal, InvalidOperation
+import re
+from decimal import Decimal
+from typing import Final
 
 from common.errors import InvalidInput
 
 MICROS_PER_UNIT = 1_000_000
 _MAX_MICROS = 2**53
+# What Decimal reads beyond this (signs, exponents, spaces, underscores, digits of other scripts) is no way to write money,
+# and an exponent of ten digits overflows.
+_PLAIN: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+
+
+def is_plain_decimal(text: str) -> bool:
+    """Whether `text` is a decimal number in ASCII digits, as "12.50", perhaps below zero."""
+    return _PLAIN.fullmatch(text) is not None
 
 
 def parse_money(text: str) -> int:
     """Micro-units of a decimal string such as "3.06".
 
-    Raises InvalidInput for text that is no finite number, too large a number, or finer than a micro-unit.
+    Raises InvalidInput for text that is no plain decimal number, too large a number, or finer than a micro-unit.
     """
-    try:
-        value = Decimal(text)
-    except (InvalidOperation, TypeError, ValueError) as error:
-        raise InvalidInput(f"{text!r} is not an amount of money. Write it as a decimal number such as 3.06.") from error
-    if not value.is_finite():
-        raise InvalidInput(f"{text!r} is not a finite amount of money.")
+    if not is_plain_decimal(text):
+        raise InvalidInput(f"{text[:40]!a} is not an amount of money. Write it as a decimal number such as 3.06.")
+    value = Decimal(text)
     if abs(value) > _MAX_MICROS // MICROS_PER_UNIT:
         raise InvalidInput(f"{text!r} is too large an amount of money.")
     micros = value * MICROS_PER_UNIT

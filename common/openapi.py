@@ -157,11 +157,16 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> Operation:
         tag=next(iter(operation.get("tags", [])), ""),
         summary=operation.get("summary") or operation.get("description", ""),
         # Typed operators such as `price__lt` are a hundred and more; the grammar of searches tells them in one table.
-        parameters=tuple(each for each in operation.get("parameters", []) if "__" not in each["name"]),
+        parameters=tuple(_parameter(each) for each in operation.get("parameters", []) if "__" not in each["name"]),
         request=_schema_name(body),
         replies=tuple((status, _reply_name(reply)) for status, reply in sorted(replies.items())),
         public={} in operation.get("security", [{}]),
     )
+
+
+def _parameter(found: dict[str, Any]) -> dict[str, Any]:
+    """With words: its description, or what kind of value it is."""
+    return {**found, "description": found.get("description") or found.get("schema", {}).get("type", "")}
 
 
 def _reply_name(reply: dict[str, Any]) -> str:

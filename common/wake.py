@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +14,8 @@ from common.redis_client import connect
 
 logger = logging.getLogger(__name__)
 
+ENDED_PREFIX: Final = "ended:"
+_ENDED_KEPT_S: Final = 86_400
 NO_SLIPS: Final[Mapping[str, str]] = MappingProxyType({})
 
 # One round trip: count, then tell; the slip first, since the counter ends the waits. The relay subscribes first and compares
@@ -63,6 +66,23 @@ def _touch_now(topics: tuple[str, ...], slips: Mapping[str, str] = NO_SLIPS) -> 
         pipe.execute()
     except redis.RedisError:
         logger.warning("topics %s not touched: Redis is unreachable; waiters look again by themselves", topics)
+
+
+def end(topic: str, *, at: datetime, over: bool = False) -> None:
+    """Have the relay refuse, after the present commit, the tickets of this topic from before that moment, and cut what it
+    carries for it. `over`: the topic goes on under new tickets. Kept for a day, for a relay that starts meanwhile."""
+    words = f"{int(at.timestamp())} {int(over)}"
+    transaction.on_commit(lambda: _end_now(topic, words))
+
+
+def _end_now(topic: str, words: str) -> None:
+    try:
+        pipe = _client().pipeline(transaction=False)
+        pipe.set(f"{ENDED_PREFIX}{topic}", words, ex=_ENDED_KEPT_S)
+        pipe.publish(f"{ENDED_PREFIX}{topic}", words)
+        pipe.execute()
+    except redis.RedisError:
+        logger.warning("the relay was not told of the end of %s: Redis is unreachable; its tickets end by themselves", topic)
 
 
 def version_of(topic: str) -> int:

@@ -1,15 +1,26 @@
 """The Celery application and its beat: tasks are found in each app's `tasks.py`."""
 
 import os
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 from celery import Celery
+from celery.signals import worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
 app = Celery("berth")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@worker_init.connect
+def _same_currency(**_kwargs: Any) -> None:
+    """A worker that took the ledger's amounts for another currency would charge, refund and pay out wrong sums."""
+    selectors = import_module("billing.selectors.currency")  # apps have no models before
+    if difference := selectors.currency_difference():
+        raise SystemExit(difference)
+
 
 # Seconds between two runs of each sweep. A run that waited in the queue for longer than that is dropped: the next one
 # finds the same work.
@@ -18,9 +29,11 @@ SWEEPS: Final[dict[str, float]] = {
     "billing.extend_holds": 15,
     "instances.stop_exhausted": 15,
     "instances.follow_terms": 15,
+    "instances.reopen_meters": 60,
     "instances.follow_standings": 60,
     "instances.follow_budgets": 15,
     "instances.stop_disputed": 60,
+    "instances.stop_barred_bids": 60,
     "instances.announce_data_ends": 300,
     "billing.send_notices": 15,
     "instances.follow_disks": 60,
@@ -71,6 +84,7 @@ SWEEPS: Final[dict[str, float]] = {
     "instances.tick_due": 5,
     "instances.send_notice_mails": 15,
     "billing.apply_stripe_events": 30,
+    "billing.follow_debts": 60,
     "billing.send_refunds": 30,
     "billing.top_up_low_wallets": 60,
     "billing.tell_auto_failures": 60,
@@ -78,7 +92,10 @@ SWEEPS: Final[dict[str, float]] = {
     "billing.reconcile_stripe": 86_400,
     "billing.seal_ledger": 3600,
     "accounts.send_webhooks": 10,
+    "accounts.send_mails": 10,
+    "accounts.tell_all_ended": 30,
     "accounts.drop_old_webhook_events": 3600,
+    "accounts.drop_old_invitation_mails": 3600,
 }
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds, "options": {"expires": seconds}} for name, seconds in SWEEPS.items()

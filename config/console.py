@@ -46,7 +46,7 @@ def guide(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def api_reference(request: HttpRequest) -> HttpResponse:
-    return render(request, "docs/reference.html", {"groups": _by_resource(operations()), "guides": GUIDES})
+    return render(request, "docs/reference.html", {"groups": _by_resource(operations()), "guides": GUIDES, "guide": None})
 
 
 def _by_resource(rows: tuple[Operation, ...]) -> list[tuple[str, list[Operation]]]:

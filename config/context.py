@@ -13,5 +13,5 @@ def site(request: HttpRequest) -> dict[str, object]:
     context: dict[str, object] = {"currency": settings.MARKET_CURRENCY, "events_url": ""}
     user = getattr(request, "user", None)
     if user is not None and user.is_authenticated:
-        context["events_url"] = relay_address("events", user_id=user.pk, expires_at=clock.now() + EVENT_TICKET_LIFETIME)
+        context["events_url"] = relay_address("events", user=user, expires_at=clock.now() + EVENT_TICKET_LIFETIME)
     return context

@@ -6,7 +6,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-_MOST_WEBHOOK_SECRETS = 2
+from common.currencies import ISO_4217
+
+_MOST_WEBHOOK_SECRETS = 4
 _SEED_DIGITS = 64
 _PORTS = 65_536
 
@@ -35,6 +37,14 @@ def read_int(name: str, default: int) -> int:
         return int(value)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from error
+
+
+def read_currency(name: str, default: str) -> str:
+    """A code of ISO 4217."""
+    code = read_text(name, default).upper()
+    if code not in ISO_4217:
+        raise ImproperlyConfigured(f"{name} must be a code of ISO 4217, such as USD or CNY, not {code!r}.")
+    return code
 
 
 def read_port_range(name: str) -> tuple[int, int] | None:
@@ -78,13 +88,14 @@ def read_stripe_key(name: str) -> str:
 
 
 def read_webhook_secrets(name: str, *, needed: bool) -> list[str]:
-    """One secret of Stripe's webhook, or two during a rotation, divided by a comma. Without any, no payment is credited."""
+    """The secrets of Stripe's webhooks, divided by commas: the account's own endpoint, the one for connected accounts, and
+    two of each during a rotation. Without any, no payment is credited."""
     secrets = [part.strip() for part in read_secret(name, "").split(",") if part.strip()]
     if needed and not secrets:
         raise ImproperlyConfigured(f"Set {name} too: only signed messages of Stripe are believed.")
     wrong = [secret for secret in secrets if not secret.startswith("whsec_")]
     if wrong or len(secrets) > _MOST_WEBHOOK_SECRETS:
-        raise ImproperlyConfigured(f"{name} must be one or two secrets (whsec_…), divided by a comma.")
+        raise ImproperlyConfigured(f"{name} must be one to four secrets (whsec_…), divided by commas.")
     return secrets
 
 

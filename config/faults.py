@@ -1,33 +1,23 @@
 """Errors in plain words for pages: what happened and what to do, in the reader's language."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from django import template
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from common.api import with_wait
 from common.errors import DomainError, NotFound
+from config.failures import FAILURES, UNKNOWN_FAILURE, Fault
 from config.policy import PROGRAM_PREFIXES
 
 register = template.Library()
 
-Words = str | Promise
 
-
-@dataclass(frozen=True)
-class Fault:
-    """What a person reads instead of a code."""
-
-    title: Words
-    advice: Words
-
-
-# By the error's stable code, then by an instance's failure code.
+# By the error's stable code.
 FAULTS: dict[str, Fault] = {
     "gpu_taken": Fault(
         _("Someone else was faster: these GPUs have just been taken."),
@@ -77,12 +67,13 @@ FAULTS: dict[str, Fault] = {
         _("Your wallet cannot pay for the first hour."),
         _("Nothing was charged. Add funds, choose fewer GPUs, or stop an instance that you do not need."),
     ),
+    "debt_unpaid": Fault(_("Something is owed."), _("By you, or an account with your card or payout account.")),
     "budget_exceeded": Fault(
         _("A budget does not allow it."),
         _("Nothing was charged. Whoever set the budget can raise or remove it in the cost centre, under Budgets."),
     ),
     "budget_exists": Fault(_("There is such a budget already."), _("Change its limit below instead.")),
-    "not_transferable": Fault(_("This money cannot be passed on."), _("Nothing was moved.")),
+    "not_transferable": Fault(_("This money cannot be passed on."), _("Only free cash of your own can be.")),
     "already_member": Fault(_("This person is in the team already."), ""),
     "invitation_expired": Fault(_("This invitation has expired."), _("Ask whoever invited you for a new one.")),
     "last_owner": Fault(
@@ -142,8 +133,12 @@ FAULTS: dict[str, Fault] = {
     "log_unavailable": Fault(
         _("The log cannot be read right now."), _("Its host does not report. The log is there again when the host is.")
     ),
+    "allow_list_not_kept": Fault(_("This host keeps no such list."), _("Nothing was changed: use keys, or another host.")),
     "web_links_off": Fault(_("This market opens no web pages of instances."), _("Use the direct link instead.")),
     "locked": Fault(_("It is locked."), _("Unlock it first: on its page, under “By itself”. Nothing was changed.")),
+    "bid_barred": Fault(
+        _("You cannot bid on GPUs of your own or of your team."), _("Rent by the hour, or bid on another offer.")
+    ),
     "unlawful_action": Fault(
         _("That is not possible in the instance's present state."),
         _("It may have changed a moment ago. The page shows its state now."),
@@ -153,10 +148,7 @@ FAULTS: dict[str, Fault] = {
         _("Nothing was done. Look at the present state and try again."),
     ),
     "busy": Fault(_("Too much is going on right now."), _("Nothing was done. Try again in a few seconds.")),
-    "disk_too_large": Fault(
-        _("The data disk is too large for this host."),
-        _("Choose a smaller data disk."),
-    ),
+    "disk_too_large": Fault(_("The data disk is too large for this host."), _("Choose a smaller data disk.")),
     "invalid_input": Fault(_("Something in the form is not right."), _("Check what you entered and try again.")),
     "search_syntax": Fault(_("The search line cannot be read."), _("Check it as the market's search box does.")),
     "invalid_ssh_key": Fault(
@@ -244,59 +236,32 @@ FAULTS: dict[str, Fault] = {
         _("Data is archived to this connection before its deletion."), _("Choose another place for that first.")
     ),
     "connection_name_taken": Fault(_("You already have a connection with this name."), _("Choose another name.")),
+    "payout_account_waits": Fault(
+        _("The payout account is new."), _("Payouts to it begin three days after it was named. Nothing was paid out.")
+    ),
+    "payout_account_unfinished": Fault(
+        _("Your account at Stripe is not finished."), _("Finish it under Payouts, Account. Nothing was paid out.")
+    ),
+    "confirmation_needed": Fault(
+        _("This needs your password or second factor again."), _("Do it in the console, which asks for it.")
+    ),
+    "too_many_codes": Fault(
+        _("That were many codes in a short time."),
+        _("Nothing was redeemed. Wait an hour, then check the code letter by letter."),
+    ),
+    "too_many_invitations": Fault(
+        _("That are many invitations in a short time."),
+        _("Nothing was sent. Wait an hour, or give people a link that you have already."),
+    ),
+    "invited_lately": Fault(
+        _("This address was invited a moment ago."),
+        _("The mail is on its way, and its link stays good. You can invite again in a quarter of an hour."),
+    ),
+    "too_often": Fault(_("That was too often in a short time."), _("Nothing was changed. Wait a while, then try again.")),
     "too_many": Fault(_("The limit of your account is reached."), _("Remove something that you no longer use.")),
     "not_found": Fault(_("There is nothing here."), _("It is gone, or it belongs to someone else.")),
     "forbidden": Fault(_("This is not for you."), _("Sign in with an account that may do this.")),
 }
-FAILURES: dict[str, Fault] = {
-    "image_missing": Fault(_("The image could not be found."), _("Choose another image, or tell the operator.")),
-    "image_private": Fault(
-        _("The registry does not let this image be read."),
-        _("Save a login that may read it under My images, then rent again."),
-    ),
-    "image_wrong_architecture": Fault(
-        _("The image is made for another kind of processor."), _("Choose one that is built for this host's.")
-    ),
-    "image_too_large": Fault(
-        _("The host's disk has no room for the image."), _("Choose a host with more free disk, or a smaller image.")
-    ),
-    "image_needs_cuda": Fault(
-        _("The image needs a newer CUDA than this host has."), _("Choose an offer with that CUDA or a newer one.")
-    ),
-    "registry_silent": Fault(_("The host could not reach the image's registry."), _("Try again later, or rent elsewhere.")),
-    "registry_busy": Fault(
-        _("The registry has had too many questions."),
-        _("Try again later; a saved login raises the limit of most registries."),
-    ),
-    "program_ended": Fault(
-        _("The image's own program ended at once."),
-        _("Use an image whose program goes on, such as a server or a shell, or one of the market's own."),
-    ),
-    "image_pull_timeout": Fault(
-        _("Loading the image took too long."), _("The host's network is slow. Release this instance and rent elsewhere.")
-    ),
-    "create_failed": Fault(_("The host could not make the container."), _("Release this instance and rent elsewhere.")),
-    "start_failed": Fault(_("The host could not start the container."), _("Try to start it again, or rent elsewhere.")),
-    "gpu_not_visible": Fault(
-        _("A GPU that you rented was not visible inside."), _("Release this instance and rent elsewhere.")
-    ),
-    "ssh_silent": Fault(_("SSH did not answer inside the instance."), _("Try to start it again, or rent elsewhere.")),
-    "gpu_conflict": Fault(
-        _("One of the GPUs was in use by something else."), _("Release this instance and rent elsewhere.")
-    ),
-    "gpu_lost": Fault(
-        _("One of its GPUs has fallen off the bus: the host cannot reach it any more."),
-        _("Your data is kept. Start it again on other GPUs of this host, or move it to another one."),
-    ),
-    "disk_full": Fault(_("The host's disk is full."), _("Release this instance and rent elsewhere.")),
-    "exited": Fault(_("The container ended by itself."), _("Its main process stopped. You can start it again.")),
-    "out_of_memory": Fault(
-        _("It needed more memory than it had and was ended."), _("Start it again with smaller batches, or rent more GPUs.")
-    ),
-    "removed": Fault(_("The container was removed on its host."), _("Start it again, or rent elsewhere.")),
-    "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
-}
-UNKNOWN_FAILURE = Fault(_("It failed."), _("Look at what happened below; if it stays so, tell the operator."))
 
 
 def fault_of(error: DomainError) -> Fault:
@@ -331,15 +296,20 @@ class FaultPages:
             return None
         words = fault_of(exception)
         if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
-            response = render(request, "components/fault_toast.html", {"fault": words}, status=exception.status)
-            response["HX-Retarget"], response["HX-Reswap"] = "#toasts", "beforeend"
-            return response
+            return with_wait(toast(request, words, status=exception.status), exception)
         if isinstance(exception, NotFound):
             return render(request, "404.html", {"fault": words}, status=404)
         if request.method == "POST":
             messages.error(request, f"{words.title} {words.advice}")
             return HttpResponseRedirect(_came_from(request), status=303)
-        return render(request, "fault.html", {"fault": words}, status=exception.status)
+        return with_wait(render(request, "fault.html", {"fault": words}, status=exception.status), exception)
+
+
+def toast(request: HttpRequest, words: Fault, *, status: int) -> HttpResponse:
+    """For a part of a page that was to be replaced: the page stays, and tells why."""
+    response = render(request, "components/fault_toast.html", {"fault": words}, status=status)
+    response["HX-Retarget"], response["HX-Reswap"] = "#toasts", "beforeend"
+    return response
 
 
 def _came_from(request: HttpRequest) -> str:

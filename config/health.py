@@ -14,6 +14,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from accounts.selectors import acts_as_staff
+from billing.selectors.currency import currency_difference
 from common.api import problem_response
 from common.errors import Forbidden
 from common.redis_client import connect
@@ -31,6 +33,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 when the database is migrated and Redis answers; else 503 naming what is not."""
     checks = {"database": _database_state(), "redis": _redis_state()}
+    if checks["database"] == "ok" and (difference := currency_difference()):
+        checks["ledger"] = difference
     ready = all(state == "ok" for state in checks.values())
     return JsonResponse({"status": "ok" if ready else "not ready", **checks}, status=200 if ready else 503)
 
@@ -38,7 +42,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """Prometheus text, for this machine, staff, or who holds METRICS_TOKEN."""
-    if not (_from_this_machine(request) or _has_metrics_token(request) or request.user.is_staff):
+    if not (_from_this_machine(request) or _has_metrics_token(request) or acts_as_staff(request.user)):
         return problem_response(Forbidden("Metrics are for staff, this machine, or holders of the metrics token."))
     return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)
 

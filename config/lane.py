@@ -10,6 +10,7 @@ from django.utils import translation
 
 from common.api import problem_response
 from common.errors import DomainError
+from common.origin import asked_by
 
 AGENT_PREFIX = "/agent/v1/"
 API_PREFIX = "/api/v1/"
@@ -32,6 +33,10 @@ class Lane:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with asked_by(request):
+            return self._answer(request)
+
+    def _answer(self, request: HttpRequest) -> HttpResponseBase:
         path = request.path_info
         if path.startswith(AGENT_PREFIX):
             return _direct(request)

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from typing import ClassVar
-from uuid import UUID
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
@@ -11,17 +10,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.models import User
 from accounts.permissions import asker, holds_scope
 from accounts.policy import ANY_SCOPE
+from accounts.selectors import bonds_of
 from agents.protocol.tickets import sign_ticket
 from common import clock
 from config.policy import SCRIPT_TICKET_LIFETIME
 
 
-def relay_address(path: str, *, user_id: UUID, expires_at: datetime, news: bool = False) -> str:
+def relay_address(path: str, *, user: User, expires_at: datetime, news: bool = False) -> str:
     """Where the relay tells that something of this person's changed; with `news` also which instance came to what state."""
-    topic = f"{'news' if news else 'user'}:{user_id.hex}"
-    ticket = sign_ticket(settings.RELAY_SECRET, topic=topic, expires_at=int(expires_at.timestamp()))
+    topic, ends = f"{'news' if news else 'user'}:{user.pk.hex}", int(expires_at.timestamp())
+    ticket = sign_ticket(settings.RELAY_SECRET, topic=topic, expires_at=ends, bonds=bonds_of(user))
     return f"{settings.RELAY_URL}/relay/v1/{path}?ticket={ticket}"
 
 
@@ -44,11 +45,11 @@ class LiveView(APIView):
 
     @extend_schema(operation_id="live", responses=Live)
     def get(self, request: Request) -> Response:
-        user_id, expires_at = asker(request).pk, clock.now() + SCRIPT_TICKET_LIFETIME
+        user, expires_at = asker(request), clock.now() + SCRIPT_TICKET_LIFETIME
         reads_instances = holds_scope(request, "instances:read")
         live = {
-            "wait_url": relay_address("wait", user_id=user_id, expires_at=expires_at, news=reads_instances),
-            "events_url": relay_address("events", user_id=user_id, expires_at=expires_at),
+            "wait_url": relay_address("wait", user=user, expires_at=expires_at, news=reads_instances),
+            "events_url": relay_address("events", user=user, expires_at=expires_at),
             "expires_at": expires_at,
         }
         return Response(Live(live).data, headers={"Cache-Control": "no-store"})

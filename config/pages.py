@@ -2,6 +2,7 @@
 
 from csp.constants import NONCE, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
 
@@ -35,10 +36,12 @@ PANEL_CHANGES = {"script-src": [SELF, UNSAFE_EVAL], "style-src": [SELF, UNSAFE_I
 
 
 class PageHeaders(CSPMiddleware):
-    """The content security policy, a looser one for the admin panels, and the permissions policy."""
+    """The content security policy, a looser one for the admin panels, the permissions policy, and what may be stored."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        if _is_personal(request):
+            response.headers["Cache-Control"] = "no-store, private"
         return super().process_response(request, response)
 
     def get_policy_parts(self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False) -> PolicyParts:
@@ -46,6 +49,12 @@ class PageHeaders(CSPMiddleware):
         if request.path_info.startswith(PANEL_PREFIXES):
             parts.replace = {**PANEL_CHANGES, **(parts.replace or {})}
         return parts
+
+
+def _is_personal(request: HttpRequest) -> bool:
+    """Whoever brings or is given a session reads what nobody after them at the same browser, and no proxy, may find."""
+    session = getattr(request, "session", None)
+    return settings.SESSION_COOKIE_NAME in request.COOKIES or bool(session is not None and session.modified)
 
 
 class PageLocale(LocaleMiddleware):

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 EVENT_TICKET_LIFETIME = timedelta(hours=12)
-SCRIPT_TICKET_LIFETIME = timedelta(hours=1)  # a revoked token's last address tells no longer than this
+SCRIPT_TICKET_LIFETIME = timedelta(hours=1)
 
 PROGRAM_PREFIXES = ("/api/", "/agent/")
 """Addresses that answer programs: errors there are problem documents, never pages."""

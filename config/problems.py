@@ -1,11 +1,19 @@
 """What an unknown address or a crash answers: a problem document to programs, a page to people."""
 
+import sys
+
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import get_language
 from django.views import defaults
 
-from common.api import problem_response
-from common.errors import DomainError, Forbidden, InvalidInput, NotFound
+from common.api import is_passing, problem_response, with_wait
+from common.errors import Busy, DomainError, Forbidden, InvalidInput, NotFound, TooOften
+from config.faults import fault_of, toast
+from config.front.refusals import BUSY
 from config.policy import PROGRAM_PREFIXES
+
+_MINUTE_S = 60
 
 
 class InternalError(DomainError):
@@ -27,7 +35,29 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """Called while the error is handled, whoever raised it: a view, a middleware, a template."""
+    if is_passing(sys.exc_info()[1]):
+        return _busy(request)
     return _problem(request, InternalError()) or defaults.server_error(request)
+
+
+def too_many_requests(request: HttpRequest) -> HttpResponse:
+    """Allauth's limits are by the minute; who knows better sets another Retry-After."""
+    error = TooOften(wait=_MINUTE_S)
+    page = render(request, "fault.html", {"fault": fault_of(error)}, status=error.status)
+    return with_wait(page, error)
+
+
+def _busy(request: HttpRequest) -> HttpResponse:
+    """Without the database, which every other page asks for something."""
+    answer = _problem(request, Busy())
+    if answer is None and "HX-Request" in request.headers:
+        answer = toast(request, fault_of(Busy()), status=Busy.status)
+    if answer is None:
+        answer = HttpResponse(BUSY.page(get_language() or "en").body, status=Busy.status)
+    for name, value in BUSY.headers:
+        answer.headers[name] = value
+    return answer
 
 
 def _problem(request: HttpRequest, error: DomainError) -> HttpResponse | None:

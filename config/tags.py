@@ -7,6 +7,7 @@ from uuid import UUID
 from django import template
 from django.conf import settings
 from django.forms import BoundField, CheckboxInput, CheckboxSelectMultiple, RadioSelect, Select
+from django.template import Context
 from django.templatetags.static import static
 from django.utils.functional import Promise
 from django.utils.html import format_html
@@ -15,6 +16,8 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from accounts.device_words import device_name
+from accounts.event_words import title_of
 from billing.invoice_words import MODE_WORDS, line_words, period_words
 from billing.papers import number_of_seconds
 from common.ids import public_id
@@ -30,6 +33,8 @@ register = template.Library()
 register.filter("in_hours", in_hours)
 register.filter("self_test_report", report_of)
 register.filter("line_words", line_words)
+register.filter("event_title", title_of)
+register.filter("device_name", device_name)
 register.filter("period_words", period_words)
 register.filter("exact_seconds", number_of_seconds)
 
@@ -92,6 +97,7 @@ _DOING: dict[str, str | Promise] = {
 }
 _QUOTE_WORDS: dict[str, str | Promise] = {
     "Data disk": _("Data disk"),
+    "System disk": _("System disk"),
     "Data disk above the free quota": _("Data disk above the free quota"),
     "Early end of the reserved term": _("Early end of the reserved term"),
     "GPU-hour": _("GPU-hours"),
@@ -292,6 +298,18 @@ def last_day(until: datetime | None) -> str:
 @register.filter
 def isoformat(at: datetime) -> str:
     return localtime(at).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@register.simple_tag(takes_context=True)
+def optional(context: Context, *names: str) -> str:
+    """Say at the head of a part which names it may be rendered without: they are None then.
+
+    Every other name has to be defined: the tests refuse what Django would leave out (`tests/strict_templates.py`).
+    """
+    for name in names:
+        if name not in context:
+            context[name] = None
+    return ""
 
 
 @register.simple_tag

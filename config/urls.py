@@ -23,6 +23,7 @@ from storage.urls import web_urlpatterns as storage_web
 handler400 = "config.problems.bad_request"
 handler403 = "config.problems.permission_denied"
 handler404 = "config.problems.page_not_found"
+handler429 = "config.problems.too_many_requests"  # allauth's limits
 handler500 = "config.problems.server_error"
 
 api_urlpatterns = [

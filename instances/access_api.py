@@ -13,19 +13,15 @@ from common.endpoints import checked
 from common.ids import parse_public_id
 from instances import access_schema, schema
 from instances.access_shapes import log_shape, password_shape, web_link_shape
-from instances.replies import instance_id_of
+from instances.replies import CONNECT, instance_id_of, may_connect
 from instances.selectors import instance_of
 from instances.services.access import change_access, clear_password, set_password
 from instances.services.logs import LogSearch, read_log
 from instances.services.web_links import open_web
 from instances.shapes import access_detail
 
-WAYS: dict[str, str] = {
-    "GET": "instances:read",
-    "PATCH": "instances:write",
-    "POST": "instances:write",
-    "DELETE": "instances:write",
-}
+WAYS: dict[str, str] = {"GET": "instances:read", "PATCH": "instances:write", "DELETE": "instances:write"}
+OPENS: dict[str, str] = {**WAYS, "POST": CONNECT}
 
 
 def read_changes(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -46,19 +42,19 @@ class AccessView(APIView):
 
     @extend_schema(operation_id="instances_access", responses=schema.AccessOut)
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id))))
+        return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id)), opens=may_connect(request)))
 
     @extend_schema(operation_id="instances_access_change", request=access_schema.AccessIn, responses=schema.AccessOut)
     def patch(self, request: Request, instance_id: str) -> Response:
         changes = read_changes(checked(access_schema.AccessIn, request.data))
         changed = change_access(renter=asker(request), instance_id=instance_id_of(instance_id), **changes)
-        return Response(access_detail(changed))
+        return Response(access_detail(changed, opens=may_connect(request)))
 
 
 class PasswordView(APIView):
     """Root's password for SSH: none unless the renter sets one."""
 
-    scopes: ClassVar = WAYS
+    scopes: ClassVar = OPENS
 
     @extend_schema(operation_id="instances_password_set", request=None, responses={201: access_schema.PasswordOut})
     def post(self, request: Request, instance_id: str) -> Response:
@@ -74,7 +70,7 @@ class PasswordView(APIView):
     def delete(self, request: Request, instance_id: str) -> Response:
         """Keys alone let in again. Repeating it is harmless."""
         cleared = clear_password(renter=asker(request), instance_id=instance_id_of(instance_id))
-        return Response(access_detail(cleared))
+        return Response(access_detail(cleared, opens=may_connect(request)))
 
 
 class LogsView(APIView):
@@ -92,7 +88,7 @@ class LogsView(APIView):
 class WebLinksView(APIView):
     """Links to JupyterLab, TensorBoard and whatever else answers HTTP in an instance."""
 
-    scopes: ClassVar = WAYS
+    scopes: ClassVar = OPENS
 
     @extend_schema(
         operation_id="instances_web_links", request=access_schema.WebLinkIn, responses={201: access_schema.WebLinkOut}

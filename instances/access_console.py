@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from accounts.models import SshKey, User
 from accounts.selectors import ssh_keys_of
+from common.addresses import HIGHEST_PORT, in_url
 from common.errors import DomainError, FieldError, InvalidInput, NotFound
 from common.ids import parse_public_id, public_id
 from instances.errors import WebLinksOff
@@ -22,7 +23,7 @@ from instances.services.logs import LogSearch, read_log
 from instances.services.web_links import open_web
 from instances.shapes import access_shape
 from instances.states import InstanceState
-from instances.ways import HIGHEST_PORT, extra_ports, ports_pending
+from instances.ways import extra_ports, ports_pending, public_address
 
 TAILS: Final = (100, 200, 500, LOG_TAIL_MOST)
 _Q_MOST: Final = 100
@@ -80,7 +81,7 @@ def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) ->
     extra = extra_ports(instance)
     return {
         "instance": instance,
-        "ways": access_shape(instance),
+        "ways": access_shape(instance, opens=True),
         "keys": [KeyRow(key, public_id("key", key.pk), key.public_key in instance.ssh_keys) for key in keys],
         "extra": extra,
         "pending": ports_pending(instance),
@@ -121,9 +122,8 @@ def web_address(renter: User, instance_id: UUID, port: int) -> str:
 
 
 def _direct(instance: Instance, port: int) -> str:
-    shape, address = access_shape(instance), instance.host.address
+    shape, address = access_shape(instance, opens=True), public_address(instance)
     known = {JUPYTER_PORT: shape["jupyter_url"], TENSORBOARD_PORT: shape["tensorboard_url"]}
-    host = f"[{address}]" if ":" in address else address
-    if port not in dict(instance.ports):
+    if port not in dict(instance.ports) or not address:
         raise NotFound("The instance opens no such port.")
-    return known.get(port) or f"http://{host}:{dict(instance.ports)[port]}/"
+    return known.get(port) or f"http://{in_url(address)}:{dict(instance.ports)[port]}/"

@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.addresses import HIGHEST_PORT
 from instances.policy import ALLOWED_NETWORKS_AT_MOST, EXTRA_PORTS_AT_MOST, LOG_TAIL, LOG_TAIL_MOST
-from instances.ways import HIGHEST_PORT
 
 Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
 

@@ -7,13 +7,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
 from common.endpoints import checked
 from common.money import parse_money
 from instances import action_schema, schema
 from instances.action_shapes import size_shape
-from instances.replies import instance_id_of, shown
+from instances.replies import instance_id_of, may_connect, reply_with_instance, shown
 from instances.selectors import instance_of
 from instances.services.reimage import reimage_instance, take_back_reimage
 from instances.services.resize import price_of_size, resize_instance, size_of
@@ -29,13 +28,15 @@ class ReimageView(APIView):
         """Of a running instance at once, of a stopped one with its next start. If it fails, the former root runs again."""
         image = checked(action_schema.ReimageIn, request.data)["image"]
         renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_once(request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image))))
+        return reply_with_instance(
+            request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image)))
+        )
 
     @extend_schema(operation_id="instances_reimage_take_back", responses={200: schema.InstanceOut})
     def delete(self, request: Request, instance_id: str) -> Response:
         """Keep the root that there is, while nothing has been done about the fresh one. Repeating it is harmless."""
         kept = take_back_reimage(renter=asker(request), instance_id=instance_id_of(instance_id))
-        return Response(shown(kept))
+        return Response(shown(kept, opens=may_connect(request)))
 
 
 class ResizeView(APIView):
@@ -56,7 +57,7 @@ class ResizeView(APIView):
         limits = {"max_rate_micros": wanted.get("max_hourly_rate"), "max_disk_micros_per_day": wanted.get("max_disk_daily")}
         most: dict[str, Any] = {name: None if text is None else parse_money(text) for name, text in limits.items()}
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_once(request, lambda: (202, shown(resize_instance(**who, **_size(wanted), **most))))
+        return reply_with_instance(request, lambda: (202, shown(resize_instance(**who, **_size(wanted), **most))))
 
 
 def _size(wanted: dict[str, Any]) -> dict[str, Any]:

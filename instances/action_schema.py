@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from instances.billing_schema import MONEY
+from common.inputs import AmountText
 from marketplace.policy import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 
 
@@ -39,11 +39,11 @@ class SizeIn(serializers.Serializer[Any]):
 class ResizeIn(SizeIn):
     """Another size. The GPUs change while it is stopped; the data disk grows at any time and never gets smaller."""
 
-    max_hourly_rate = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Refused when all its GPUs would cost more an hour"
+    max_hourly_rate = AmountText(
+        required=False, allow_null=True, help_text="Refused when all its GPUs would cost more an hour"
     )
-    max_disk_daily = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Refused when its data disk would cost more a day"
+    max_disk_daily = AmountText(
+        required=False, allow_null=True, help_text="Refused when its data disk would cost more a day"
     )
 
 

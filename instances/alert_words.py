@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, override
 
 from billing.notice_words import money
+from common.mail import name_in_mail
 from instances.models import Alert
 from instances.states import FaultOf
 from instances.xids import xid_of
@@ -128,7 +129,8 @@ def _killed(alert: Alert) -> list[str]:
 def _gpu(alert: Alert) -> list[str]:
     xid = xid_of(alert.facts.get("xid", 0))
     return [
-        _("%(gpu)s: Xid %(xid)s.") % {"gpu": alert.facts.get("gpu", ""), "xid": alert.facts.get("xid", "")},
+        _("%(gpu)s: Xid %(xid)s.")
+        % {"gpu": name_in_mail(str(alert.facts.get("gpu", ""))), "xid": alert.facts.get("xid", "")},
         str(_FAULTS[xid.fault_of]),
         str(xid.advice),
     ]

@@ -24,7 +24,7 @@ from instances.bills import bill_of, bills_of, charges_of
 from instances.errors import QuoteExpired, QuoteMismatch
 from instances.models import Instance, InstanceEvent, Watch
 from instances.orders import read_change, read_choices, read_expected, read_volume_ids, read_wishes
-from instances.replies import instance_id_of, shown
+from instances.replies import instance_id_of, may_connect, reply_with_instance, shown
 from instances.schedule_shapes import read_settings
 from instances.selectors import (
     events_of,
@@ -110,8 +110,8 @@ class InstancesView(GenericAPIView[Instance]):
     def get(self, request: Request) -> Response:
         page = cast("list[Instance]", self.paginate_queryset(self.get_queryset()))
         now = clock.now()
-        bills = bills_of(page, now)
-        return self.get_paginated_response([instance_shape(row, bills[row.pk], now) for row in page])
+        bills, opens = bills_of(page, now), may_connect(request)
+        return self.get_paginated_response([instance_shape(row, bills[row.pk], now, opens=opens) for row in page])
 
     @extend_schema(operation_id="instances_create", request=schema.InstanceIn, responses={201: schema.InstanceOut})
     def post(self, request: Request) -> Response:
@@ -120,7 +120,7 @@ class InstancesView(GenericAPIView[Instance]):
         expected = read_expected(wanted)
         order = {"quote_id": quote_id, "expected": expected, **read_choices(wanted)}
         try:
-            return reply_once(request, lambda: (201, shown(rent_instance(renter=renter, **order))))
+            return reply_with_instance(request, lambda: (201, shown(rent_instance(renter=renter, **order))))
         except (PriceChanged, QuoteExpired) as error:
             error.extra["quote"] = quote_shape(quote_again(renter=renter, quote_id=quote_id))
             raise
@@ -137,7 +137,7 @@ class InstanceView(APIView):
 
     @extend_schema(operation_id="instances_retrieve", responses=schema.InstanceOut)
     def get(self, request: Request, instance_id: str) -> Response:
-        return Response(shown(_own(request, instance_id)))
+        return Response(shown(_own(request, instance_id), opens=may_connect(request)))
 
     @extend_schema(operation_id="instances_update", request=schema.InstancePatch, responses=schema.InstanceOut)
     def patch(self, request: Request, instance_id: str) -> Response:
@@ -145,13 +145,13 @@ class InstanceView(APIView):
         changed = change_settings(
             renter=asker(request), instance_id=instance_id_of(instance_id), wishes=read_settings(wanted)
         )
-        return Response(shown(changed))
+        return Response(shown(changed, opens=may_connect(request)))
 
     @extend_schema(operation_id="instances_release", responses={202: schema.InstanceOut})
     def delete(self, request: Request, instance_id: str) -> Response:
         """Release: the container and its data end. Repeating it is harmless."""
         released = release_instance(renter=asker(request), instance_id=instance_id_of(instance_id))
-        return Response(shown(released), status=202)
+        return Response(shown(released, opens=may_connect(request)), status=202)
 
 
 class StartView(APIView):
@@ -170,7 +170,7 @@ class StartView(APIView):
             "volume_ids": read_volume_ids(wanted.get("volume_ids")),
         }
         begin = start_without_gpu if wanted["mode"] == "cpu" else partial(start_instance, wait=wanted["wait"])
-        return reply_once(request, lambda: (202, shown(begin(**order))))
+        return reply_with_instance(request, lambda: (202, shown(begin(**order))))
 
 
 class RestartView(APIView):
@@ -181,7 +181,7 @@ class RestartView(APIView):
     @extend_schema(operation_id="instances_restart", request=None, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
         renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_once(request, lambda: (202, shown(restart_instance(renter=renter, instance_id=row_id))))
+        return reply_with_instance(request, lambda: (202, shown(restart_instance(renter=renter, instance_id=row_id))))
 
 
 class EventsView(GenericAPIView[InstanceEvent]):

@@ -4,10 +4,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.inputs import AmountText
 from instances.states import BidState
 from marketplace.prices import TERM_HOURS
 
-MONEY = r"^\d{1,9}(\.\d{1,6})?$"
 Text, Time, Whole, Number = (
     serializers.CharField,
     serializers.DateTimeField,
@@ -19,9 +19,7 @@ Text, Time, Whole, Number = (
 class Expectations(serializers.Serializer[Any]):
     """What whoever orders believes the quote to say."""
 
-    max_total = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Refused when due_now or projected_total is more"
-    )
+    max_total = AmountText(required=False, allow_null=True, help_text="Refused when due_now or projected_total is more")
     signature = Text(required=False, allow_null=True, max_length=128, help_text="As the quote has it")
 
 
@@ -82,7 +80,7 @@ class InstanceSpot(serializers.Serializer[Any]):
 class BidIn(serializers.Serializer[Any]):
     """Another maximum, in place."""
 
-    max_price = serializers.RegexField(MONEY, help_text="Per GPU and hour, the offer's floor at least")
+    max_price = AmountText(help_text="Per GPU and hour, the offer's floor at least")
 
 
 class InstanceBilling(serializers.Serializer[Any]):

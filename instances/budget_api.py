@@ -19,6 +19,7 @@ from billing.services.budgets import change_budget, remove_budget
 from common import clock
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
+from common.inputs import AmountText
 from common.money import parse_money
 from instances.services.budgets import set_budget
 
@@ -33,14 +34,14 @@ class BudgetIn(serializers.Serializer[Any]):
         max_length=60, required=False, default="", help_text="inst_…, user_… or team_…; empty: yourself"
     )
     period = serializers.ChoiceField(choices=PERIODS, default="month", help_text="A calendar month (UTC), or in all")
-    limit = serializers.CharField(max_length=30, help_text="A decimal string such as 100.00")
+    limit = AmountText(help_text="A decimal string such as 100.00")
     hard = serializers.BooleanField(default=False, help_text="true: stops what it covers; false: tells")
 
 
 class BudgetChange(serializers.Serializer[Any]):
     """What of a budget may change."""
 
-    limit = serializers.CharField(max_length=30, required=False)
+    limit = AmountText(required=False)
     hard = serializers.BooleanField(required=False)
 
 

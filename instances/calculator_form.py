@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from billing.estimates import NO_UPFRONT, UPFRONT
-from common.inputs import DecimalInput
+from common.inputs import DecimalInput, PlainDecimalField
 from instances.policy import ESTIMATE_GPUS_MAX, ESTIMATE_HOURS_MAX, ESTIMATE_PEAK_MAX
 from marketplace.console.words import LENGTH_WORDS
 from marketplace.forms import MoneyField
@@ -29,8 +29,8 @@ BASE: Final[Mapping[str, str]] = {"hours": "720", "gpu_count": "1", "term": "mon
 _PERCENT: Final = 100
 
 
-def _number(label: Any, largest: int, **options: Any) -> forms.DecimalField:
-    return forms.DecimalField(
+def _number(label: Any, largest: int, **options: Any) -> PlainDecimalField:
+    return PlainDecimalField(
         label=label, min_value=0, max_value=largest, max_digits=14, decimal_places=6, widget=DecimalInput(), **options
     )
 

@@ -7,12 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
 from common.endpoints import checked
 from instances import billing_schema, schema
 from instances.orders import read_order
-from instances.replies import instance_id_of, shown
+from instances.replies import instance_id_of, reply_with_instance, shown
 from instances.services.convert import convert_instance, extend_instance
 from instances.services.stop import stop_instance
 
@@ -28,7 +27,9 @@ class StopView(APIView):
     def post(self, request: Request, instance_id: str) -> Response:
         hold = checked(billing_schema.StopIn, request.data)["hold"]
         renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_once(request, lambda: (202, shown(stop_instance(renter=renter, instance_id=row_id, hold=hold))))
+        return reply_with_instance(
+            request, lambda: (202, shown(stop_instance(renter=renter, instance_id=row_id, hold=hold)))
+        )
 
 
 class ConvertView(APIView):
@@ -40,7 +41,7 @@ class ConvertView(APIView):
     def post(self, request: Request, instance_id: str) -> Response:
         order: dict[str, Any] = read_order(checked(billing_schema.ConvertIn, request.data))
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_once(request, lambda: (202, shown(convert_instance(**who, **order))))
+        return reply_with_instance(request, lambda: (202, shown(convert_instance(**who, **order))))
 
 
 class ExtendView(APIView):
@@ -52,4 +53,4 @@ class ExtendView(APIView):
     def post(self, request: Request, instance_id: str) -> Response:
         order: dict[str, Any] = read_order(checked(billing_schema.ExtendIn, request.data))
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_once(request, lambda: (202, shown(extend_instance(**who, **order))))
+        return reply_with_instance(request, lambda: (202, shown(extend_instance(**who, **order))))

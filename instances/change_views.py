@@ -6,6 +6,7 @@ from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
 from accounts.signed_in import SignedInRequest, signed_in
+from billing.selectors.self_rental import what_pays_host
 from common import clock
 from common.errors import DomainError
 from common.ids import parse_public_id
@@ -45,7 +46,8 @@ def instance_change(request: SignedInRequest, instance_id: str) -> HttpResponse:
 def instance_change_quote(request: SignedInRequest, instance_id: str) -> HttpResponse:
     """What the present choices cost, and what is due now."""
     instance, form = _asked(request, instance_id)
-    context: dict[str, object] = {"it": instance, "form": form}
+    pays_host = what_pays_host(payer_id=request.user.pk, owner_id=instance.host.owner_id)
+    context: dict[str, object] = {"it": instance, "form": form, "pays_host": pays_host}
     try:
         if form.is_valid():
             context["quote"] = quote_change(renter=request.user, instance_id=instance.pk, **form.mode_wishes)

@@ -135,7 +135,7 @@ def _rows(instances: Sequence[Instance]) -> list[Row]:
         Row(
             instance=instance,
             bill=bills[instance.pk],
-            access=access_shape(instance),
+            access=access_shape(instance, opens=True),
             health=health_of(instance, now),
             gpu=by_slug(instance.offer.gpu_model).name,
         )
@@ -147,7 +147,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "rented": _("Rented"),
     "rented_from_wait_list": _("Rented for you from the wait list, for this search"),
     "provisioning": _("The host is preparing it"),
-    "running": _("Running: SSH answers and every GPU is visible inside"),
+    "running": _("Running: every GPU is visible inside"),
     "stop_asked": _("You asked to stop it"),
     "start_asked": _("You asked to start it"),
     "restart_asked": _("You asked to restart it"),

@@ -26,6 +26,14 @@ class DiskTooLarge(InvalidInput):
     title = "The data disk is too large"
 
 
+class BidBarred(DomainError):
+    """A host owner, and whoever belongs together with one, has no say in the price of the own GPUs."""
+
+    code = "bid_barred"
+    status = 403
+    title = "This account cannot bid on this offer"
+
+
 class Locked(DomainError):
     code = "locked"
     status = 409
@@ -54,6 +62,12 @@ class LogUnavailable(DomainError):
     code = "log_unavailable"
     status = 409
     title = "The instance's host does not report right now"
+
+
+class ListNotKept(DomainError):
+    code = "allow_list_not_kept"
+    status = 409
+    title = "This host cannot keep a list of addresses for SSH"
 
 
 class WebLinksOff(DomainError):

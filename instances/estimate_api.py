@@ -1,6 +1,6 @@
 """The calculator for programs: public, and since it makes nothing it needs no idempotency key and knows no dry run."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from billing.estimates import HOURLY, MODES, NO_UPFRONT, UPFRONT
 from common.endpoints import PublicView, checked
+from common.money import is_plain_decimal
 from instances.estimates import Asked, TierIn, answer
 from instances.policy import (
     ESTIMATE_GPUS_MAX,
@@ -33,6 +34,11 @@ class Amount(serializers.DecimalField):
     def __init__(self, largest: int, **options: Any) -> None:
         super().__init__(max_digits=20, decimal_places=_PLACES, min_value=Decimal(), max_value=Decimal(largest), **options)
 
+    def to_internal_value(self, data: Any) -> Decimal:
+        if not is_plain_decimal(str(data)):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
 
 @extend_schema_field(OpenApiTypes.STR)
 class Share(serializers.Field):  # type: ignore[type-arg]  # not generic at run time
@@ -41,12 +47,12 @@ class Share(serializers.Field):  # type: ignore[type-arg]  # not generic at run 
     default_error_messages = {"invalid": 'Write a share below one such as "0.58", or a percentage such as "58%".'}  # noqa: RUF012  # the framework's way
 
     def to_internal_value(self, data: Any) -> Decimal:
-        text = "" if isinstance(data, bool) else str(data).strip()
-        try:
-            value = Decimal(text.removesuffix("%").strip()) / (_PERCENT if text.endswith("%") else 1)
-        except InvalidOperation:
+        text = str(data)
+        number = text.removesuffix("%")
+        if not is_plain_decimal(number):
             self.fail("invalid")
-        if not value.is_finite() or not 0 <= value < 1 or value != round(value, _SHARE_PLACES):
+        value = Decimal(number) / (_PERCENT if text.endswith("%") else 1)
+        if not 0 <= value < 1 or value != round(value, _SHARE_PLACES):
             self.fail("invalid")
         return value
 

@@ -25,10 +25,17 @@ register = template.Library()
 DISPUTED: Final = _(
     "A payment of yours is disputed by the card's bank: spot rents stop until that is decided. The data is kept."
 )
+TAKEN_BACK: Final = _(
+    "A card's bank has taken back money that this ran on. The data is kept: it can be started again with other money."
+)
 OUTBID: Final = _("Others outbid it, or an order at the full price needs its GPUs. It goes on by itself when it wins.")
 SILENT_HOST: Final = _("Its host does not report; a new notice will follow when it does.")
 UNPAID: Final = _("The wallet cannot pay for another hour. The data is kept: top up and start again.")
 BID_UNPAID: Final = _("%(why)s The data is kept: top up and start again.")
+
+BARRED: Final = _(
+    "This account now belongs together with the host's owner, so it cannot bid here. The data is kept: rent by the hour."
+)
 
 NOTICE: Final = _("Its GPUs go to others at %(at)s UTC. The data disk is kept.")
 HELD: Final = _("%(days)s days for up to %(fee)s, until %(at)s UTC.")
@@ -56,7 +63,7 @@ ALERT_SET_ASIDE: Final = _("%(alert)s: set aside by its renter")
 ALERT_ENDED: Final = _("%(alert)s: the run has ended")
 
 FORMS: Final = (
-    *(DISPUTED, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, TOO_LITTLE),
+    *(DISPUTED, TAKEN_BACK, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, BARRED, TOO_LITTLE),
     *(HELD, TERM_OVER, TERM_RENEWED, MAINTENANCE, MAINTENANCE_NOTED),
     *(SYNC_UP, SYNC_DOWN),
     *(STOP_AT, RELEASE_AT, WEEKLY, STOP_IDLE, NOTHING_SCHEDULED),

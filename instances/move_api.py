@@ -8,7 +8,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
 from common.endpoints import checked
 from common.ids import parse_public_id
@@ -16,7 +15,7 @@ from common.money import parse_money
 from instances import move_schema, schema
 from instances.models import Move
 from instances.move_shapes import move_shape
-from instances.replies import instance_id_of, shown
+from instances.replies import instance_id_of, reply_with_instance, shown
 from instances.selectors import instance_of
 from instances.selectors.moves import moves_of
 from instances.services.move_ends import cancel_move
@@ -38,7 +37,7 @@ class CloneView(APIView):
         wanted = checked(move_schema.CloneIn, request.data)
         order = {"to": _destination(wanted), "data_disk": wanted["data_disk"], "name": wanted["name"]}
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_once(request, lambda: (201, shown(clone_instance(**who, **order))))
+        return reply_with_instance(request, lambda: (201, shown(clone_instance(**who, **order))))
 
 
 class MigrateView(APIView):
@@ -52,7 +51,7 @@ class MigrateView(APIView):
         there, what the old host has stays as it is."""
         to = _destination(checked(move_schema.MigrateIn, request.data))
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
-        return reply_once(request, lambda: (202, shown(migrate_instance(**who, to=to))))
+        return reply_with_instance(request, lambda: (202, shown(migrate_instance(**who, to=to))))
 
 
 class CancelMoveView(APIView):
@@ -63,7 +62,7 @@ class CancelMoveView(APIView):
     @extend_schema(operation_id="instances_cancel_move", request=None, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
         renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_once(request, lambda: (202, shown(cancel_move(renter=renter, instance_id=row_id))))
+        return reply_with_instance(request, lambda: (202, shown(cancel_move(renter=renter, instance_id=row_id))))
 
 
 class MovesView(GenericAPIView[Move]):

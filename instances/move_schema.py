@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from instances.billing_schema import MONEY
+from common.inputs import AmountText
 from instances.states import MoveKind, MoveState
 
 _OFFER = "offr_…; left out: the present one, on the same host"
@@ -20,8 +20,8 @@ class MigrateIn(serializers.Serializer[Any]):
     gpu_count = serializers.IntegerField(
         min_value=1, max_value=64, required=False, allow_null=True, help_text="Left out: as many as now"
     )
-    max_hourly_rate = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Refused with price_changed above this, data disk included"
+    max_hourly_rate = AmountText(
+        required=False, allow_null=True, help_text="Refused with price_changed above this, data disk included"
     )
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, override
 
 from common.ids import public_id
+from common.mail import name_in_mail
 from common.money import format_money
 from instances.models import Watch
 from instances.states import WatchState
@@ -66,7 +67,8 @@ def _told(watch: Watch) -> tuple[str, list[str]]:
     subject = _("GPUs that you were waiting for are free")
     if watch.offer is None:
         return subject, [_("Look at the market now: nothing is kept for you.")]
-    gpu = {"gpu": by_slug(watch.offer.gpu_model).name, "host": watch.offer.host.name, "region": watch.offer.region}
+    host = {"host": name_in_mail(watch.offer.host.name), "region": name_in_mail(watch.offer.region)}  # a stranger's words
+    gpu = {"gpu": by_slug(watch.offer.gpu_model).name, **host}
     free = _("%(gpu)s is free on %(host)s in %(region)s. Nothing is kept for you: rent it before someone else does.") % gpu
     return subject, [free, _address("offer", public_id("offr", watch.offer.pk))]
 

@@ -11,9 +11,6 @@ NO_UPFRONT_HOURS_MIN: Final = 720  # shorter terms are paid upfront
 # A tiered rent that is stopped for no longer than this goes on counting its hours of continuous use.
 CONTINUOUS_WITHIN: Final = timedelta(hours=24)
 
-# Ending a reserved term early: what was used is priced anew without the discount, plus this much, never above the term.
-EARLY_END_BPS: Final = 500
-
 # Reports end a term of a host that is there, to the moment; the sweep follows so much later.
 TERM_SWEEP_LAG: Final = timedelta(seconds=120)
 
@@ -120,7 +117,7 @@ WATCH_MAX_PRICE_MICROS: Final = 10_000_000_000  # per GPU and hour
 WATCH_OFFERS_TRIED: Final = 20
 WATCH_MAIL_TRIED: Final = timedelta(days=1)
 
-# Whose fault each failure is: the host's unless the renter's own program caused it or the market's image is missing.
+# Whose fault each failure is. The host's is only what no renter can bring about: docs/reliability.md says why of each.
 FAULT_OF: Final[Mapping[str, str]] = {
     "image_missing": "platform",
     "image_pull_timeout": "host",
@@ -131,6 +128,7 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "gpu_conflict": "host",
     "gpu_lost": "host",
     "disk_full": "host",
+    "system_disk_full": "renter",
     "exited": "renter",
     "out_of_memory": "renter",
     "removed": "host",
@@ -142,7 +140,16 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "registry_silent": "platform",
     "registry_busy": "platform",
     "program_ended": "renter",
+    "root_lost": "host",
+    "killed": "host",
+    "engine_restarted": "host",
 }
+
+# The host's only while nothing of the renter's is in the root: a first start from an official image. Else nobody's, since
+# whoever has a root of its own can make it refuse to start, keep it silent, or fill it up.
+UNTOUCHED_ONLY: Final = frozenset(
+    {"image_pull_timeout", "create_failed", "start_failed", "gpu_not_visible", "ssh_silent", "disk_full"}
+)
 
 # Ways in: how many networks the list for SSH may hold, and how many ports a renter may open beside the image's own.
 ALLOWED_NETWORKS_AT_MOST: Final = 32

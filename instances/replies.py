@@ -1,17 +1,52 @@
 """An instance as the API answers with it."""
 
+from typing import Final
 from uuid import UUID
 
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.idempotent_api import Work, reply_once
+from accounts.permissions import asker, holds_scope
 from common import clock
+from common.errors import NotFound
 from common.ids import parse_public_id
 from instances.bills import bill_of
 from instances.models import Instance
-from instances.shapes import INSTANCE_PREFIX, Shape, instance_shape
+from instances.selectors import instance_of
+from instances.shapes import INSTANCE_PREFIX, Shape, access_shape, instance_shape
+
+CONNECT: Final = "instances:connect"
 
 
-def shown(instance: Instance) -> Shape:
+def may_connect(request: Request) -> bool:
+    """Whether who asks gets what opens an instance."""
+    return holds_scope(request, CONNECT)
+
+
+def shown(instance: Instance, *, opens: bool = False) -> Shape:
     now = clock.now()
-    return instance_shape(instance, bill_of(instance, now), now)
+    return instance_shape(instance, bill_of(instance, now), now, opens=opens)
+
+
+def reply_with_instance(request: Request, work: Work) -> Response:
+    """As `reply_once`, for work that answers with an instance.
+
+    What is remembered opens nothing, since the same request may come again by a token that may do less; who may connect
+    gets the rest as it is now.
+    """
+    reply = reply_once(request, work)
+    if may_connect(request) and "Dry-Run" not in reply:
+        reply.data = {**reply.data, "access": {**reply.data["access"], **_ways_in(request, reply.data["id"])}}
+    return reply
+
+
+def _ways_in(request: Request, public_id: str) -> Shape:
+    try:
+        ways = access_shape(instance_of(asker(request), instance_id_of(public_id)), opens=True)
+    except NotFound:
+        return {}
+    return {name: ways[name] for name in ("jupyter_url", "tensorboard_url")}
 
 
 def instance_id_of(text: str) -> UUID:

@@ -7,12 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
 from common.endpoints import checked
 from common.money import parse_money
 from instances import schedule_schema, schema
-from instances.replies import instance_id_of, shown
+from instances.replies import instance_id_of, reply_with_instance, shown
 from instances.services.retention import keep_data
 
 
@@ -27,4 +26,4 @@ class KeepView(APIView):
         most = wanted.pop("max_fee", None)
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
         limit = None if most is None else parse_money(most)
-        return reply_once(request, lambda: (202, shown(keep_data(**who, **wanted, max_fee_micros=limit))))
+        return reply_with_instance(request, lambda: (202, shown(keep_data(**who, **wanted, max_fee_micros=limit))))

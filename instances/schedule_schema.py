@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.inputs import AmountText
 from instances.occurrences import ACTIONS, DAYS
 from instances.policy import IDLE_MINUTES, KEEP_DAYS_MAX, WEEKLY_AT_MOST
 
@@ -84,4 +85,4 @@ class KeepIn(serializers.Serializer[Any]):
     """How much longer."""
 
     days = Whole(min_value=1, max_value=KEEP_DAYS_MAX)
-    max_fee = Text(required=False, allow_null=True, help_text="Refused when it costs more")
+    max_fee = AmountText(required=False, allow_null=True, help_text="Refused when it costs more")

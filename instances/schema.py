@@ -5,8 +5,9 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.estimates import MODES
+from common.inputs import AmountText
 from instances.action_schema import InstanceReimage, InstanceSetback
-from instances.billing_schema import MONEY, InstanceBilling
+from instances.billing_schema import InstanceBilling
 from instances.schedule_schema import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch
 from marketplace.prices import TERM_HOURS
 
@@ -37,8 +38,8 @@ class QuoteIn(serializers.Serializer[Any]):
     payment = serializers.ChoiceField(
         choices=["upfront", "none"], required=False, allow_null=True, help_text="Of a reserved quote; left out: upfront"
     )
-    max_price = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Of a spot quote: the most per GPU and hour, the floor at least"
+    max_price = AmountText(
+        required=False, allow_null=True, help_text="Of a spot quote: the most per GPU and hour, the floor at least"
     )
     hours = Whole(
         min_value=1,
@@ -68,6 +69,7 @@ class QuoteOut(serializers.Serializer[Any]):
     billing_mode = Text()
     image = Text()
     data_disk_gb = Whole()
+    system_disk_gb = Whole(allow_null=True, help_text="Hard limit of the root beside the image; null: its host has none")
     hours = Whole()
     term = Text(allow_null=True)
     payment = Text(allow_null=True)
@@ -77,6 +79,11 @@ class QuoteOut(serializers.Serializer[Any]):
     hourly_rate = Text(help_text="Of all GPUs, disk included, to begin with; of a change in place of the GPUs alone")
     projected_total = Text(help_text="For `hours`; a term paid upfront counts whole")
     commitment_total = Text(allow_null=True, help_text="Of a reserved quote: its GPUs through the term, used or not")
+    deposit = Text(help_text="Of due_now: held until a term that is paid by the hour ends; against an early end")
+    pays_host = serializers.ChoiceField(
+        choices=["all", "cash", "nothing"],
+        help_text="What of it the host's owner is paid: `nothing` of their own rentals, of their teammates' only `cash`",
+    )
     instance = Text(allow_null=True, help_text="Of a change in place: what it changes")
     signature = Text(help_text="Proof of these terms; send it with the order to have it checked")
     created_at = Time()
@@ -96,9 +103,7 @@ class InstanceIn(serializers.Serializer[Any]):
     data_disk_gb = Whole(min_value=0, required=False, allow_null=True)
     term = serializers.ChoiceField(choices=list(TERM_HOURS), required=False, allow_null=True)
     payment = serializers.ChoiceField(choices=["upfront", "none"], required=False, allow_null=True)
-    max_total = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Refused when due_now or projected_total is more"
-    )
+    max_total = AmountText(required=False, allow_null=True, help_text="Refused when due_now or projected_total is more")
     signature = Text(required=False, allow_null=True, max_length=128, help_text="As the quote has it")
     name = Text(max_length=80, allow_blank=True, default="")
     ssh_key_ids = serializers.ListField(
@@ -192,8 +197,8 @@ class InstanceAccess(serializers.Serializer[Any]):
     """How to get in. The addresses stand from the order on and answer while the instance runs."""
 
     ssh = SshAccess(allow_null=True)
-    jupyter_url = Text(allow_null=True)
-    tensorboard_url = Text(allow_null=True)
+    jupyter_url = Text(allow_null=True, help_text="Holds its token; null without the scope instances:connect")
+    tensorboard_url = Text(allow_null=True, help_text="null without the scope instances:connect")
 
 
 class PortPair(serializers.Serializer[Any]):
@@ -207,13 +212,17 @@ class PortPair(serializers.Serializer[Any]):
 class AccessOut(InstanceAccess):
     """Every way in."""
 
-    jupyter_token = Text(allow_null=True)
+    jupyter_token = Text(allow_null=True, help_text="null without the scope instances:connect")
     ports = PortPair(many=True)
     ports_pending = serializers.BooleanField(help_text="The ports change at the next start or restart")
     ssh_keys = serializers.ListField(child=Text(), help_text="Public keys that let in now")
     all_keys = serializers.BooleanField(help_text="Every key of the account lets in, those added later too")
     password_set_at = Time(allow_null=True, help_text="null: SSH takes no password")
     allow_from = serializers.ListField(child=Text(), help_text="Networks from which SSH answers; empty: from everywhere")
+    allow_from_kept = serializers.BooleanField(
+        allow_null=True,
+        help_text="Whether its host keeps such a list: false, one is refused; null, its agent does not say",
+    )
 
 
 class InstanceFailure(serializers.Serializer[Any]):
@@ -221,7 +230,7 @@ class InstanceFailure(serializers.Serializer[Any]):
 
     code = Text()
     detail = Text(allow_blank=True)
-    fault_of = serializers.ChoiceField(choices=["renter", "host", "platform"])
+    fault_of = serializers.ChoiceField(choices=["renter", "host", "platform", "nobody"])
 
 
 class InstanceOut(serializers.Serializer[Any]):
@@ -241,6 +250,7 @@ class InstanceOut(serializers.Serializer[Any]):
     ram_gb = Number()
     image = Text()
     data_disk_gb = Whole()
+    system_disk_gb = Whole(allow_null=True, help_text="Hard limit of the root beside the image; null: its host has none")
     billing = InstanceBilling()
     access = InstanceAccess()
     reachable = serializers.BooleanField(help_text="false while its host does not report")

@@ -1,5 +1,6 @@
 """Quotes and instances as the API shows them: plain functions to plain dictionaries, since they are on the hot path."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -7,6 +8,8 @@ from urllib.parse import quote as quote_url
 
 from billing.estimates import HOURLY, TIERED
 from billing.selectors import StatementLine
+from billing.selectors.self_rental import what_pays_host
+from common.addresses import in_url
 from common.ids import public_id
 from common.money import format_money
 from instances.action_shapes import action_shape, share_shape
@@ -26,8 +29,8 @@ WATCH_PREFIX = "watch"
 Shape = dict[str, Any]
 
 
-def instance_shape(instance: Instance, bill: Bill, now: datetime) -> Shape:
-    """An instance with its host, offer and image loaded."""
+def instance_shape(instance: Instance, bill: Bill, now: datetime, *, opens: bool) -> Shape:
+    """An instance with its host, offer and image loaded; with what opens it only for who may connect."""
     model = by_slug(instance.offer.gpu_model)
     held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_let_go)
     holds = held and not instance.cpu_only
@@ -45,8 +48,9 @@ def instance_shape(instance: Instance, bill: Bill, now: datetime) -> Shape:
         **share_shape(instance),
         "image": instance.image.slug,
         "data_disk_gb": instance.data_disk_gb,
+        "system_disk_gb": instance.system_disk_gb if instance.offer.system_disk_gb else None,
         "billing": billing_shape(instance, bill),
-        "access": access_shape(instance),
+        "access": access_shape(instance, opens=opens),
         "reachable": is_reachable(instance, now),
         "health": health_of(instance, now),
         "failure": _failure(instance),
@@ -129,37 +133,39 @@ def _next_step(step: NextStep | None) -> Shape | None:
     }
 
 
-def access_shape(instance: Instance) -> Shape:
-    """How to get in; empty when it is gone. The addresses stand from the order on and answer while it runs."""
-    if instance.state == InstanceState.GONE:
-        return {"ssh": None, "jupyter_url": None, "tensorboard_url": None}
+def access_shape(instance: Instance, *, opens: bool) -> Shape:
+    """How to get in; empty when it is gone, or its host has no address. The addresses stand from the order on and answer
+    while it runs. What lets in whoever has it is there only for who may connect: `opens`."""
     address, ports = public_address(instance), dict(instance.ports)
-    web = f"[{address}]" if ":" in address else address
-    jupyter, tensorboard = ports.get(JUPYTER_PORT), ports.get(TENSORBOARD_PORT)
+    if instance.state == InstanceState.GONE or not address:
+        return {"ssh": None, "jupyter_url": None, "tensorboard_url": None}
+    web = in_url(address)
+    jupyter, tensorboard = (ports.get(port) if opens else None for port in (JUPYTER_PORT, TENSORBOARD_PORT))
     return {
         "ssh": {
             "host": address,
             "port": ports[SSH_PORT],
             "user": SSH_USER,
-            "command": f"ssh -p {ports[SSH_PORT]} {SSH_USER}@{address}",
+            "command": shlex.join(["ssh", "-p", str(ports[SSH_PORT]), f"{SSH_USER}@{address}"]),
         },
         "jupyter_url": jupyter and f"http://{web}:{jupyter}/lab?token={quote_url(instance.jupyter_token)}",
         "tensorboard_url": tensorboard and f"http://{web}:{tensorboard}/",
     }
 
 
-def access_detail(instance: Instance) -> Shape:
+def access_detail(instance: Instance, *, opens: bool) -> Shape:
     """All that a renter needs to get in, with who gets in."""
     gone = instance.state == InstanceState.GONE
     return {
-        **access_shape(instance),
-        "jupyter_token": None if gone else instance.jupyter_token or None,
+        **access_shape(instance, opens=opens),
+        "jupyter_token": None if gone or not opens else instance.jupyter_token or None,
         "ports": [] if gone else port_shapes(instance),
         "ports_pending": ports_pending(instance),
         "ssh_keys": instance.ssh_keys,
         "all_keys": instance.all_keys,
         "password_set_at": instance.password_set_at,
         "allow_from": instance.allow_from,
+        "allow_from_kept": instance.host.keeps_ssh_list,
     }
 
 
@@ -185,6 +191,7 @@ def quote_shape(quote: Quote) -> Shape:
         "billing_mode": quote.billing_mode,
         "image": quote.image.slug,
         "data_disk_gb": quote.data_disk_gb,
+        "system_disk_gb": quote.system_disk_gb or None,
         "hours": quote.hours,
         "term": quote.term or None,
         "payment": quote.payment or None,
@@ -194,6 +201,8 @@ def quote_shape(quote: Quote) -> Shape:
         "hourly_rate": format_money(quote.rate_micros_per_hour),
         "projected_total": format_money(quote.projected_micros),
         "commitment_total": _money_or_none(quote.committed_micros),
+        "deposit": format_money(quote.deposit_micros),
+        "pays_host": what_pays_host(payer_id=quote.renter_id, owner_id=quote.offer.host.owner_id),
         "instance": quote.for_instance_id and public_id(INSTANCE_PREFIX, quote.for_instance_id),
         "signature": quote_signature(quote),
         "created_at": quote.created_at,

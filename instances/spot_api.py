@@ -7,12 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
 from common.endpoints import checked
 from common.money import parse_money
 from instances import billing_schema, schema
-from instances.replies import instance_id_of, shown
+from instances.replies import instance_id_of, may_connect, reply_with_instance, shown
 from instances.services.spot.changes import change_bid, withdraw_bid
 
 
@@ -26,7 +25,7 @@ class BidView(APIView):
         """Raise or lower it in place: the container is not touched. A notice is taken back when the new one wins in time."""
         most = parse_money(checked(billing_schema.BidIn, request.data)["max_price"])
         renter, row_id = asker(request), instance_id_of(instance_id)
-        return reply_once(
+        return reply_with_instance(
             request, lambda: (200, shown(change_bid(renter=renter, instance_id=row_id, max_price_micros=most)))
         )
 
@@ -34,4 +33,4 @@ class BidView(APIView):
     def delete(self, request: Request, instance_id: str) -> Response:
         """What has yielded is not to go on by itself. Repeating it is harmless."""
         withdrawn = withdraw_bid(renter=asker(request), instance_id=instance_id_of(instance_id))
-        return Response(shown(withdrawn))
+        return Response(shown(withdrawn, opens=may_connect(request)))

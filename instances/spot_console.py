@@ -9,6 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
 from instances.models import Instance
 from instances.selectors import bids_of, instance_of
@@ -31,7 +32,7 @@ CHANCES: Final[Mapping[str, str | Promise]] = {
 class BidForm(forms.Form):
     """The most per GPU and hour."""
 
-    max_price = forms.DecimalField(
+    max_price = PlainDecimalField(
         label=_("The most that you pay, per GPU-hour"), min_value=0, max_digits=12, decimal_places=6
     )
 

@@ -40,6 +40,7 @@ class FaultOf(models.TextChoices):
     RENTER = "renter", _("renter")
     HOST = "host", _("host")
     PLATFORM = "platform", _("platform")
+    NOBODY = "nobody", _("nobody")  # the renter can bring it about, and so can the host
 
 
 class WatchAction(models.TextChoices):

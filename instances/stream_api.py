@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from accounts.models import User
 from accounts.permissions import asker
 from common.endpoints import checked
-from instances.replies import instance_id_of
+from instances.replies import CONNECT, instance_id_of
 from instances.services.streams import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
 from instances.ways import relay_address
 
@@ -75,7 +75,7 @@ class StreamOut(serializers.Serializer[Any]):
 class StreamsView(APIView):
     """A terminal, a connection to a port, or the files of an instance, without its host being reachable from outside."""
 
-    scopes: ClassVar = {"POST": "instances:write"}
+    scopes: ClassVar = {"POST": CONNECT}
 
     @extend_schema(operation_id="instances_open_stream", request=StreamIn, responses={201: StreamOut})
     def post(self, request: Request, instance_id: str) -> Response:

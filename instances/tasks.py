@@ -12,6 +12,7 @@ from instances.services import (
     archive_mails,
     archives,
     arrears,
+    barred_bids,
     budgets,
     concluding,
     disks,
@@ -21,6 +22,7 @@ from instances.services import (
     logs,
     maintenance,
     move_ends,
+    reopen,
     retention,
     rollups,
     save_image,
@@ -44,6 +46,11 @@ def stop_exhausted() -> None:
     sweeps.stop_exhausted(now=clock.now())
 
 
+@shared_task(name="instances.reopen_meters")
+def reopen_meters() -> None:
+    reopen.reopen_meters(now=clock.now())
+
+
 @shared_task(name="instances.follow_standings")
 def follow_standings() -> None:
     arrears.follow_standings(now=clock.now())
@@ -57,6 +64,11 @@ def follow_budgets() -> None:
 @shared_task(name="instances.stop_disputed")
 def stop_disputed() -> None:
     disputes.stop_disputed(now=clock.now())
+
+
+@shared_task(name="instances.stop_barred_bids")
+def stop_barred_bids() -> None:
+    barred_bids.stop_barred_bids()
 
 
 @shared_task(name="instances.announce_data_ends")

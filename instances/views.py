@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from accounts.selectors import ssh_keys_of
 from accounts.services.ssh_keys import add_ssh_key
 from accounts.signed_in import SignedInRequest, signed_in
+from billing.selectors.self_rental import what_pays_host
 from common.errors import DomainError
 from common.htmx import render
 from common.ids import parse_public_id, public_id
@@ -101,6 +102,7 @@ def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
         if form.is_valid():
             current_image(user=request.user, text=form.wishes["image"])
             context["quote"] = create_quote(renter=request.user, offer_id=offer.id, **form.wishes)
+            context["pays_host"] = what_pays_host(payer_id=request.user.pk, owner_id=offer.owner_id)
             context["modes"], context["query"] = other_modes(offer, form.wishes), calculator_query(offer, form.wishes)
     except DomainError as error:
         context["refused"] = error

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from instances.billing_schema import MONEY
+from common.inputs import AmountText
 from marketplace.policy import DATA_DISK_GB_MAX
 from storage.states import SnapshotSource, SnapshotState, VolumeMoveKind, VolumeMoveState, VolumeState
 
@@ -106,18 +106,14 @@ class ResizeVolumeIn(serializers.Serializer[Any]):
     """A larger size; a volume never gets smaller."""
 
     size_gb = Whole(min_value=1, max_value=DATA_DISK_GB_MAX)
-    max_daily_rate = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Refuse when a day of it would cost more"
-    )
+    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Refuse when a day of it would cost more")
 
 
 class MoveVolumeIn(serializers.Serializer[Any]):
     """Where to."""
 
     host = Text(help_text="host_…: another one of the same region; GET /storage-hosts lists those that take volumes")
-    max_daily_rate = serializers.RegexField(
-        MONEY, required=False, allow_null=True, help_text="Refuse when a day of it there would cost more"
-    )
+    max_daily_rate = AmountText(required=False, allow_null=True, help_text="Refuse when a day of it there would cost more")
 
 
 class CopyVolumeIn(MoveVolumeIn):

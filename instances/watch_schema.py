@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.inputs import AmountText
 from instances.notices import REASONS
 from instances.states import WatchAction, WatchState
 from marketplace.policy import DATA_DISK_GB_MAX
@@ -17,7 +18,9 @@ class WatchIn(serializers.Serializer[Any]):
     q = Text(max_length=500, allow_blank=True, help_text="What to wait for, as in the search line of the market")
     action = serializers.ChoiceField(choices=WatchAction.values, default=WatchAction.TELL)
     image = Text(required=False, default="", allow_blank=True, help_text="Slug or img_…; left out: as in the search")
-    max_price = Text(required=False, allow_null=True, default=None, help_text="The most per GPU and hour, disk included")
+    max_price = AmountText(
+        required=False, allow_null=True, default=None, help_text="The most per GPU and hour, disk included"
+    )
     data_disk_gb = Whole(
         min_value=0, max_value=DATA_DISK_GB_MAX, allow_null=True, default=None, help_text="Left out: as in the search"
     )

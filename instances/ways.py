@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.http import HttpRequest
 
+from common.addresses import HIGHEST_PORT, shown_address
 from common.errors import FieldError, InvalidInput
 from instances.models import Instance
 from instances.policy import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, SSH_PORT, TENSORBOARD_PORT
@@ -15,8 +16,6 @@ from marketplace.states import HostState
 
 if TYPE_CHECKING:
     from storage.models import Image
-
-HIGHEST_PORT: Final = 65_535
 
 
 def container_ports(image: "Image") -> list[int]:
@@ -58,9 +57,12 @@ def is_reachable(instance: Instance, now: datetime) -> bool:
 
 
 def public_address(instance: Instance) -> str:
-    """Where its ports answer: its host, or for a host behind NAT the relay, which listens on the same numbers."""
+    """Where its ports answer: its host, or for a host behind NAT the relay, which listens on the same numbers.
+
+    "" where that is nothing that may stand in a command: renters copy it into a shell.
+    """
     host = instance.host
-    return settings.RELAY_TCP_ADDRESS if host.behind_nat else host.address
+    return shown_address(settings.RELAY_TCP_ADDRESS or "" if host.behind_nat else host.address)
 
 
 def relay_address(request: HttpRequest) -> str:

@@ -15,11 +15,13 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWi
 from accounts.panels import OwnRowsAdmin, OwnRowsInline, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
 from common import clock
 from common.errors import DomainError
+from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
 from marketplace import trust_admin  # noqa: F401  registers the panels' pages about trust
 from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer, SelfTest
 from marketplace.price_panel import PanelPriceForm
 from marketplace.requirements import remedy_of, title_of
+from marketplace.services.agent_keys import revoke_agent
 from marketplace.services.hosts import freeze_host, retire_host, unfreeze_host
 from marketplace.services.incidents import close_incident
 from marketplace.services.join_tokens import issue_join_token
@@ -60,6 +62,7 @@ HOST_FACTS = (
     "images",
     "warnings",
     "enrolled_at",
+    "agent_revoked_at",
 )
 
 
@@ -98,7 +101,7 @@ class HostAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     search_fields = ("name", "owner__email", "id")
     inlines = (GpuInline, SelfTestInline, HostEventInline)
-    actions = ("freeze", "unfreeze", "retire", "refuse", "restore")
+    actions = ("freeze", "unfreeze", "revoke", "retire", "refuse", "restore")
 
     @admin.action(description=_("Freeze: its agent only reports"))
     def freeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
@@ -107,6 +110,10 @@ class HostAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Unfreeze"))
     def unfreeze(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
         self._each(request, rows, lambda host, actor: unfreeze_host(host_id=host.pk, reason="by staff", actor=actor))
+
+    @admin.action(description=_("Revoke the agent's key: it is refused until the host is enrolled anew"))
+    def revoke(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
+        self._each(request, rows, lambda host, actor: revoke_agent(host_id=host.pk, actor=actor))
 
     @admin.action(description=_("Retire for good"))
     def retire(self, request: HttpRequest, rows: QuerySet[Host]) -> None:
@@ -150,14 +157,14 @@ class LeaseAdmin(ReadOnlyAdmin):
 
 @admin.register(Incident, site=staff_panel)
 class IncidentAdmin(ReadOnlyAdmin):
-    list_display = ("kind", "subject", "detail", "opened_at", "closed_at")
+    list_display = ("kind", "subject", "detail", "opened_at", "closed_at", "closed_by")
     list_filter = ("kind", ("closed_at", admin.EmptyFieldListFilter))
     actions = ("close",)
 
     @admin.action(description=_("Close"))
     def close(self, request: HttpRequest, rows: QuerySet[Incident]) -> None:
         for incident in rows.filter(closed_at__isnull=True):
-            close_incident(kind=incident.kind, subject=incident.subject)
+            close_incident(kind=incident.kind, subject=incident.subject, closed_by=signed_in(request).email)
             messages.success(request, str(incident))
 
 
@@ -253,7 +260,7 @@ class OwnOfferAdmin(OwnRowsAdmin):
 
 
 class JoinTokenForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    price = forms.DecimalField(
+    price = PlainDecimalField(
         label=_("First price per GPU-hour"),
         min_value=0,
         max_digits=12,
@@ -288,7 +295,7 @@ class OwnJoinTokenAdmin(OwnRowsAdmin):
             owner=signed_in(request),
             host_name=form.cleaned_data["host_name"],
             region=form.cleaned_data["region"],
-            price_micros=parse_money(str(form.cleaned_data["price"])),
+            price_micros=parse_money(f"{form.cleaned_data['price']:f}"),
         )
         obj.__dict__.update(token.__dict__)
         command = f"berth-agent enrol --url {settings.SITE_URL} --token {secret}"

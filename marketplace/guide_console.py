@@ -1,6 +1,6 @@
 """What the pages of guide, ranking and advisor show."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
 from marketplace.guide_forms import PRESET_NAMES, AdvisorForm, form_of, preset_of
 from marketplace.guide_topics import TOPICS
 from marketplace.search.params import write_params
-from marketplace.selectors.ranking import RANKINGS, ranked
+from marketplace.selectors.ranking import RANKINGS, ModelOnMarket, ranked
 from marketplace.selectors.runs import Run, plans_on_market, runs_for
 
 _RUNS: Final = 8
@@ -31,7 +31,8 @@ _BY_SLUG: Final = {topic.slug: topic for topic in TOPICS}
 
 
 def guide_context() -> dict[str, Any]:
-    return {"topics": TOPICS, "best": [one for one in ranked("value") if one.value][:_RUNS]}
+    best = [one for one in ranked("value") if one.value][:_RUNS]
+    return {"topics": TOPICS, "best": best, "most": _most(best)}
 
 
 def topic_context(slug: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,8 +48,15 @@ def _table(given: Mapping[str, Any]) -> dict[str, Any]:
     sort = str(given.get("sort", "fp16"))
     sort = sort if sort in RANKINGS else "fp16"
     models = ranked(sort)
-    most = {"fp16": max(one.model.fp16_tflops or 0 for one in models), "value": max(one.value or 0 for one in models)}
-    return {"models": models, "sort": sort, "most": most}
+    return {"models": models, "sort": sort, "most": _most(models)}
+
+
+def _most(models: Sequence[ModelOnMarket]) -> dict[str, float]:
+    """The longest bars of the table."""
+    return {
+        "fp16": max((one.model.fp16_tflops or 0 for one in models), default=0),
+        "value": max((one.value or 0 for one in models), default=0),
+    }
 
 
 @dataclass(frozen=True)

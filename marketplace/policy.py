@@ -16,10 +16,17 @@ BREAKER_SHARE = 0.30
 BREAKER_HOSTS = 3
 BREAKER_WINDOW = timedelta(minutes=5)
 
+# It holds back what rests on silence for so long at most within a day: whoever is silent after that is gone.
+BREAKER_LASTS = timedelta(minutes=30)
+BREAKER_DAY = timedelta(hours=24)
+
 # A sixteenth of the memory stays with the host's own system, engine and agent.
 HOST_RAM_RESERVE_DIVISOR = 16
 
 FREE_DATA_DISK_GB = 50
+
+# What the root of every instance may hold beside its image: free, and taken from the host's disk when the instance is made.
+SYSTEM_DISK_GB = 20
 
 # Steps of the tiered mode where a host owner has set none: (hours of continuous use, basis points off).
 DEFAULT_TIERS = ((720, 1500),)

@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from common.inputs import DecimalInput
+from common.inputs import DecimalInput, PlainDecimalField
 from common.money import format_money
 from marketplace.console.words import LENGTH_WORDS
 from marketplace.forms import MoneyField
@@ -70,8 +70,8 @@ def percent_text(off_bps: int) -> str:
 
 def percent_field(
     label: Any, widget: forms.Widget | None = None, *, most: int = MAX_DISCOUNT_BPS // _BPS_PER_PERCENT, help_text: Any = ""
-) -> forms.DecimalField:
-    return forms.DecimalField(
+) -> PlainDecimalField:
+    return PlainDecimalField(
         label=label,
         required=False,
         min_value=0,

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
+from common.inputs import PlainDecimalField
 from common.money import parse_money
 from marketplace.console.words import LENGTH_WORDS
 from marketplace.models import Offer
@@ -27,7 +28,7 @@ from marketplace.services.offers import ListingChange
 class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """All prices of one offer, and whether it is on the market."""
 
-    price = forms.DecimalField(
+    price = PlainDecimalField(
         label=_("Price per GPU-hour"),
         min_value=0,
         max_digits=12,
@@ -44,7 +45,7 @@ class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         widget=UnfoldAdminTextInputWidget,
         help_text=_("Hours and percent off, such as 720:15, 2160:25."),
     )
-    spot_floor = forms.DecimalField(
+    spot_floor = PlainDecimalField(
         label=_("Spot floor, per GPU"),
         required=False,
         min_value=0,
@@ -53,7 +54,7 @@ class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         widget=UnfoldAdminDecimalFieldWidget,
         help_text=_("Empty: no spot market."),
     )
-    disk_gb_day = forms.DecimalField(
+    disk_gb_day = PlainDecimalField(
         label=_("Data disk, per GB-day"),
         required=False,
         min_value=0,
@@ -92,4 +93,4 @@ def _terms(found: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _micros(amount: Decimal | None) -> int:
-    return 0 if amount is None else parse_money(str(amount))
+    return 0 if amount is None else parse_money(f"{amount:f}")

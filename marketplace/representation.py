@@ -54,9 +54,7 @@ def standing_shape(row: Mapping[str, Any]) -> dict[str, Any]:
             "nvlink": row["nvlink"],
             "pcie": {"gen": row["pcie_gen"] or None, "width": row["pcie_width"] or None},
         },
-        "gpu_free": row["gpu_free"],
-        "gpu_spot": row["gpu_spot"],
-        "gpu_total": row["gpu_total"],
+        **{name: row[name] for name in ("gpu_free", "gpu_spot", "gpu_total")},
         "per_gpu": {"cpu_cores": row["cpu_millis_per_gpu"] / 1000, "ram_gb": gigabytes(row["ram_mb_per_gpu"])},
         "disk": {
             "kind": row["disk_kind"] if row["disk_kind"] != "unknown" else None,
@@ -66,6 +64,7 @@ def standing_shape(row: Mapping[str, Any]) -> dict[str, Any]:
             "measured_at": row["disk_measured_at"],
             "samples": row["disk_samples"],
         },
+        "system_disk_gb": row["system_disk_gb"] or None,
         "network": {
             "up_mbps": row["net_up_mbps"],
             "down_mbps": row["net_down_mbps"],
@@ -118,8 +117,7 @@ def host_shape(host: Host) -> dict[str, Any]:
         "runtime_version": host.runtime_version or None,
         "address": host.address,
         "behind_nat": host.behind_nat,
-        "hostname": host.hostname,
-        "kernel": host.kernel or None,
+        **{"hostname": host.hostname, "kernel": host.kernel or None},
         "cpu_model": host.cpu_model or None,
         "cpu_cores": host.cpu_cores,
         "ram_gb": gigabytes(host.ram_mb),
@@ -127,17 +125,13 @@ def host_shape(host: Host) -> dict[str, Any]:
             "kind": host.disk_kind,
             "total_gb": host.disk_total_gb,
             "free_gb": host.disk_free_gb,
+            "root_limit": host.root_limit or None,
             "read_mbps": host.disk_read_mbps,
             "write_mbps": host.disk_write_mbps,
             "measured_at": host.disk_measured_at,
             "samples": host.disk_samples,
         },
-        "network": {
-            "up_mbps": host.net_up_mbps,
-            "down_mbps": host.net_down_mbps,
-            "measured_at": host.net_measured_at,
-            "samples": host.net_samples,
-        },
+        "network": _network(host),
         "nvlink": host.nvlink,
         "driver": host.driver or None,
         "cuda": host.cuda or None,
@@ -148,9 +142,19 @@ def host_shape(host: Host) -> dict[str, Any]:
         "reliability": None if host.reliability_ppm is None else host.reliability_ppm / 1_000_000,
         "listed_until": host.listed_until,
         "enrolled_at": host.enrolled_at,
+        "agent_revoked_at": host.agent_revoked_at,
         "last_seen_at": host.last_seen_at,
         "gpus": [_gpu(gpu) for gpu in host.gpus.all()],
         "offers": [_own_offer(offer) for offer in host.offers.all()],
+    }
+
+
+def _network(host: Host) -> dict[str, Any]:
+    return {
+        "up_mbps": host.net_up_mbps,
+        "down_mbps": host.net_down_mbps,
+        "measured_at": host.net_measured_at,
+        "samples": host.net_samples,
     }
 
 

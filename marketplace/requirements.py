@@ -50,6 +50,13 @@ REQUIREMENTS: Final[dict[str, Requirement]] = {
         _("Upgrade the operating system."),
         source="4.18 (RHEL 8), the oldest that NVIDIA's present drivers are built for.",
     ),
+    "root_limit": Requirement(
+        _("System disk"),
+        "agent",
+        _("Use the engine's overlay2 driver, and run it in the same mount namespace as the agent."),
+        needed=False,
+        source="Else one renter can fill the disk of all.",
+    ),
     "gpu_present": Requirement(
         _("GPUs present"),
         "inventory",

@@ -4,12 +4,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.inputs import AmountText
 from marketplace.policy import MAX_TIERS, TIER_HOURS_MAX
 from marketplace.states import Verification
 
-_DISCOUNT = r"^0(\.\d{1,4})?$"
-_SHARE = r"^(0(\.\d{1,4})?|1(\.0{1,4})?)$"
-_PRICE = r"^\d{1,9}(\.\d{1,6})?$"
+_DISCOUNT = r"^0(\.[0-9]{1,4})?$"
+_SHARE = r"^(0(\.[0-9]{1,4})?|1(\.0{1,4})?)$"
 
 
 class OfferHost(serializers.Serializer[Any]):
@@ -120,6 +120,7 @@ class Offer(serializers.Serializer[Any]):
     gpu_total = serializers.IntegerField()
     per_gpu = PerGpu()
     disk = OfferDisk()
+    system_disk_gb = serializers.IntegerField(allow_null=True, help_text="Hard limit of the root; null: it has none")
     network = OfferNetwork()
     cuda = serializers.CharField(allow_null=True)
     driver = serializers.CharField(allow_null=True)
@@ -189,6 +190,9 @@ class HostDisk(serializers.Serializer[Any]):
     kind = serializers.CharField()
     total_gb = serializers.IntegerField()
     free_gb = serializers.IntegerField()
+    root_limit = serializers.CharField(
+        allow_null=True, help_text="disk: a hard limit for each root; none: only watched; null: an older agent"
+    )
     read_mbps = serializers.IntegerField(allow_null=True, help_text="MB/s, median of `samples`; null: not measured")
     write_mbps = serializers.IntegerField(allow_null=True)
     measured_at = serializers.DateTimeField(allow_null=True)
@@ -253,6 +257,7 @@ class Host(serializers.Serializer[Any]):
     reliability = serializers.FloatField(allow_null=True)
     listed_until = serializers.DateTimeField(allow_null=True, help_text="null: no end is planned")
     enrolled_at = serializers.DateTimeField()
+    agent_revoked_at = serializers.DateTimeField(allow_null=True, help_text="Its agent is refused until it is enrolled anew")
     last_seen_at = serializers.DateTimeField()
     gpus = OwnGpu(many=True)
     offers = OwnOffer(many=True)
@@ -293,14 +298,14 @@ class ListingChange(serializers.Serializer[Any]):
     """A new price or listing of one offer; what is left out stays."""
 
     id = serializers.CharField(help_text="Of the offer")
-    price_hourly = serializers.RegexField(_PRICE, required=False)
+    price_hourly = AmountText(required=False)
     listed = serializers.BooleanField(required=False)
     reserved_discounts = ReservedDiscounts(required=False, help_text="Terms that are left out stay")
     tiers = TierDiscount(  # type: ignore[call-arg]  # the list around it takes max_length
         many=True, required=False, max_length=MAX_TIERS, help_text="Replaces all steps; rising"
     )
-    spot_floor = serializers.RegexField(_PRICE, required=False, allow_null=True, help_text="null: no spot market")
-    disk_gb_day = serializers.RegexField(_PRICE, required=False, help_text="Per GB above the free quota and day")
+    spot_floor = AmountText(required=False, allow_null=True, help_text="null: no spot market")
+    disk_gb_day = AmountText(required=False, help_text="Per GB above the free quota and day")
     hold_share = serializers.RegexField(_SHARE, required=False, help_text='Of the hourly price, "0" to "1"')
 
 
@@ -329,7 +334,7 @@ class JoinTokenIn(serializers.Serializer[Any]):
 
     host_name = serializers.CharField(max_length=80)
     region = serializers.CharField(max_length=40)
-    price_hourly = serializers.RegexField(_PRICE, help_text="First price per GPU and hour; 0 keeps offers off the market")
+    price_hourly = AmountText(help_text="First price per GPU and hour; 0 keeps offers off the market")
 
 
 class JoinToken(serializers.Serializer[Any]):

@@ -3,6 +3,8 @@
 from django.urls import URLPattern, path
 
 from marketplace import (
+    agent_key_api,
+    agent_key_views,
     api,
     guide_api,
     guide_views,
@@ -38,6 +40,7 @@ web_urlpatterns: list[URLPattern] = [
     path("hosts/enrol", views.enrol_host, name="enrol_host"),
     path("hosts/<host_id>/until", price_views.host_until, name="host_until"),
     path("hosts/<host_id>/draining", views.host_draining, name="host_draining"),
+    path("hosts/<host_id>/revoke-agent", agent_key_views.host_revoke_agent, name="host_revoke_agent"),
     path("hosts/<host_id>/self-test", self_test_views.host_self_test, name="host_self_test"),
     path("hosts/<host_id>/reliability", trust_views.reliability, name="reliability"),
     path("hosts/<host_id>/maintenance", trust_views.host_maintenance, name="host_maintenance"),
@@ -62,6 +65,7 @@ api_urlpatterns: list[URLPattern] = [
     path("hosts", api.HostsView.as_view(), name="api_hosts"),
     path("hosts/<str:host_id>", api.HostView.as_view(), name="api_host"),
     path("hosts/<str:host_id>/listing", api.ListingView.as_view(), name="api_host_listing"),
+    path("hosts/<str:host_id>/revoke-agent", agent_key_api.RevokeAgentView.as_view(), name="api_host_revoke_agent"),
     path("hosts/<str:host_id>/self-test", self_test_api.SelfTestView.as_view(), name="api_host_self_test"),
     path("hosts/<str:host_id>/maintenance", trust_api.MaintenancesView.as_view(), name="api_host_maintenance"),
     path(

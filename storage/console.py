@@ -35,6 +35,8 @@ def images_context(user: User, *, page: str | None) -> dict[str, Any]:
         "registries": registries_of(user),
         "form": ImageForm(),
         "registry_form": RegistryForm(),
+        "refused": None,
+        "registry_refused": None,
     }
 
 

@@ -7,6 +7,7 @@ from hypothesis import settings
 
 from accounts.models import User
 from marketplace.search import columns
+from tests.roles import work_as_the_market
 from tests.wiping import wipe_after_each_test
 
 PASSWORD = "correct-horse-battery"
@@ -14,6 +15,7 @@ PASSWORD = "correct-horse-battery"
 # How long one example takes is a matter of who else uses the machine.
 settings.register_profile("berth", settings.get_profile(settings.get_current_profile_name()), deadline=None)
 settings.load_profile("berth")
+work_as_the_market()
 wipe_after_each_test()
 
 

@@ -39,6 +39,7 @@ SETTINGS = {
 
 
 TEMPLATE = "berth_migrated"
+APP_ROLE = "berth_app"  # as in config.local.postgres; what a test does, it does as the market would (tests/roles.py)
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -81,9 +82,14 @@ def _configure(server: PostgresServer) -> None:
 
 def _migrate(server: PostgresServer, kept: Path) -> None:
     """All migrations, once; then `kept` is what a stack's own PostgreSQL begins with, and TEMPLATE a worker's."""
-    manage = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
-    settings = {"DJANGO_SETTINGS_MODULE": "config.settings.test", "REDIS_URL": os.environ["BERTH_TEST_REDIS"]}
-    subprocess.run(manage, env=os.environ | settings, check=True, stdout=sys.stderr)
+    settings = {
+        "DJANGO_SETTINGS_MODULE": "config.settings.test",
+        "REDIS_URL": os.environ["BERTH_TEST_REDIS"],
+        "APP_DATABASE_URL": f"postgresql://{APP_ROLE}:@/postgres",
+    }
+    for command in ("migrate", "grant_app_role"):
+        manage = [sys.executable, str(ROOT / "manage.py"), command, "--verbosity", "0"]
+        subprocess.run(manage, env=os.environ | settings, check=True, stdout=sys.stderr)
     server.psql(f"CREATE DATABASE {TEMPLATE} TEMPLATE postgres")
     pg_ctl(["-w", "-m", "fast", "stop"], pgdata=server.pgdata, user=server.system_user)
     subprocess.run(["cp", "-a", str(server.pgdata), str(kept)], check=True)

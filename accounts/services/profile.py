@@ -5,6 +5,7 @@ from uuid import UUID
 from allauth.account.models import EmailAddress
 
 from accounts.models import User
+from accounts.services.audit import note_event
 from common.database import use_case
 
 
@@ -34,4 +35,5 @@ def edit_profile(*, user_id: UUID, display_name: str | None = None, is_host_owne
             setattr(person, name, value)
         if changes:
             person.save(update_fields=list(changes))
+            note_event(user_id=user_id, kind="profile.changed", subject=", ".join(changes))
     return person

@@ -14,6 +14,7 @@ from accounts.errors import InvalidSshKey, SshKeyExists, TooMany
 from accounts.models import SshKey, User
 from accounts.policy import MAX_SSH_KEY_CHARS, MAX_SSH_KEYS, MIN_RSA_BITS
 from accounts.selectors import all_ssh_keys_of
+from accounts.services.audit import note_event
 from common.database import use_case
 from common.errors import FieldError, NotFound
 from common.jobs import enqueue
@@ -50,6 +51,7 @@ def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
                 )
         except IntegrityError as error:
             raise SshKeyExists from error
+        note_event(user_id=user.pk, kind="key.added", subject=f"{added.name} {added.fingerprint}")
         _tell_instances(user)
     return added
 
@@ -57,9 +59,11 @@ def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
 def remove_ssh_key(*, user: User, key_id: UUID) -> None:
     """Forget a key: within seconds it lets in nowhere any more. Sessions that are open stay open."""
     with use_case():
-        removed, _ = SshKey.objects.filter(pk=key_id, user=user).delete()
-        if not removed:
+        key = SshKey.objects.filter(pk=key_id, user=user).first()
+        if key is None:
             raise NotFound("There is no such SSH key.")
+        note_event(user_id=user.pk, kind="key.removed", subject=f"{key.name} {key.fingerprint}")
+        key.delete()
         _tell_instances(user)
 
 

@@ -17,11 +17,13 @@ from accounts.policy import (
     TOKEN_PREFIX_BYTES,
     TOKEN_SECRET_BYTES,
 )
-from accounts.selectors import tokens_of
+from accounts.selectors import token_credential, token_of, tokens_of
+from accounts.services.access import end_credentials
+from accounts.services.audit import note_event
 from common import clock
 from common.database import use_case
 from common.digest import secret_digest
-from common.errors import FieldError, InvalidInput, NotFound
+from common.errors import FieldError, InvalidInput
 
 
 def issue_token(
@@ -50,15 +52,31 @@ def issue_token(
             scopes=sorted(set(scopes)),
             expires_at=expires_at,
         )
+        note_event(user_id=user.pk, kind="token.created", subject=_named(token))
     return token, f"{TOKEN_MARK}_{prefix}_{secret}"
 
 
 def revoke_token(*, user: User, token_id: UUID) -> None:
     """From now on the token is refused. Raises NotFound for a token that is not the user's or already revoked."""
     with use_case():
-        revoked = ApiToken.objects.filter(pk=token_id, user=user, revoked_at=None).update(revoked_at=clock.now())
-    if not revoked:
-        raise NotFound("There is no such token.")
+        token = token_of(user, token_id)
+        _revoke([token])
+        note_event(user_id=user.pk, kind="token.revoked", subject=_named(token))
+
+
+def revoke_all_tokens(*, user: User) -> int:
+    """Every token of the account is refused from now on; how many there were."""
+    with use_case():
+        return revoke_all_with(user=user)
+
+
+def revoke_all_with(*, user: User) -> int:
+    """The same inside the caller's transaction."""
+    live = list(tokens_of(user))
+    _revoke(live)
+    if live:
+        note_event(user_id=user.pk, kind="token.all_revoked", subject=str(len(live)))
+    return len(live)
 
 
 def note_use(*, token: ApiToken) -> None:
@@ -71,6 +89,15 @@ def note_use(*, token: ApiToken) -> None:
     with use_case():
         free = ApiToken.objects.select_for_update(skip_locked=True, no_key=True).filter(due, pk=token.pk).values("pk")
         ApiToken.objects.filter(pk__in=free).update(last_used_at=now)
+
+
+def _revoke(tokens: Sequence[ApiToken]) -> None:
+    ApiToken.objects.filter(pk__in=[token.pk for token in tokens], revoked_at=None).update(revoked_at=clock.now())
+    end_credentials([token_credential(token.pk) for token in tokens])
+
+
+def _named(token: ApiToken) -> str:
+    return f"{token.name} ({TOKEN_MARK}_{token.prefix}…)"
 
 
 def _check_scopes(scopes: Sequence[str], issuer: ApiToken | None) -> None:

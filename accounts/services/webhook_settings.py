@@ -16,6 +16,7 @@ from accounts.policy import (
     WEBHOOK_SECRET_MARK,
 )
 from accounts.selectors import delivery_of, webhook_of, webhooks_of
+from accounts.services.audit import note_event
 from common import clock
 from common.database import use_case
 from common.errors import wrong_field
@@ -35,6 +36,7 @@ def add_webhook(*, user: User, url: str, kinds: Sequence[str] = (), description:
         hook = Webhook.objects.create(
             user=user, url=url, kinds=_kinds(kinds), description=description, sealed_secret=seal(secret)
         )
+        note_event(user_id=user.pk, kind="webhook.added", subject=url)
     return hook, secret
 
 
@@ -67,7 +69,9 @@ def change_webhook(
 def remove_webhook(*, user: User, webhook_id: UUID) -> None:
     """It and its log are gone; nothing more is sent."""
     with use_case():
-        _locked(user, webhook_id).delete()
+        hook = _locked(user, webhook_id)
+        note_event(user_id=user.pk, kind="webhook.removed", subject=hook.url)
+        hook.delete()
 
 
 def rotate_secret(*, user: User, webhook_id: UUID) -> tuple[Webhook, str]:
@@ -78,6 +82,7 @@ def rotate_secret(*, user: User, webhook_id: UUID) -> tuple[Webhook, str]:
         hook.sealed_former, hook.former_until = hook.sealed_secret, clock.now() + WEBHOOK_FORMER_VALID
         hook.sealed_secret = seal(secret)
         hook.save(update_fields=["sealed_secret", "sealed_former", "former_until"])
+        note_event(user_id=user.pk, kind="webhook.rotated", subject=hook.url)
     return hook, secret
 
 

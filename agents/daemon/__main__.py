@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents.daemon import __version__, assembly
 from agents.daemon.config import DEFAULT_STATE, AgentConfig, NotEnrolled, load_config
-from agents.daemon.enrolment import AlreadyEnrolled, enrol
+from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, renew
 from agents.daemon.fleet import Fleet, NotSimulated
 from agents.daemon.gpus import BadGpuList, parse_gpu_list
 from agents.daemon.link import LinkError
@@ -20,13 +20,19 @@ from agents.daemon.unit import unit_text
 logger = logging.getLogger("agents.daemon")
 
 
+_FAULTS = (
+    *(NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
+    *(BadGpuList, LinkError, EngineSilent, EngineRefused),
+)
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
-    except (NotEnrolled, AlreadyEnrolled, NotSimulated, BadGpuList, LinkError, EngineSilent, EngineRefused) as error:
+    except _FAULTS as error:
         print(f"berth-agent: {error}", file=sys.stderr)
         return 1
 
@@ -60,6 +66,9 @@ def _add_enrol(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulate-gpus", default="", metavar='"RTX 4090:4"', help="development alone; marked so everywhere"
     )
+    parser.add_argument(
+        "--new-key", action="store_true", help="the folder's host again, under a new key, after its last was revoked"
+    )
     parser.add_argument("--address", default="", help="where renters reach published ports; default: found out")
     parser.add_argument("--behind-nat", action="store_true", help="nobody reaches this machine: renters come by the relay")
     parser.add_argument("--listen", default=AgentConfig.listen, help="address to publish ports on; default: %(default)s")
@@ -90,6 +99,10 @@ def _port_range(text: str) -> tuple[int, int]:
 
 
 def _enrol(options: argparse.Namespace) -> int:
+    if options.new_key:
+        reply = renew(options.state_dir, options.url, options.token)
+        print(f"{reply.name} ({reply.host_id}) has a new key; now: berth-agent run --state-dir {options.state_dir}")
+        return 0
     parse_gpu_list(options.simulate_gpus)
     wanted = AgentConfig(
         url=options.url,

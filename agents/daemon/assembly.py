@@ -13,6 +13,7 @@ from agents.daemon.bridge_live import BridgedDoorway, LiveBridge
 from agents.daemon.checks import Bench, host_checks
 from agents.daemon.config import AgentConfig, load_or_make_key
 from agents.daemon.disk_orders import DiskOrders, simulated_orders
+from agents.daemon.docker_limits import LimitedRuntime
 from agents.daemon.docker_roots import roots_of
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import OPEN_FILES, EngineOptions
@@ -36,6 +37,7 @@ from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Checkpoint, Limits, Steps, pass_by
 from agents.daemon.streams import Streams
 from agents.daemon.sync_orders import sync_operators
+from agents.daemon.system_disks import SystemDisks
 from agents.daemon.telemetry import Telemetry
 from agents.daemon.tidying import Trips, both, drop_spares
 from agents.daemon.travel import OpenPair
@@ -66,7 +68,7 @@ def build_runtime(state: Path, config: AgentConfig) -> Runtime:
         seccomp=profile_text(),
         open_files=open_files,
     )
-    return DockerRuntime(options)
+    return LimitedRuntime(options, SystemDisks(state, sparse=config.sparse_disks), state)
 
 
 def build_disks(state: Path, config: AgentConfig) -> Disks:
@@ -97,10 +99,12 @@ def _disk_operators(
 def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_by) -> Agent:
     runtime, probe, disks = build_runtime(state, config), build_probe(config), build_disks(state, config)
     volumes = build_volumes(state, config)
+    journal = Journal(state / "journal", durable=config.runtime != "simulated")
+    if isinstance(runtime, LimitedRuntime):
+        runtime.begin(journal)
     drop_spares(state)
     bridge, doorway = _ways_in(state, config, runtime)
     streams = Streams(doorway)
-    journal = Journal(state / "journal", durable=config.runtime != "simulated")
     access = AccessFolders(state / "access")
     syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
     link = Link(url=config.url, host_id=config.host_id, key=load_or_make_key(state))

@@ -47,6 +47,7 @@ def host_checks(bench: Bench, held: Held) -> Iterator[Check]:
     """Every check; `held` names the GPUs that instances have or are about to get, which are left in peace."""
     yield _engine(bench.runtime)
     yield _kernel()
+    yield _root_limit(bench.runtime)
     yield from gpu_checks(bench, held)
     yield from _disk(bench.state)
     yield from _network(bench)
@@ -78,6 +79,20 @@ def _kernel() -> Check:
         actual=found,
         required=f"at least {_dotted(LEAST_KERNEL)}",
         remedy="Upgrade the operating system.",
+    )
+
+
+def _root_limit(runtime: Runtime) -> Check:
+    """Which way this host bounds what a renter writes beside the data disk."""
+    limited = runtime.root_limit() == "disk"
+    return Check(
+        id="root_limit",
+        passed=limited,
+        actual="a disk of fixed size for each root"
+        if limited
+        else "only watched: the engine does not let the agent limit it",
+        required="a hard limit for each root",
+        remedy="Use the engine's overlay2 driver, and run it in the same mount namespace as the agent.",
     )
 
 

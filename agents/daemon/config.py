@@ -13,6 +13,7 @@ from agents.daemon.whole_files import write_whole
 DEFAULT_STATE = Path("/var/lib/berth-agent")
 CONFIG_FILE = "agent.json"
 KEY_FILE = "key"
+NEXT_KEY_FILE = "key.next"
 
 
 class NotEnrolled(Exception):
@@ -62,13 +63,18 @@ def is_enrolled(state: Path) -> bool:
     return (state / CONFIG_FILE).exists()
 
 
-def load_or_make_key(state: Path) -> Ed25519PrivateKey:
+def load_or_make_key(state: Path, name: str = KEY_FILE) -> Ed25519PrivateKey:
     """The host's key. It is kept over a failed enrolment, so that trying again is the same host."""
-    path = state / KEY_FILE
+    path = state / name
     if not path.exists():
         fresh = Ed25519PrivateKey.generate()
         _write_private(path, fresh.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex().encode())
     return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text()))
+
+
+def take_next_key(state: Path) -> None:
+    """The new key is the host's from now on; the old one is gone."""
+    (state / NEXT_KEY_FILE).replace(state / KEY_FILE)
 
 
 def public_hex(key: Ed25519PrivateKey) -> str:

@@ -123,9 +123,7 @@ class Crew:
         if job.cancelled.is_set():
             return  # nobody wants to know any more
         logger.warning("%s %s failed: %s", job.action.kind, job.desired.id, failure)
-        self._journal.amend(
-            job.desired.id, failed=job.desired.generation, failure_code=failure.code, failure_detail=failure.detail
-        )
+        self._journal.note_failure(job.desired, failure.code, failure.detail)
 
     def _postpone(self, job: Job, error: Exception) -> None:
         instance = job.desired.id

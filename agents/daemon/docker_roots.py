@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, root_repository
+from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, SYSTEM_DISK_LABEL, root_repository
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.jobs import Failed
 from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.volumes import GIB, HEADROOM
 
 PARCELS: Final = "berth-parcel"
 PARCEL_LABEL: Final = "berth.parcel"  # one that was packed twice, by an agent that was killed meanwhile, keeps no name
+ROOT_MESSAGE: Final = "berth: a root on its way"  # by which its layer is told from those of the image
+TOO_MUCH: Final = "It holds {size:.1f} GB beside its image, a system disk {limit} GB: remove what it does not need first."
 _LARGEST_LIST: Final = 4 * 1024 * 1024  # of an image's layers and of its configuration
 
 Progress = Callable[[int, int], None]
@@ -108,8 +111,22 @@ class DockerRoots:
             raise Failed("still_running", "The instance still runs on its host.")
         # No image of another instance: what is labelled with an instance goes when it goes. And of no host.
         changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}=none {label}".rstrip()
-        made = engine.commit(own.id, repository=repository, tag=tag, changes=changes)
+        self._runtime.open_root(own.id)
+        self._check_size(engine, own.id)
+        made = engine.commit(own.id, repository=repository, tag=tag, changes=changes, message=ROOT_MESSAGE)
         return str(made["Id"])
+
+    def _check_size(self, engine: Any, container: str) -> None:
+        """A root that was cloned or moved before stands on a layer that its system disk does not hold. Both together are
+        what the disk may hold, so that no chain of copies grows beyond it; and the host has room for the copy."""
+        [listed] = engine.containers(all=True, size=True, filters={"id": container})
+        written = int(listed.get("SizeRw") or 0)
+        limit = int(listed["Labels"].get(SYSTEM_DISK_LABEL, "0")) * GIB
+        brought = sum(int(item["Size"]) for item in engine.history(listed["ImageID"]) if item["Comment"] == ROOT_MESSAGE)
+        if brought and limit and brought + written > limit:
+            raise Failed("system_disk_full", TOO_MUCH.format(size=(brought + written) / GIB, limit=limit // GIB))
+        if self._runtime.image_room() < written + HEADROOM:
+            raise Failed("disk_full", "The host has no room for a copy of what was installed.")
 
     @contextmanager
     def _engine(self) -> Iterator[Any]:

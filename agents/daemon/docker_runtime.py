@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import datetime
@@ -11,6 +12,7 @@ import docker
 
 from agents.daemon import acceptance, cgroups
 from agents.daemon.docker_doorway import DEFAULT_ENGINE, DockerDoorway
+from agents.daemon.docker_endings import who_ended
 from agents.daemon.docker_images import CHANGE_TIMEOUT, DockerImages
 from agents.daemon.docker_spec import (
     GPUS_LABEL,
@@ -30,8 +32,9 @@ from agents.daemon.docker_spec import (
 )
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.firewall import Firewall
+from agents.daemon.gates import SSH_PORT
 from agents.daemon.preempt import WARN_SCRIPT
-from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, EngineSilent, Status, Usage
+from agents.daemon.runtime import Container, ContainerOrder, EndedBy, EngineRefused, EngineSilent, RootLimit, Status, Usage
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
@@ -53,6 +56,7 @@ class DockerRuntime(DockerImages):
         self._options = options
         self._firewall = firewall or Firewall()
         self._network_lock = threading.Lock()
+        self._ordered: set[str] = set()  # containers that this agent has stopped since it last started them
         self._events: Any = None
         with engine_answers():
             first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **_place())
@@ -125,10 +129,12 @@ class DockerRuntime(DockerImages):
         return str(made["Id"])
 
     def start(self, container: str) -> None:
+        self._ordered.discard(container)
         with engine_answers():
             self._changer.start(container)
 
     def stop(self, container: str, grace_s: int) -> None:
+        self._ordered.add(container)
         try:
             with engine_answers():
                 self._changer.stop(container, timeout=grace_s)
@@ -154,12 +160,14 @@ class DockerRuntime(DockerImages):
             self._changer.rename(container, name)
 
     def remove(self, container: str) -> None:
+        self._ordered.add(container)
         try:
             with engine_answers():
                 self._changer.remove_container(container, force=True, v=True)
         except EngineRefused as error:
             if not error.missing:
                 raise
+        self._ordered.discard(container)
 
     def clear(self, instance: str) -> None:
         self._firewall.gates.drop(bridge_name(instance))
@@ -179,6 +187,13 @@ class DockerRuntime(DockerImages):
             *(f"image {item}" for item in self._roots(instance)),
         ]
 
+    def root_limit(self) -> RootLimit:
+        return "none"
+
+    def open_root(self, container: str) -> object:
+        """Have the container's writable layer where the engine reads it. The engine itself keeps it there."""
+        return None
+
     def visible_gpus(self, container: str) -> frozenset[str]:
         """The engine's word, and that of the first process itself where the kernel lets us read it."""
         state = self._inspect(container)
@@ -190,7 +205,7 @@ class DockerRuntime(DockerImages):
         return frozenset(promised) if inside is None else frozenset(promised) & acceptance.gpus_in_env(inside)
 
     def ssh_answers(self, host_port: int, container: str) -> bool:
-        if not self._options.publish:
+        if not self._options.publish or self._firewall.gates.is_shut(host_port):
             state = self._inspect(container)
             return state is not None and acceptance.ssh_banner_inside(state["State"]["Pid"], state["Id"])
         listen = self._options.listen
@@ -199,13 +214,24 @@ class DockerRuntime(DockerImages):
     def usage(self, container: Container) -> Usage | None:
         return cgroups.usage_of(container.pid) if container.pid else None
 
+    def who_ended(self, container: Container) -> EndedBy:
+        """Asked after its end was seen: the engine writes an end down before it shows it."""
+        with engine_answers():
+            told = list(self._reader.events(since="1", until=f"{time.time():.9f}", decode=True))
+        return who_ended(told, container.id, ordered=container.id in self._ordered)
+
     def secure(self) -> None:
         if not self._firewall.assert_rules():
             logger.warning("the firewall rules around instances cannot be set: iptables is missing or refuses")
 
+    def keeps_ssh_list(self) -> bool:
+        """Gates know IPv4: where ports are published on IPv6 too, a list would not hold."""
+        return ":" not in self._options.listen and self._firewall.gates.can_stand()
+
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
         for item in wanted:
-            if not self._firewall.gates.allow(bridge_name(item.id), item.allow_from if item.run != "gone" else ()):
+            networks, port = item.allow_from if item.run != "gone" else (), dict(item.ports).get(SSH_PORT, 0)
+            if not self._firewall.gates.allow(bridge_name(item.id), networks, port):
                 logger.warning("SSH of %s cannot be kept from other addresses: iptables is missing or refuses", item.id)
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:

@@ -19,6 +19,7 @@ FENCE_LABEL = "berth.fence"
 SPEC_LABEL = "berth.spec"
 GPUS_LABEL = "berth.gpus"
 ROOT_LABEL = "berth.root"
+SYSTEM_DISK_LABEL = "berth.system_disk_gb"
 OFFICIAL_LABEL = "berth.official"
 ROOT_REPOSITORY = "berth-root"
 BRIDGE_PREFIX = "berth"
@@ -84,6 +85,7 @@ def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, A
             SPEC_LABEL: spec_of(desired),
             GPUS_LABEL: ",".join(desired.gpu_uuids),
             ROOT_LABEL: str(desired.root),
+            **({SYSTEM_DISK_LABEL: str(desired.system_disk_gb)} if desired.system_disk_gb else {}),
         },
         "ExposedPorts": {f"{inside}/tcp": {} for inside, _ in published_ports(desired)},
         # A shell as the main program of an image goes on while it has a terminal.

@@ -4,6 +4,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from agents.daemon import __version__, assembly, config, facts
 from agents.daemon.config import AgentConfig
 from agents.daemon.link import Link
@@ -15,23 +17,47 @@ class AlreadyEnrolled(Exception):
     """The state folder holds an identity, which is never overwritten."""
 
 
+class NotTheSameHost(Exception):
+    """The market took the machine for another host than the folder's: its containers belong to that one."""
+
+
+def renew(state: Path, url: str, token: str) -> EnrolReply:
+    """Enrol the folder's host again under a new key, after its last was revoked. What the owner chose at first stays.
+
+    The new key is kept beside the old one until the market has taken it, so that trying again is the same request. Raises
+    NotEnrolled, NotTheSameHost, LinkError.
+    """
+    chosen = config.load_config(state)
+    key = config.load_or_make_key(state, config.NEXT_KEY_FILE)
+    reply = _ask(state, replace(chosen, url=url), key, token)
+    if reply.host_id != chosen.host_id:
+        raise NotTheSameHost(f"The market calls this host {reply.host_id}, the folder {chosen.host_id}: use another folder.")
+    config.take_next_key(state)
+    config.save_config(state, replace(chosen, url=url, name=reply.name))
+    return reply
+
+
 def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
     """Raises AlreadyEnrolled, LinkError, or what the container engine says."""
     if config.is_enrolled(state):
-        raise AlreadyEnrolled(f"{state} is enrolled already: choose another folder, or run it.")
+        raise AlreadyEnrolled(f"{state} is enrolled already: choose another folder, run it, or give it a --new-key.")
     key = config.load_or_make_key(state)
     chosen = replace(
         wanted,
         gpu_seed=config.public_hex(key),  # simulated GPUs are the same ones at every start
         address="" if wanted.behind_nat else wanted.address or facts.own_address(wanted.url, wanted.listen),
     )
+    reply = _ask(state, chosen, key, token)
+    config.save_config(state, replace(chosen, host_id=reply.host_id, name=reply.name))
+    return reply
+
+
+def _ask(state: Path, chosen: AgentConfig, key: Ed25519PrivateKey, token: str) -> EnrolReply:
     with closing(assembly.build_runtime(state, chosen)) as runtime:
         shape = facts.gather(chosen, runtime, assembly.build_probe(chosen), state)
     link = Link(url=chosen.url, host_id="", key=key)
     try:
-        reply = link.enrol(EnrolRequest(token, config.public_hex(key), __version__, list(SUPPORTED), shape))
+        return link.enrol(EnrolRequest(token, config.public_hex(key), __version__, list(SUPPORTED), shape))
     finally:
         link.close()
         link.close_waiting()
-    config.save_config(state, replace(chosen, host_id=reply.host_id, name=reply.name))
-    return reply

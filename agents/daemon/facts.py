@@ -52,6 +52,8 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
         behind_nat=config.behind_nat,
         warnings=preflight(config, runtime, probe),
         nvlink=probe.nvlink(),
+        keeps_ssh_list=config.behind_nat or runtime.keeps_ssh_list(),  # else the relay keeps it
+        root_limit=runtime.root_limit(),
         **measured.as_facts(measured.load(state)),
     )
 

@@ -3,6 +3,7 @@
 import ipaddress
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 SSH_PORT: Final = 22
@@ -27,9 +28,29 @@ def gate_rules(bridge: str, networks: Sequence[str]) -> list[str]:
     ]
 
 
-def gate_jump(bridge: str) -> str:
-    """Every packet, not the first alone: who is taken off the list is cut off at once."""
-    return f"-o {bridge} -p tcp -m tcp --dport {SSH_PORT} -j {gate_chain(bridge)}"
+def gate_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
+    """(chain, rule) for each way to an instance's sshd, published at `port` of the host. Every packet, not the first alone:
+    who is taken off the list is cut off at once.
+
+    From outside packets are forwarded with their true source. What the engine's proxy carries (loopback, and whatever is
+    not translated) comes in at the host's own port, still with its true source; the proxy's own connection to the container
+    is left alone. What the host itself sends to its published port is translated on its way out, and known by that: its
+    interface is still the one of before.
+    """
+    gate = f"-j {gate_chain(bridge)}"
+    return [
+        (ENGINE_CHAIN, f"-o {bridge} -p tcp -m tcp --dport {SSH_PORT} {gate}"),
+        ("INPUT", f"-p tcp -m tcp --dport {port} {gate}"),
+        ("OUTPUT", f"-p tcp -m conntrack --ctstate DNAT --ctorigdstport {port} {gate}"),
+    ]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Who comes to the SSH that is published at this port of the host; no network: everyone."""
+
+    networks: tuple[str, ...]
+    port: int
 
 
 class Gates:
@@ -38,19 +59,27 @@ class Gates:
     def __init__(self, call: Call, load: Load) -> None:
         self._call = call
         self._load = load
-        self._wanted: dict[str, tuple[str, ...]] = {}
+        self._wanted: dict[str, Gate] = {}
 
-    def allow(self, bridge: str, networks: Sequence[str]) -> bool:
+    def allow(self, bridge: str, networks: Sequence[str], port: int) -> bool:
         """From these networks alone, from everywhere when there are none; whether it is so now."""
-        wanted = tuple(networks)
+        wanted = Gate(tuple(networks), port)
         if self._wanted.get(bridge) == wanted:
             return True
-        if not wanted:
+        if not wanted.networks:
             self.drop(bridge)  # not known to have none: an agent before this one may have set it
             self._wanted[bridge] = wanted
             return True
         self._wanted[bridge] = wanted
         return self._stands(bridge, wanted)
+
+    def is_shut(self, port: int) -> bool:
+        """Whether not everyone comes to what is published at this port: the agent itself looks from inside then."""
+        return any(gate.port == port and gate.networks for gate in list(self._wanted.values()))
+
+    def can_stand(self) -> bool:
+        """Whether this host's firewall lets a gate be set at all."""
+        return all([self._call("-S", place).returncode == 0 for place in (ENGINE_CHAIN, "INPUT", "OUTPUT")])
 
     def drop(self, bridge: str) -> None:
         """No gate any more. Asked for again it does nothing."""
@@ -58,22 +87,30 @@ class Gates:
         chain = gate_chain(bridge)
         if self._call("-S", chain).returncode != 0:
             return
-        while self._call("-D", ENGINE_CHAIN, *gate_jump(bridge).split()).returncode == 0:
-            pass
+        for place in (ENGINE_CHAIN, "INPUT", "OUTPUT"):
+            self._unlead(place, chain)
         self._call("-F", chain)
         self._call("-X", chain)
 
     def assert_all(self) -> bool:
         """After someone emptied the firewall."""
-        return all([self._stands(bridge, networks) for bridge, networks in list(self._wanted.items()) if networks])
+        return all([self._stands(bridge, gate) for bridge, gate in list(self._wanted.items()) if gate.networks])
 
-    def _stands(self, bridge: str, networks: Sequence[str]) -> bool:
-        chain, rules, jump = gate_chain(bridge), gate_rules(bridge, networks), gate_jump(bridge).split()
+    def _stands(self, bridge: str, gate: Gate) -> bool:
+        chain, rules = gate_chain(bridge), gate_rules(bridge, gate.networks)
         done = self._call("-S", chain)
         if [line.strip() for line in done.stdout.splitlines() if line.startswith("-A ")] != rules:
             text = "\n".join(["*filter", f":{chain} - [0:0]", *rules, "COMMIT", ""])
             if not self._load(text):
                 return False
-        if self._call("-C", ENGINE_CHAIN, *jump).returncode == 0:
-            return True
-        return self._call("-I", ENGINE_CHAIN, "1", *jump).returncode == 0
+        return all([self._leads(place, jump.split()) for place, jump in gate_jumps(bridge, gate.port)])
+
+    def _leads(self, place: str, jump: list[str]) -> bool:
+        return self._call("-C", place, *jump).returncode == 0 or self._call("-I", place, "1", *jump).returncode == 0
+
+    def _unlead(self, place: str, chain: str) -> None:
+        """Take every jump to the chain away, whichever port it was for."""
+        for line in self._call("-S", place).stdout.splitlines():
+            words = line.split()
+            if words[:2] == ["-A", place] and words[-2:] == ["-j", chain]:
+                self._call("-D", place, *words[2:])

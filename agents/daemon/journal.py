@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from agents.daemon.runtime import EndedBy
 from agents.daemon.whole_files import sync_folder
-from agents.protocol.messages import Run
+from agents.protocol.messages import DesiredInstance, Run
 
 CHUNK = 256 * 1024
 TOMBSTONE_SECONDS = 30 * 24 * 3600
@@ -26,7 +27,10 @@ class Entry:
     starting: int = 0  # the generation for which an existing container is being started again…
     started_from: str = ""  # …and its start stamp before that: still the same means not started yet
     accepted: int = 0  # highest generation that passed the acceptance test…
-    root: int = 0  # …and the number of the root that it stands on
+    root: int = 0  # …and the number of the root that it stands on…
+    accepted_run: str = ""  # …and the start stamp of that run: another one at the same generation is nobody's order
+    ended_run: str = ""  # start stamp of a run that ended unasked…
+    ended_by: EndedBy = "itself"  # …and who ended it
     failed: int = 0  # generation that failed for good, and why
     failure_code: str = ""
     failure_detail: str = ""
@@ -71,6 +75,10 @@ class Journal:
 
     def amend(self, instance: str, **changes: Any) -> None:
         self.record({instance: replace(self.entry(instance), **changes)})
+
+    def note_failure(self, desired: DesiredInstance, code: str, detail: str) -> None:
+        """This generation is not tried again."""
+        self.amend(desired.id, failed=desired.generation, failure_code=code, failure_detail=detail)
 
     def close(self) -> None:
         os.close(self._file)

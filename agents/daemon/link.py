@@ -14,7 +14,7 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError, ProtocolError
 
 from agents.daemon.client import Client
-from agents.protocol.codec import MalformedMessage, decode, encode
+from agents.protocol.codec import MalformedMessage, decode, encode, words_of
 from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, Report, WaitAnswer
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 
@@ -26,17 +26,20 @@ FIRST_DELAY = 0.25
 LONGEST_DELAY = 30.0
 REFUSED_DELAY = 15.0
 DETAIL_LENGTH = 300
+REVOKED = "revoked"
 
 M = TypeVar("M")
 
 
 class LinkError(Exception):
-    """The exchange failed; `retry_after_s` is what the other side asked for, `refused` means that it knows us not."""
+    """The exchange failed; `retry_after_s` is what the other side asked for, `refused` means that it knows us not, `revoked`
+    that it takes nothing under our key any more."""
 
-    def __init__(self, text: str, *, retry_after_s: float = 0.0, refused: bool = False) -> None:
+    def __init__(self, text: str, *, retry_after_s: float = 0.0, refused: bool = False, revoked: bool = False) -> None:
         super().__init__(text)
         self.retry_after_s = retry_after_s
         self.refused = refused
+        self.revoked = revoked
 
 
 class Backoff:
@@ -155,6 +158,8 @@ def check_answer(path: str, answer: BaseHTTPResponse) -> None:
         f"{path}: {answer.status} {_detail(answer)}",
         retry_after_s=float(after) if after.isdecimal() else 0.0,
         refused=answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN),
+        revoked=answer.status == HTTPStatus.UNAUTHORIZED
+        and words_of(answer.data.decode(errors="replace")).get("code") == REVOKED,
     )
 
 

@@ -13,13 +13,15 @@ from agents.daemon.alarm import Alarm
 from agents.daemon.bridge import Bridge, SimulatedBridge
 from agents.daemon.crew import Crew
 from agents.daemon.docker_spec import container_name
+from agents.daemon.endings import Endings
 from agents.daemon.fences import Verdict, judge
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.link import Backoff, Link, LinkError, WaitTarget
 from agents.daemon.mailbox import Mailbox
-from agents.daemon.operations import STEP_BYTES, Operations
-from agents.daemon.phases import row_of, unvouched
+from agents.daemon.operations import Operations
+from agents.daemon.phases import gist_of, row_of, unvouched
 from agents.daemon.plan import Observed, plan
+from agents.daemon.revocation import cut_off
 from agents.daemon.runtime import Container, EngineRefused, EngineSilent, Runtime
 from agents.daemon.self_test import SelfTester
 from agents.daemon.slips import judge_slip
@@ -35,6 +37,7 @@ logger = logging.getLogger(__name__)
 UNKNOWN_AFTER = 10.0  # seconds of the engine's silence after which its containers' phases are not vouched for
 FACTS_EVERY = 30.0
 FRESH = 5.0  # a view this young is good enough while nothing says that it changed
+ASK_AGAIN = 1.0  # an engine that did not say who ended a container
 SOON = 0.2  # progress may wait this long, so that a start does not cost a report for each of its steps
 
 
@@ -77,6 +80,7 @@ class Agent:
         self._crew = Crew(steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change)
         parts.self_tester.changed = self._note_self_test
         parts.operations.changed = self._note_change
+        self._endings = Endings(parts.runtime, parts.journal)
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
         self._look_wanted = True
@@ -93,13 +97,13 @@ class Agent:
         self._told_facts: HostFacts | None = None
         self._facts_at = 0.0
         self._facts_wanted = False
+        self._revoked = False
 
     def run(self) -> None:
         self._begin()
         threading.Thread(target=self._wait_for_changes, name="wait", daemon=True).start()
-        threading.Thread(
-            target=self.parts.runtime.watch, args=(self._note_engine, self._stopped), name="watch", daemon=True
-        ).start()
+        heard = (self._note_engine, self._stopped)
+        threading.Thread(target=self.parts.runtime.watch, args=heard, name="watch", daemon=True).start()
         self.parts.telemetry.start(self._note_self_test, self._stopped)
         while not self._stopped.is_set():
             if not self._turn():
@@ -152,6 +156,8 @@ class Agent:
         return worked
 
     def _hold_off(self, error: LinkError) -> None:
+        if error.revoked and not self._revoked:
+            self._revoked, self._newest = True, cut_off(self.parts, self._newest)
         delay = self._backoff.next_delay(error)
         self._sync_not_before = time.monotonic() + delay
         if not self._stopped.is_set():  # `stop` cuts a request off on purpose
@@ -196,6 +202,9 @@ class Agent:
         try:
             self._containers = self.parts.runtime.containers()
             self._answered_at = asked_at
+            if not self._endings.settle(self._containers):
+                self._look_wanted = True
+                self._alarm.ring(ASK_AGAIN)
             return _View(self._containers, asked_at)
         except (EngineSilent, EngineRefused) as error:
             self._look_wanted = True
@@ -218,7 +227,7 @@ class Agent:
             return False
         if self._sync_wanted or now >= self._synced_at + self._interval or self._facts != self._told_facts:
             return True
-        return _gist(self._report(view)) != self._told
+        return gist_of(self._report(view)) != self._told
 
     def _exchange(self, view: _View) -> None:
         self._sync_wanted = False
@@ -230,8 +239,7 @@ class Agent:
             raise
         self._backoff.reset()
         self._synced_at = time.monotonic()
-        self._told = _gist(report)
-        self._told_facts = self._facts
+        self._told, self._told_facts = gist_of(report), self._facts
         self.parts.telemetry.keep()
         if desired.need_facts and report.facts is None:
             self._told_facts = None
@@ -241,7 +249,7 @@ class Agent:
     def _heed_answer(self) -> bool:
         """Take up what came with the relay's answer; whether there was anything to do."""
         answer, self._answer = self._answer, None
-        if answer is None or self._newest is None or self._desired is None:
+        if answer is None or self._newest is None or self._desired is None or self._revoked:
             return False
         verdict = judge_slip(answer, self._newest, self.parts.journal.entries())
         self._admit(verdict)
@@ -280,7 +288,7 @@ class Agent:
         """Begin what the plan says; whether something was already done."""
         if self._desired is None:
             return False
-        frozen = self._newest is not None and self._newest.frozen
+        frozen = self._revoked or (self._newest is not None and self._newest.frozen)
         self._crew.cancel_outdated({} if frozen else self._desired)
         if frozen or view.age_s > 0:
             return False  # nothing is known of the engine's present state, so nothing may be concluded
@@ -340,11 +348,3 @@ class Agent:
             self._sync_wanted = True
             self._alarm.ring()
         self.parts.link.close_waiting()
-
-
-def _gist(report: Report) -> tuple[Any, ...]:
-    """What makes a report worth sending before its time."""
-    rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
-    tested = report.self_test.id if report.self_test else ""
-    beside = tuple((o.id, o.phase, o.done_bytes // STEP_BYTES, o.detail) for o in report.operations)
-    return rows, tuple(report.absent), tuple(report.foreign), tested, beside

@@ -1,15 +1,21 @@
 """From what is seen to what is reported: one pure function per row."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from agents.daemon.jobs import Busy
 from agents.daemon.journal import Entry
+from agents.daemon.operations import STEP_BYTES
 from agents.daemon.plan import is_unstarted
-from agents.daemon.runtime import Container
-from agents.protocol.messages import InstanceSample, ObservedInstance, Phase
+from agents.daemon.runtime import Container, EndedBy
+from agents.protocol.messages import InstanceSample, ObservedInstance, Phase, Report
 
 VANISHED = "The container was removed on the host by someone else."
 RESTARTED = "The host was restarted while it ran."
+KILLED = "It was ended on the host by someone else."
+STARTED_AGAIN = "It was restarted on the host by someone else."
+ENGINE_ENDED = "The host's container engine was restarted or ended while it ran."
+ASKING = "It has ended; why is being found out."
 
 
 def row_of(
@@ -55,18 +61,33 @@ def _judge(entry: Entry, newest: Container | None, own: Sequence[Container]) -> 
 def _judge_container(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
     phase: Phase = "creating"
     if newest.status == "running":
+        if _is_another_run(entry, newest):
+            return "exited", newest.generation, "killed", STARTED_AGAIN
         phase = "running" if entry.accepted >= newest.generation else "testing"
     elif newest.status == "paused":
         return "unknown", newest.generation, "", "The container is paused on the host."
     elif newest.status == "exited" and not is_unstarted(newest, entry):
-        return "exited", newest.generation, *_why_ended(newest)
+        if newest.before_boot:
+            return "exited", newest.generation, "host_restarted", RESTARTED
+        if entry.ended_run != newest.started_at and newest.generation == entry.generation:
+            return "unknown", newest.generation, "", ASKING
+        by = entry.ended_by if entry.ended_run == newest.started_at else "itself"
+        return "exited", newest.generation, *_why_ended(newest, by)
     return phase, newest.generation, "", ""
 
 
-def _why_ended(container: Container) -> tuple[str, str]:
-    """Its own doing, or the host's: one that was started before the machine's last boot went down with the machine."""
-    if container.before_boot:
-        return "host_restarted", RESTARTED
+def _is_another_run(entry: Entry, container: Container) -> bool:
+    """Whether it is not the run that passed the test: someone ended that one and started the container again."""
+    passed = entry.accepted == container.generation and entry.accepted_run
+    return bool(passed) and entry.accepted_run != container.started_at
+
+
+def _why_ended(container: Container, ended_by: EndedBy) -> tuple[str, str]:
+    """Who ended it comes before lack of memory: the engine's mark stays on a container that has long got over it."""
+    if ended_by == "host":
+        return "killed", KILLED
+    if ended_by == "engine":
+        return "engine_restarted", ENGINE_ENDED
     if container.out_of_memory:
         return "out_of_memory", "It used more memory than it has."
     return "exited", f"It ended with code {container.exit_code}."
@@ -82,3 +103,11 @@ def unvouched(row: ObservedInstance) -> ObservedInstance:
         container=row.container,
         detail="The host's container engine does not answer.",
     )
+
+
+def gist_of(report: Report) -> tuple[Any, ...]:
+    """What makes a report worth sending before its time."""
+    rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
+    tested = report.self_test.id if report.self_test else ""
+    beside = tuple((o.id, o.phase, o.done_bytes // STEP_BYTES, o.detail) for o in report.operations)
+    return rows, tuple(report.absent), tuple(report.foreign), tested, beside

@@ -57,6 +57,8 @@ def spec_of(desired: DesiredInstance) -> str:
         desired.data_disk_gb > 0,  # it grows in place
         sorted(desired.ports),
     ]
+    if desired.system_disk_gb:
+        parts.append(f"system disk {desired.system_disk_gb}")
     if not desired.has_ssh:  # its SSH port is the agent's, and published by no container
         parts.append("bridge")
     if desired.mounts:  # without any the hash stays what it was

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from agents.daemon.pulls import Pull
 
 Status = Literal["created", "running", "paused", "exited"]
+EndedBy = Literal["itself", "host", "engine"]
+RootLimit = Literal["disk", "none"]
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,9 @@ class Runtime(Protocol):
     def leftovers(self, instance: str) -> list[str]:
         """What is left of the instance in the engine, in words; empty is the proof of absence."""
 
+    def root_limit(self) -> RootLimit:
+        """What bounds the root file systems here: a disk of fixed size for each, or nothing."""
+
     def visible_gpus(self, container: str) -> frozenset[str]:
         """The GPU UUIDs that the running container really has."""
 
@@ -176,8 +181,17 @@ class Runtime(Protocol):
 
     def usage(self, container: Container) -> Usage | None: ...
 
+    def who_ended(self, container: Container) -> EndedBy:
+        """Its first process by itself, someone on the host through the engine, or the end of the engine.
+
+        What this runtime was told to stop since it last started it counts as ended by itself.
+        """
+
     def secure(self) -> None:
         """Assert the host's firewall around the containers again."""
+
+    def keeps_ssh_list(self) -> bool:
+        """Whether `guard` can keep SSH from those who are not on an instance's list."""
 
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
         """Let SSH of these be reached from where they allow it alone. Costs nothing while it is so."""

@@ -20,6 +20,7 @@ def simulated_checks(runtime: Runtime, probe: GpuProbe, state: Path, seed: str) 
     gpus = probe.facts()
     yield _made_up("engine_version", runtime.version())
     yield _made_up("kernel", "a kernel that is new enough")
+    yield _made_up("root_limit", "a disk of fixed size for each root")
     yield Check(id="gpu_present", value=float(len(gpus)), actual=f"Simulated: {len(gpus)} found", simulated=True)
     for gpu in gpus:
         yield from simulated_gpu(gpu, (probe.rated_tflops(gpu.uuid) or 0.0) * _noise())

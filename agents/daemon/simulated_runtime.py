@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from agents.daemon.plan import spec_of
 from agents.daemon.pulls import Pull
-from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, ImageFacts, Status, Usage
+from agents.daemon.runtime import Container, ContainerOrder, EndedBy, EngineRefused, ImageFacts, RootLimit, Status, Usage
 from agents.protocol.messages import DesiredInstance
 
 VERSION = "simulated-1"
@@ -41,6 +41,7 @@ class _Made:
     begun: float = 0.0
     exit_code: int = 0
     out_of_memory: bool = False
+    ended_by: EndedBy = "itself"
     before_boot: bool = False
     warned: int = 0
     root: int = 0
@@ -153,7 +154,7 @@ class SimulatedRuntime:
             made = self._find(container)
             if made.status != "running":
                 now, begun = str(time.time_ns()), time.monotonic()
-                self._put(replace(made, status="running", started_at=now, begun=begun, before_boot=False))
+                self._put(replace(made, status="running", started_at=now, begun=begun, before_boot=False, ended_by="itself"))
 
     def stop(self, container: str, grace_s: int) -> None:
         with self._lock:
@@ -170,11 +171,12 @@ class SimulatedRuntime:
         with self._lock:
             return self._find(container).warned
 
-    def kill(self, container: str, *, out_of_memory: bool = False) -> None:
-        """As if the container had ended by itself (for tests and demonstrations)."""
+    def kill(self, container: str, *, out_of_memory: bool = False, ended_by: EndedBy = "itself") -> None:
+        """As if the container had ended by itself, or someone else had ended it (for tests and demonstrations)."""
         with self._lock:
             made = self._find(container)
-            self._put(replace(made, status="exited", exit_code=KILLED, out_of_memory=out_of_memory))
+            ended = replace(made, status="exited", exit_code=KILLED, out_of_memory=out_of_memory, ended_by=ended_by)
+            self._put(ended)
         self._changed()
 
     def rename(self, container: str, instance: str, generation: int) -> None:
@@ -195,6 +197,9 @@ class SimulatedRuntime:
         root = self.saved_root(instance)
         return [*(f"container {item.id}" for item in self.containers(instance)), *([f"image {root}"] if root else [])]
 
+    def root_limit(self) -> RootLimit:
+        return "disk"  # as if
+
     def visible_gpus(self, container: str) -> frozenset[str]:
         with self._lock:
             return frozenset(self._find(container).gpu_uuids)
@@ -212,8 +217,15 @@ class SimulatedRuntime:
         moved = int(container.run_seconds * 50_000)
         return Usage(cpu_ns=busy_ns, ram_mb=made.ram_mb // 3, rx_bytes=moved, tx_bytes=moved // 2)
 
+    def who_ended(self, container: Container) -> EndedBy:
+        with self._lock:
+            return self._find(container.id).ended_by
+
     def secure(self) -> None:
         return None
+
+    def keeps_ssh_list(self) -> bool:
+        return True
 
     def guard(self, wanted: Iterable[DesiredInstance]) -> None:
         """There is nothing to reach, so nothing to keep from it."""

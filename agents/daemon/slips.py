@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from agents.daemon.fences import Verdict, judge
 from agents.daemon.journal import Entry
+from agents.daemon.sealed_slips import BadSlip, open_slip
 from agents.protocol.messages import DesiredState, WaitAnswer
-from agents.protocol.slips import BadSlip, open_slip
 
 NOTHING = Verdict([], {}, [])
 

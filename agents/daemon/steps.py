@@ -3,15 +3,15 @@
 `checkpoint(name)` is called between them; tests pass one that ends the process there.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from agents.daemon.accepting import Acceptance, find
 from agents.daemon.access import AccessFolders
 from agents.daemon.beside import Beside
-from agents.daemon.bridge import SSH_PORT, Bridge, SimulatedBridge
+from agents.daemon.bridge import Bridge, SimulatedBridge
 from agents.daemon.gpu_table import GpuTable
 from agents.daemon.images import Images
 from agents.daemon.jobs import Failed, Job
@@ -23,9 +23,6 @@ from agents.daemon.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.volumes import DiskFull, Disks, DiskTrouble
 from agents.protocol.messages import DesiredInstance
 
-POLL = 0.01
-GPU_PATIENCE = 3.0
-ALIVE_POLL = 0.25
 NO_SPACE = "no space left on device"
 
 Checkpoint = Callable[[str], None]
@@ -74,6 +71,9 @@ class Steps:
         self._limits = limits
         self._checkpoint = checkpoint
         self._gpus = GpuTable(runtime)
+        self._acceptance = Acceptance(
+            runtime, self._bridge, ssh_deadline_s=limits.ssh_deadline_s, program_s=limits.program_s
+        )
         self.images = Images(
             runtime,
             parallel=limits.parallel_pulls,
@@ -114,7 +114,7 @@ class Steps:
         if desired.root_brought or (entry.accepted and entry.root == desired.root):
             base = self._runtime.saved_root(desired.id)
         if base is None:
-            raise Failed("create_failed", "The instance's root file system is gone from the host.")
+            raise Failed("root_lost", "The instance's root file system is gone from the host.")
         if base == desired.image:
             self._bring_image(job)
         self._build(job, base)
@@ -185,75 +185,28 @@ class Steps:
         self._judge(job, job.action.containers[0].id)
 
     def _judge(self, job: Job, container: str) -> None:
+        desired = job.desired
         job.say("testing")
         try:
-            self._accept(job, container)
-        except Failed:
+            self._acceptance.of(job, container)
+        except Failed as failure:
+            # Written before the stop: an agent that follows on a killed one must not take that signal for a stranger's.
+            if not job.cancelled.is_set():
+                self._journal.note_failure(desired, failure.code, failure.detail)
             self._runtime.stop(container, 0)
             raise
         self._checkpoint("tested")
-        self._journal.amend(job.desired.id, accepted=job.desired.generation, root=job.desired.root)
+        found = find(self._runtime, desired.id, container)
+        run = found.started_at if found is not None else ""
+        self._journal.amend(desired.id, accepted=desired.generation, root=desired.root, accepted_run=run)
         self._checkpoint("accepted")
-
-    def _accept(self, job: Job, container: str) -> None:
-        port = dict(job.desired.ports).get(SSH_PORT)
-        if not job.desired.has_ssh:
-            self._await_program(job, container)
-        if port is not None:
-            self._await_ssh(job, container, port)
-        self._await_gpus(job, container)
-
-    def _await_gpus(self, job: Job, container: str) -> None:
-        """The engine says "started" a moment before the first process has its own environment."""
-        deadline = time.monotonic() + GPU_PATIENCE
-        while wrong := set(job.desired.gpu_uuids) ^ self._runtime.visible_gpus(container):
-            if time.monotonic() > deadline:
-                raise Failed("gpu_not_visible", f"Not as leased in the container: {', '.join(sorted(wrong))}.")
-            job.check()
-            job.cancelled.wait(POLL)
-
-    def _await_ssh(self, job: Job, container: str, port: int) -> None:
-        deadline = time.monotonic() + self._limits.ssh_deadline_s
-        look_again = time.monotonic() + ALIVE_POLL
-        while not self._ssh_answers(job.desired, port, container):
-            job.check()
-            now = time.monotonic()
-            if now > deadline:
-                raise Failed("ssh_silent", f"SSH did not answer within {self._limits.ssh_deadline_s:.0f} s.")
-            if now > look_again:
-                look_again = now + ALIVE_POLL
-                self._check_alive(job.desired.id, container)
-            job.cancelled.wait(POLL)
-
-    def _ssh_answers(self, desired: DesiredInstance, port: int, container: str) -> bool:
-        return self._runtime.ssh_answers(port, container) if desired.has_ssh else self._bridge.answers(desired.id)
-
-    def _await_program(self, job: Job, container: str) -> None:
-        """An image that is not the market's runs its own program: one that goes on for a moment is taken to have begun."""
-        end = time.monotonic() + (0.0 if self._runtime.instant else self._limits.program_s)
-        while (found := self._find(job.desired.id, container)) is not None and found.status == "running":
-            if time.monotonic() > end:
-                return
-            job.check()
-            job.cancelled.wait(POLL)
-        said = f" with code {found.exit_code}" if found is not None else ""
-        raise Failed("program_ended", f"The image's own program ended at once{said}: it has nothing to do that lasts.")
-
-    def _check_alive(self, instance: str, container: str) -> None:
-        found = self._find(instance, container)
-        if found is None or found.status == "exited":
-            code = found.exit_code if found else 0
-            raise Failed("start_failed", f"The container ended with code {code} before SSH answered.")
-
-    def _find(self, instance: str, container: str) -> Container | None:
-        return next((item for item in self._runtime.containers(instance) if item.id == container), None)
 
     def _advance(self, job: Job) -> None:
         desired, old = job.desired, job.action.containers[0]
         job.say("creating")
         self._halt_all(job)
         # Written before the rename: afterwards the same start stamp means that the start has yet to come.
-        halted = self._find(desired.id, old.id)
+        halted = find(self._runtime, desired.id, old.id)
         self._journal.amend(
             desired.id, starting=desired.generation, started_from=halted.started_at if halted else old.started_at
         )
@@ -277,7 +230,7 @@ class Steps:
         """A fresh root from the image. What there is runs until the image has come, and stays until the new root runs."""
         entry = self._journal.entry(job.desired.id)
         if entry.accepted and entry.root >= job.desired.root:
-            raise Failed("create_failed", "The instance's root file system is gone from the host.")
+            raise Failed("root_lost", "The instance's root file system is gone from the host.")
         self._bring_image(job)
         job.say("creating", "Making a fresh root file system.")
         self._halt_all(job)

@@ -16,7 +16,7 @@ from agents.daemon.runtime import EngineRefused, EngineSilent
 logger = logging.getLogger(__name__)
 
 _TRIPS: Final = ("moves", "volumes/moves")  # folders, each named by its target and its order
-_DISKS: Final = ("disks", "volumes/disks", "snapshots")
+_DISKS: Final = ("disks", "volumes/disks", "snapshots", "systems")
 _SPARES: Final = (".new", ".card")  # names under which nothing is whole
 
 

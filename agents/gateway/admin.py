@@ -1,6 +1,9 @@
 """Staff panel: agents' identities and the messages that were refused."""
 
+from datetime import datetime
+
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from accounts.panels import ReadOnlyAdmin, staff_panel
 from agents.gateway.models import AgentIdentity, RefusedMessage
@@ -11,6 +14,10 @@ class AgentIdentityAdmin(ReadOnlyAdmin):
     list_display = ("host", "boot_id", "last_sequence", "enrolled_at", "revoked_at")
     list_select_related = ("host",)
     search_fields = ("host__name",)
+
+    @admin.display(description=_("revoked"), ordering="host__agent_revoked_at")
+    def revoked_at(self, row: AgentIdentity) -> datetime | None:
+        return row.host.agent_revoked_at
 
 
 @admin.register(RefusedMessage, site=staff_panel)

@@ -36,6 +36,13 @@ class Revoked(Refused):
     title = "This agent's identity has been revoked"
 
 
+class KeyRevoked(Refused):
+    code = "key_revoked"
+    status = 409
+    title = "This key was revoked"
+    by_stranger = True
+
+
 class TooLarge(Refused):
     code = "too_large"
     status = 413

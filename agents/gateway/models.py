@@ -22,7 +22,6 @@ class AgentIdentity(models.Model):
     speed_count = models.PositiveIntegerField(default=0, help_text="Speed tests since `speed_since`.")
     speed_since = models.DateTimeField(default=clock.now)
     enrolled_at = models.DateTimeField(default=clock.now)
-    revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name_plural = "agent identities"

@@ -21,3 +21,8 @@ FOREIGN_ROWS_PER_REPORT = 20
 # The speed test of a self-test: at most this many requests of one host in a window (a test makes eleven at most).
 SPEED_WINDOW = timedelta(minutes=10)
 SPEED_REQUESTS_PER_WINDOW = 36
+
+HOW_TO_GO_ON = (
+    "The key of this agent was revoked by the host's owner or by the market's staff. Make a join token and type: "
+    "berth-agent enrol --new-key --url URL --token TOKEN"
+)

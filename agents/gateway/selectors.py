@@ -9,12 +9,13 @@ from django.db import connection
 
 from agents.gateway.errors import Forged, Revoked, UnknownHost
 from agents.gateway.incoming import SignedMessage
+from agents.gateway.policy import HOW_TO_GO_ON
 from common.prepared import run
 from marketplace.states import HostState
 
 _HALTED = (HostState.FROZEN, HostState.RETIRED)
 _STANDING = """
-SELECT host.state, agent.facts_known, asked.id, host.address = '',
+SELECT host.state, agent.facts_known, asked.id, host.address = '', host.agent_keys,
        EXISTS (SELECT FROM storage_operation work WHERE work.host_id = host.id AND work.ended_at IS NULL),
        EXISTS (SELECT FROM storage_attachment mount WHERE mount.host_id = host.id AND mount.detached_at IS NULL),
        EXISTS (SELECT FROM instances_move move
@@ -24,7 +25,11 @@ JOIN marketplace_host host ON host.id = agent.host_id
 LEFT JOIN marketplace_selftest asked ON asked.host_id = host.id AND asked.verdict = 'pending'
 WHERE agent.host_id = %s
 """
-_KEY = "SELECT public_key, revoked_at FROM agent_gateway_agentidentity WHERE host_id = %s"  # plain SQL: see _COUNT
+# Plain SQL: see _COUNT.
+_KEY = """
+SELECT agent.public_key, host.agent_revoked_at FROM agent_gateway_agentidentity agent
+JOIN marketplace_host host ON host.id = agent.host_id WHERE agent.host_id = %s
+"""
 
 
 def authentic_host(message: SignedMessage) -> UUID:
@@ -41,19 +46,21 @@ def authentic_host(message: SignedMessage) -> UUID:
     except InvalidSignature as error:
         raise Forged() from error
     if revoked_at is not None:
-        raise Revoked()
+        raise Revoked(HOW_TO_GO_ON)
     return host_id
 
 
 @dataclass(frozen=True)
 class Standing:
     """Whether the host may act, whether its present boot has sent its facts, which self-test it is asked for, whether
-    renters come to it through the relay alone; and what there is for it at all: operations, mounted volumes, moves."""
+    renters come to it through the relay alone, how many keys of its agent were revoked; and what there is for it at all:
+    operations, mounted volumes, moves."""
 
     frozen: bool
     facts_known: bool
     self_test: UUID | None
     behind_nat: bool
+    agent_keys: int
     has_operations: bool
     has_mounts: bool
     has_moves: bool
@@ -62,12 +69,13 @@ class Standing:
 def standing_of(host_id: UUID) -> Standing:
     with connection.cursor() as cursor:
         run(cursor, _STANDING, [host_id])
-        state, facts_known, self_test, behind_nat, *has = cursor.fetchone()
+        state, facts_known, self_test, behind_nat, keys, *has = cursor.fetchone()
     return Standing(
         frozen=state in _HALTED,
         facts_known=facts_known,
         self_test=self_test,
         behind_nat=behind_nat,
+        agent_keys=keys,
         has_operations=has[0],
         has_mounts=has[1],
         has_moves=has[2],

@@ -1,21 +1,23 @@
 """Between the wire's messages and the rows of the domain, which knows no agents."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 from uuid import UUID
 
+from agents.gateway.bounds import BOUNDS, BOUNDS_AT_ENROLMENT
 from agents.gateway.errors import Malformed, NoCommonVersion
-from agents.protocol.codec import M, MalformedMessage, decode
+from agents.protocol.codec import MalformedMessage, decode_by_rules
 from agents.protocol.messages import (
     DesiredInstance,
     DiskUse,
     EnrolRequest,
     HostFacts,
-    InstanceSample,
     Mount,
     ObservedInstance,
     ObservedOperation,
     OperationOrder,
+    Report,
     SelfTestResult,
 )
 from agents.protocol.readings import GpuEvent
@@ -32,19 +34,14 @@ from storage.services.disk_use import DiskUseRow
 from storage.services.operations import OperationRow
 from storage.services.pulls import PullRow
 
-_UUID = re.compile(r"[0-9a-f]{32}")
-_LARGEST_SIZE = 2**31 - 1
-_LARGEST_XID = 9999
-_UUID_CHARS = 60
-_MOST_GPU_EVENTS = 64
+T = TypeVar("T")
+
 _PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 
 
-def read_message(kind: type[M], body: bytes) -> M:
-    try:
-        return decode(kind, body)
-    except MalformedMessage as error:
-        raise _malformed(str(error), field=str(error).partition(" ")[0]) from error
+def read_report(body: bytes) -> tuple[Report, list[str]]:
+    """What the rules take of a report, and a line for each part that they do not."""
+    return _read(lambda: decode_by_rules(Report, body, BOUNDS))
 
 
 def common_version(offered: list[int]) -> int:
@@ -54,12 +51,19 @@ def common_version(offered: list[int]) -> int:
         raise NoCommonVersion(str(error)) from error
 
 
-def read_enrolment(body: bytes) -> EnrolRequest:
-    request = read_message(EnrolRequest, body)
+def read_enrolment(body: bytes) -> tuple[EnrolRequest, list[str]]:
+    request, refused = _read(lambda: decode_by_rules(EnrolRequest, body, BOUNDS_AT_ENROLMENT))
     if not _PUBLIC_KEY.fullmatch(request.public_key):
         field = "EnrolRequest.public_key"
         raise _malformed(f"{field} must be 64 lower-case hex digits.", field=field)
-    return request
+    return request, refused
+
+
+def _read(read: Callable[[], tuple[T, list[str]]]) -> tuple[T, list[str]]:
+    try:
+        return read()
+    except MalformedMessage as error:
+        raise _malformed(str(error), field=str(error).partition(" ")[0]) from error
 
 
 def host_shape(facts: HostFacts) -> HostShape:
@@ -67,41 +71,22 @@ def host_shape(facts: HostFacts) -> HostShape:
 
 
 def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
-    rows = []
-    for position, instance in enumerate(instances):
-        instance_id = _uuid(instance.id, f"Report.instances[{position}].id")
-        rows.append(ObservedRow(**{**vars(instance), "id": instance_id, "sample": _plausible(instance.sample)}))
-    return rows
-
-
-def _plausible(sample: InstanceSample | None) -> InstanceSample | None:
-    """None for readings that cannot be: a broken sensor must not cost the report that proves the instance runs."""
-    if sample is None:
-        return None
-    sizes = [sample.ram_mb, sample.disk_mb, sample.oom_kills, sample.sessions, sum(gpu.vram_used_mb for gpu in sample.gpus)]
-    sizes += [sum(gpu.power_w for gpu in sample.gpus), *(gpu.temperature_c << 16 for gpu in sample.gpus)]  # kept in 16 bits
-    gauges = [sample.cpu_pct, sample.rx_bytes, sample.tx_bytes, *(gpu.util_pct for gpu in sample.gpus)]
-    sizes += [value for series in vars(sample.trace).values() for value in series] if sample.trace else []
-    possible = all(0 <= size <= _LARGEST_SIZE for size in sizes) and all(gauge >= 0 for gauge in gauges)
-    return sample if possible else None
+    """Of an instance that is named twice the first counts."""
+    once = {instance.id: instance for instance in reversed(list(instances))}
+    return [ObservedRow(**{**vars(instance), "id": UUID(hex=instance.id)}) for instance in once.values()]
 
 
 def gpu_event_rows(events: Iterable[GpuEvent]) -> list[GpuEventRow]:
-    """At most so many, and no numbers that cannot be: a driver in trouble may write without end."""
-    known = [one for one in events if 0 < one.xid <= _LARGEST_XID and one.count > 0 and len(one.uuid) <= _UUID_CHARS]
-    return [GpuEventRow(event.uuid, event.xid, min(event.count, _LARGEST_SIZE)) for event in known[:_MOST_GPU_EVENTS]]
+    return [GpuEventRow(event.uuid, event.xid, event.count) for event in events]
 
 
 def self_test_row(result: SelfTestResult) -> SelfTestRow:
     checks = [CheckRow(**vars(check)) for check in result.checks]
-    return SelfTestRow(_uuid(result.id, "Report.self_test.id"), checks, result.seconds)
+    return SelfTestRow(UUID(hex=result.id), checks, result.seconds)
 
 
 def operation_rows(operations: Iterable[ObservedOperation]) -> list[OperationRow]:
-    return [
-        OperationRow(**{**vars(operation), "id": _uuid(operation.id, f"Report.operations[{position}].id")})
-        for position, operation in enumerate(operations)
-    ]
+    return [OperationRow(**{**vars(operation), "id": UUID(hex=operation.id)}) for operation in operations]
 
 
 def pull_rows(rows: Iterable[ObservedRow], foreign: Iterable[UUID]) -> list[PullRow]:
@@ -115,7 +100,7 @@ def operation_orders(rows: Iterable[OrderRow]) -> list[OperationOrder]:
 
 
 def absent_ids(texts: Iterable[str]) -> list[UUID]:
-    return [_uuid(text, f"Report.absent[{position}]") for position, text in enumerate(texts)]
+    return [UUID(hex=text) for text in texts]
 
 
 def desired_instances(rows: Iterable[DesiredRow]) -> list[DesiredInstance]:
@@ -128,16 +113,8 @@ def desired_instances(rows: Iterable[DesiredRow]) -> list[DesiredInstance]:
 
 
 def disk_use_rows(disks: Iterable[DiskUse]) -> list[DiskUseRow]:
-    return [
-        DiskUseRow(**{**vars(disk), "id": _uuid(disk.id, f"Report.disks[{position}].id")})
-        for position, disk in enumerate(disks)
-    ]
-
-
-def _uuid(text: str, field: str) -> UUID:
-    if not _UUID.fullmatch(text):
-        raise _malformed(f"{field} must be 32 lower-case hex digits.", field=field)
-    return UUID(hex=text)
+    once = {disk.id: disk for disk in disks}
+    return [DiskUseRow(**{**vars(disk), "id": UUID(hex=disk.id)}) for disk in once.values()]
 
 
 def _malformed(detail: str, *, field: str) -> Malformed:

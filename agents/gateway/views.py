@@ -57,7 +57,8 @@ def agent_view(view: View, method: str = "POST") -> View:
 
 @agent_view
 def enrol(request: HttpRequest) -> HttpResponse:
-    reply = enrol_agent(request=read_enrolment(read_body(request)))
+    wanted, refused = read_enrolment(read_body(request))
+    reply = enrol_agent(request=wanted, refused=refused)
     return HttpResponse(encode(reply), status=201, content_type="application/json")
 
 

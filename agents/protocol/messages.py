@@ -8,40 +8,6 @@ from agents.protocol.readings import GpuEvent, SecondTrace
 Run = Literal["running", "stopped", "gone"]
 Phase = Literal["pulling", "creating", "testing", "running", "stopping", "stopped", "exited", "failed", "unknown"]
 
-# failure codes of an instance (ObservedInstance.failure_code)
-FAILURES = (
-    "image_missing",  # no such image, here or in its registry
-    "image_pull_timeout",
-    "create_failed",  # the engine refused the container
-    "start_failed",
-    "gpu_not_visible",  # acceptance test: a leased GPU is not in the container
-    "ssh_silent",  # acceptance test: no SSH banner within the deadline
-    "gpu_lost",  # a leased GPU has fallen off the bus
-    "gpu_conflict",  # another live container holds one of the GPUs (fourth wall)
-    "disk_full",
-    "exited",  # the container ended by itself
-    "out_of_memory",
-    "removed",  # someone on the host took the container away
-    "host_restarted",  # the machine went down under the running container
-    "image_private",  # its registry does not let it be read
-    "image_wrong_architecture",
-    "image_too_large",  # for the room that the host has
-    "image_needs_cuda",  # a newer one than the host's driver supports
-    "registry_silent",  # the host cannot reach the image's registry
-    "registry_busy",  # the registry has had too many questions
-    "program_ended",  # the program of an image that is not the market's own ended at once
-)
-
-# why a check of a self-test was not made (Check.reason)
-REASONS = (
-    "in_use",  # an instance holds the GPU, or was given it meanwhile
-    "not_measurable",  # the machine lacks what the measurement needs; `actual` names it
-    "disk_nearly_full",
-    "refused",  # the control plane did not take the speed test
-    "failed",  # the measurement broke off; `actual` has the error
-    "out_of_time",
-)
-
 
 @dataclass(frozen=True)
 class GpuFacts:
@@ -89,6 +55,8 @@ class HostFacts:
     net_up_mbps: int | None = None
     net_down_mbps: int | None = None
     net_measured_at: int | None = None
+    keeps_ssh_list: bool | None = None  # whether `allow_from` of an instance is kept here; None: an agent that does not say
+    root_limit: str = ""  # "disk": each root is on a disk of fixed size; "none": nothing bounds it; "": not told
     behind_nat: bool = False  # nobody can reach its ports from outside: renters come through the relay
 
 
@@ -269,7 +237,10 @@ class DesiredInstance:
     allow_from: list[str] = field(default_factory=list)  # networks from which SSH answers; none: from everywhere
     mounts: list[Mount] = field(default_factory=list)
     has_ssh: bool = True  # else its own program runs, on a terminal, and the agent speaks SSH
+    system_disk_gb: int = 0  # what its root may hold beside the image; 0: no limit
     image_bytes: int = 0  # compressed, as its registry says; 0: not known
+    # Nothing of its renter's own is in its root yet: only then must SSH answer, since only then is its silence no renter's.
+    untouched: bool = True
     # `username` and `password` of the image's registry, told only until it runs: never in labels, logs or journal.
     registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -309,7 +280,8 @@ class DesiredState:
 
 @dataclass(frozen=True)
 class WaitAnswer:
-    """The relay's. `slip` may hold the change that made `version`: see slips.py."""
+    """The relay's. `slip` may hold the change that made `version`: see
+    `agents.daemon.sealed_slips`."""
 
     version: int
     slip: str = ""

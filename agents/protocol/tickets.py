@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -23,6 +24,7 @@ class Ticket:
 
     topic: str
     expires_at: int
+    bonds: tuple[str, ...] = ()  # names of what it stands and falls with: none for an agent's
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class StreamTicket:
     host: str
     grant: str
     expires_at: int
+    bonds: tuple[str, ...] = ()
 
 
 def read_stream_ticket(secret: str, text: str, *, now: float) -> StreamTicket:
@@ -41,11 +44,12 @@ def read_stream_ticket(secret: str, text: str, *, now: float) -> StreamTicket:
     host, _, grant = rest.partition(":")
     if kind != "stream" or not host or not grant:
         raise BadTicket("not for a stream")
-    return StreamTicket(host, grant, ticket.expires_at)
+    return StreamTicket(host, grant, ticket.expires_at, ticket.bonds)
 
 
-def sign_ticket(secret: str, *, topic: str, expires_at: int) -> str:
-    body = json.dumps([topic, expires_at], separators=(",", ":")).encode()
+def sign_ticket(secret: str, *, topic: str, expires_at: int, bonds: Sequence[str] = ()) -> str:
+    parts = [topic, expires_at, list(bonds)] if bonds else [topic, expires_at]
+    body = json.dumps(parts, separators=(",", ":")).encode()
     return f"{_b64(body)}.{_b64(_mac(secret, body))}"
 
 
@@ -56,12 +60,13 @@ def read_ticket(secret: str, text: str, *, now: float) -> Ticket:
         body, mac = _unb64(head), _unb64(tail)
         if not hmac.compare_digest(mac, _mac(secret, body)):
             raise BadTicket("forged")
-        topic, expires_at = json.loads(body)
+        topic, expires_at, *rest = json.loads(body)
+        bonds = tuple(map(str, rest[0])) if rest else ()
     except (ValueError, TypeError) as error:
         raise BadTicket("malformed") from error
     if now >= expires_at:
         raise BadTicket("expired")
-    return Ticket(topic=topic, expires_at=expires_at)
+    return Ticket(topic=topic, expires_at=expires_at, bonds=bonds)
 
 
 def _mac(secret: str, body: bytes) -> bytes:

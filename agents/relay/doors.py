@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agents.protocol.tickets import BadTicket, read_ticket
+from agents.protocol.tickets import BadTicket
 from agents.relay.channel import SocketEnd, TcpEnd, join
+from agents.relay.gate import Gate
 from agents.relay.hub import DialError, Hub
 
 logger = logging.getLogger("berth.relay")
@@ -51,9 +52,9 @@ class Door:
 class Doors:
     """Opens exactly the ports that linked agents may have by the control plane's tickets, within the relay's own range."""
 
-    def __init__(self, hub: Hub, *, secret: str, listen: str, ports: range) -> None:
+    def __init__(self, hub: Hub, gate: Gate, *, listen: str, ports: range) -> None:
         self._hub = hub
-        self._secret = secret
+        self._gate = gate
         self._listen = listen
         self._ports = ports
         self._doors: dict[int, Door] = {}
@@ -87,7 +88,7 @@ class Doors:
     def _claim(self, host: str, row: Any) -> Claim | None:
         try:
             port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))
-            ticket = read_ticket(self._secret, str(row["ticket"]), now=time.time())
+            ticket = self._gate.read(str(row["ticket"]))
         except (BadTicket, ValueError, TypeError, KeyError, AttributeError) as error:
             logger.warning("host %s asks for a port without leave: %s", host, error)
             return None

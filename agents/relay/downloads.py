@@ -7,8 +7,9 @@ attachment, whatever it is.
 import asyncio
 import json
 import re
-import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -18,8 +19,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agents.protocol.codec import words_of
-from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket
+from agents.protocol.tickets import BadTicket, StreamTicket
 from agents.relay.channel import SocketEnd
+from agents.relay.gate import Gate
 from agents.relay.hub import DialError
 from agents.relay.web import plain_page
 
@@ -79,7 +81,7 @@ async def download(request: Request) -> Response:
     end: SocketEnd | None = None
     try:
         end = await request.app.state.hub.open(ticket.host, {"grant": ticket.grant})
-        return await _begin(request, end)
+        return await _begin(request, end, ticket)
     except DialError as error:
         return _refusal(request, 502, error.code, error.detail)
     except (Refused, ConnectionError) as error:
@@ -95,14 +97,15 @@ ROUTES: Final = [Route("/relay/v1/download", download)]
 class Body(Response):
     """Bytes of a stream as the body of an answer. One that breaks off is broken off here too, so that the client knows."""
 
-    def __init__(self, end: SocketEnd, status: int, headers: dict[str, str]) -> None:
+    def __init__(self, end: SocketEnd, gate: Gate, bonds: Sequence[str], status: int, headers: dict[str, str]) -> None:
         super().__init__(None, status, headers)
-        self._end = end
+        self._end, self._gate, self._bonds = end, gate, bonds
         self.raw_headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        work = [asyncio.ensure_future(self._pass_on(send)), asyncio.ensure_future(_until_gone(receive))]
+        passing = self._gate.carry(self._bonds, self._pass_on(send))
+        work = [asyncio.ensure_future(passing), asyncio.ensure_future(_until_gone(receive))]
         try:
             await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -121,7 +124,8 @@ class Body(Response):
                 return
 
 
-async def _begin(request: Request, end: SocketEnd) -> Response:
+async def _begin(request: Request, end: SocketEnd, ticket: StreamTicket) -> Response:
+    carried = partial(Body, end, request.app.state.gate, ticket.bonds)
     wanted = _RANGE.fullmatch(request.headers.get("range", ""))
     if request.method == "HEAD" or wanted:
         head = await _ask(end, 0, 0)
@@ -131,12 +135,12 @@ async def _begin(request: Request, end: SocketEnd) -> Response:
             return Response(None, 200, head.headers(0, None))
         same = request.headers.get("if-range", head.tag) == head.tag
         if wanted and same and head.size is not None:
-            return await _part(end, head, int(wanted.group(1)), wanted.group(2))
+            return await _part(end, head, int(wanted.group(1)), wanted.group(2), carried=carried)
     head = await _ask(end, 0, None)
-    return Body(end, 200, head.headers(0, None))
+    return carried(200, head.headers(0, None))
 
 
-async def _part(end: SocketEnd, head: Head, first: int, last: str) -> Response:
+async def _part(end: SocketEnd, head: Head, first: int, last: str, *, carried: Callable[..., Response]) -> Response:
     size = head.size or 0
     if first >= size:
         await end.close()
@@ -145,7 +149,7 @@ async def _part(end: SocketEnd, head: Head, first: int, last: str) -> Response:
     found = await _ask(end, first, final - first + 1)
     if found.tag != head.tag:
         raise Refused("changed", "The file was changed in this moment. Try again.")
-    return Body(end, 206, head.headers(first, final))
+    return carried(206, head.headers(first, final))
 
 
 async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
@@ -179,7 +183,8 @@ async def _until_gone(receive: Receive) -> None:
 
 def _ticket(request: Request) -> StreamTicket | None:
     try:
-        return read_stream_ticket(request.app.state.config.secret, request.query_params.get("ticket", ""), now=time.time())
+        gate: Gate = request.app.state.gate
+        return gate.read_stream(request.query_params.get("ticket", ""))
     except BadTicket:
         return None
 

@@ -5,9 +5,11 @@ import json
 import logging
 import secrets
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
+from weakref import WeakSet
 
 from agents.relay.channel import Channel, SocketEnd
 
@@ -15,6 +17,7 @@ logger = logging.getLogger("berth.relay")
 
 DIAL_S: Final = 10.0  # an agent that is linked dials within milliseconds; one whose link just broke comes back in seconds
 LINK_POLL_S: Final = 0.1
+REVOKED: Final = 4401
 
 
 class DialError(Exception):
@@ -66,6 +69,7 @@ class Hub:
     def __init__(self) -> None:
         self._links: dict[str, Link] = {}
         self._awaited: dict[str, tuple[str, asyncio.Future[SocketEnd]]] = {}
+        self._open: defaultdict[str, WeakSet[SocketEnd]] = defaultdict(WeakSet)
 
     def __len__(self) -> int:
         return len(self._links)
@@ -89,6 +93,17 @@ class Hub:
         for link in list(self._links.values()):
             await link.end.close(1001, "the relay restarts")
 
+    def track(self, host: str, end: SocketEnd) -> None:
+        """This end is the host's agent's, as long as it is open."""
+        self._open[host].add(end)
+
+    async def cut(self, host: str) -> None:
+        """Close everything that the host's agent holds open here: its link, its streams, its copies."""
+        link = self._links.pop(host, None)
+        for end in [*([link.end] if link else []), *self._open.pop(host, ())]:
+            with suppress(ConnectionError):
+                await end.close(REVOKED, "revoked")
+
     async def dial(self, *, host: str, grant: str, timeout_s: float = DIAL_S) -> Channel:
         """A TCP stream to the port that the grant names. Raises DialError."""
         return Channel(await self.open(host, {"grant": grant}, timeout_s))
@@ -102,7 +117,9 @@ class Hub:
         self._awaited[stream] = (host, arrival)
         try:
             await link.tell(dial=stream, **what)
-            return await asyncio.wait_for(arrival, max(0.0, deadline - time.monotonic()))
+            end = await asyncio.wait_for(arrival, max(0.0, deadline - time.monotonic()))
+            self.track(host, end)
+            return end
         except TimeoutError as error:
             raise DialTimeout from error
         except ConnectionError as error:

@@ -16,10 +16,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Host, Route
 
 from agents.protocol.codec import words_of
-from agents.protocol.tickets import BadTicket, Ticket, read_ticket
+from agents.protocol.tickets import BadTicket, Ticket
 from agents.relay.config import RelayConfig
 from agents.relay.doors import Doors
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
+from agents.relay.gate import Gate
 from agents.relay.hub import Hub, Pairs
 from agents.relay.streams import ROUTES as STREAM_ROUTES
 from agents.relay.switchboard import Change, Switchboard, Wanted
@@ -40,9 +41,18 @@ class Refusal(HTTPException):
 
 
 def build_app(config: RelayConfig) -> Starlette:
-    switchboard = Switchboard(config.redis_url)
-    hub = Hub()
-    doors = Doors(hub, secret=config.secret, listen=config.tcp_listen, ports=config.tcp_ports)
+    gate, hub = Gate(config.secret), Hub()
+    switchboard = Switchboard(config.redis_url, gate)
+    doors = Doors(hub, gate, listen=config.tcp_listen, ports=config.tcp_ports)
+
+    cuts: set[asyncio.Task[None]] = set()
+
+    def cut(host: str) -> None:
+        task = asyncio.create_task(_cut(hub, doors, host))
+        cuts.add(task)
+        task.add_done_callback(cuts.discard)
+
+    switchboard.cut = cut
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -56,7 +66,7 @@ def build_app(config: RelayConfig) -> Starlette:
     cross_origin = Middleware(CORSMiddleware, allow_origins=config.origins, allow_methods=["GET"])
     app = Starlette(
         routes=[
-            *([Host(f"{{site}}.{config.web_host}", WebSites(hub, secret=config.secret))] if config.web_host else []),
+            *([Host(f"{{site}}.{config.web_host}", WebSites(hub, gate, secret=config.secret))] if config.web_host else []),
             Route("/agent/v1/wait", wait_for_change),
             Route("/relay/v1/wait", wait_for_change_of_mine),
             Route("/relay/v1/events", stream_changes, middleware=[cross_origin]),
@@ -67,14 +77,20 @@ def build_app(config: RelayConfig) -> Starlette:
         lifespan=lifespan,
         exception_handlers={HTTPException: render_problem},
     )
-    app.state.config, app.state.switchboard = config, switchboard
+    app.state.config, app.state.switchboard, app.state.gate = config, switchboard, gate
     app.state.hub, app.state.doors, app.state.pairs = hub, doors, Pairs()
     return app
 
 
+async def _cut(hub: Hub, doors: Doors, host: str) -> None:
+    """Nothing of this host goes on: its agent is refused."""
+    await doors.settle(host, [])
+    await hub.cut(host)
+
+
 async def wait_for_change(request: Request) -> Response:
     """`{"version": n}` as soon as the host's counter differs from `since`, else after 20 to 30 s."""
-    change, answer = await _wait(request, _ticket(request, "host:").topic)
+    change, answer = await _wait(request, _ticket(request, "host:"))
     return JSONResponse(answer | {"slip": change.slip} if change.slip else answer, headers=NEVER_STORED)
 
 
@@ -87,17 +103,19 @@ async def wait_for_change_of_mine(request: Request) -> Response:
     hears_news, wanted = ticket.topic.startswith(NEWS), _wanted(request)
     if wanted is not None and not hears_news:
         raise Refusal(403, "no_news", "This address tells nothing of instances: its token may not read them.")
-    change, answer = await _wait(request, _topic(ticket), follow=hears_news, wanted=wanted)
+    change, answer = await _wait(request, ticket, follow=hears_news, wanted=wanted)
     if change.news is not None and hears_news:
         answer["changes"] = [words_of(news) for news in change.news if (wanted or words_of)(news)]
     return JSONResponse(answer, headers=NEVER_STORED)
 
 
-async def _wait(request: Request, topic: str, **news: Any) -> tuple[Change, dict[str, Any]]:
+async def _wait(request: Request, ticket: Ticket, **news: Any) -> tuple[Change, dict[str, Any]]:
+    """Who was let in and is revoked while it waits hears no more than that."""
     config, switchboard = _parts(request)
     since = _since(request)
     hold_s = random.uniform(*config.hold_s)  # noqa: S311 no secret: it spreads load
-    change = await switchboard.wait(topic, since=since, hold_s=hold_s, **news)
+    change = await switchboard.wait(_topic(ticket), since=since, hold_s=hold_s, **news)
+    _check(request, ticket)
     return change, {"version": since if change.version is None else change.version}
 
 
@@ -107,7 +125,7 @@ async def stream_changes(request: Request) -> Response:
     seen = request.headers.get("last-event-id", "")
     since = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < MAX_DIGITS else NEVER_SEEN
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    events = _events(*_parts(request), ticket, since)
+    events = _events(request, ticket, since)
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
@@ -126,7 +144,9 @@ def render_problem(request: Request, error: Exception) -> Response:
     return JSONResponse(body, error.status_code, error.headers, media_type="application/problem+json")
 
 
-async def _events(config: RelayConfig, switchboard: Switchboard, ticket: Ticket, since: int) -> AsyncIterator[str]:
+async def _events(request: Request, ticket: Ticket, since: int) -> AsyncIterator[str]:
+    config, switchboard = _parts(request)
+    gate: Gate = request.app.state.gate
     yield f"retry: {config.retry_ms}\n\n"
     while not switchboard.closing:
         left_s = ticket.expires_at - time.time()
@@ -135,6 +155,11 @@ async def _events(config: RelayConfig, switchboard: Switchboard, ticket: Ticket,
             return
         change = await switchboard.wait(ticket.topic, since=since, hold_s=min(config.keep_alive_s, left_s))
         version = change.version
+        try:
+            gate.check(ticket.bonds)
+        except BadTicket:
+            yield "event: expired\ndata:\n\n"
+            return
         if version == since:
             yield ": keep-alive\n\n"
             continue
@@ -150,15 +175,30 @@ def _parts(request: Request) -> tuple[RelayConfig, Switchboard]:
 def _ticket(request: Request, *kinds: str) -> Ticket:
     """The request's ticket, if it is of one of these kinds and its topic is not crowded."""
     config, switchboard = _parts(request)
+    gate: Gate = request.app.state.gate
     try:
-        ticket = read_ticket(config.secret, request.query_params.get("ticket", ""), now=time.time())
+        ticket = gate.read(request.query_params.get("ticket", ""))
     except BadTicket as error:
-        raise Refusal(401, "bad_ticket", f"The ticket is {error}.") from error
+        raise _bad_ticket(error) from error
+    if switchboard.ended.voids(ticket):
+        raise Refusal(401, "revoked", "The key of this host's agent was revoked.")
     if not ticket.topic.startswith(kinds):
         raise Refusal(403, "wrong_topic", "The ticket is for another kind of topic.")
     if switchboard.count(_topic(ticket)) >= config.waiters_per_topic:
         raise Refusal(429, "too_many_waiters", "Too many requests wait for this topic.", {"Retry-After": "5"})
     return ticket
+
+
+def _check(request: Request, ticket: Ticket) -> None:
+    gate: Gate = request.app.state.gate
+    try:
+        gate.check(ticket.bonds)
+    except BadTicket as error:
+        raise _bad_ticket(error) from error
+
+
+def _bad_ticket(error: BadTicket) -> Refusal:
+    return Refusal(401, "bad_ticket", f"The ticket is {error}.")
 
 
 def _wanted(request: Request) -> Wanted | None:

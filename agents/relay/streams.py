@@ -3,16 +3,18 @@
 import asyncio
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from agents.protocol.codec import words_of
-from agents.protocol.tickets import BadTicket, StreamTicket, Ticket, read_stream_ticket, read_ticket
+from agents.protocol.tickets import BadTicket, StreamTicket, Ticket
 from agents.relay.channel import SocketEnd, join
 from agents.relay.config import RelayConfig
 from agents.relay.doors import Doors
+from agents.relay.gate import Gate
 from agents.relay.hub import DialError, Hub, Link, NotLinked, Pairs
 
 # Close codes beyond HTTP's: 4000 and the status that a request would have got.
@@ -24,8 +26,9 @@ JOINED: Final = '{"joined":true}'
 
 
 async def hold_link(socket: WebSocket) -> None:
-    """An agent's standing connection. It names its tunnels and renews its ticket; without one the link ends."""
-    config, hub, doors = _config(socket), _hub(socket), _doors(socket)
+    """An agent's standing connection. It names its tunnels and renews its ticket; without one the link ends, and at once
+    when its key is revoked."""
+    hub, doors = _hub(socket), _doors(socket)
     ticket = await _admitted(socket, "link:")
     if ticket is None:
         return
@@ -37,7 +40,7 @@ async def hold_link(socket: WebSocket) -> None:
         while (text := await _next_words(end, link)) is not None:
             words = words_of(text)
             if "ticket" in words:
-                _renew(config, link, str(words["ticket"]))
+                _renew(socket, link, str(words["ticket"]))
             if isinstance(words.get("tunnels"), list):
                 await doors.settle(link.host, words["tunnels"])
             if "refused" in words:
@@ -68,7 +71,8 @@ async def open_stream(socket: WebSocket) -> None:
     inside: SocketEnd | None = None
     try:
         inside = await _hub(socket).open(ticket.host, what)
-        await join(client, inside)
+        goodbye = partial(client.close, BAD_TICKET, "revoked")
+        await _gate(socket).carry(ticket.bonds, join(client, inside), on_cut=goodbye)
     except DialError as error:
         await client.close(AWAY if isinstance(error, NotLinked) else REFUSED, error.code)
     finally:
@@ -86,6 +90,7 @@ async def meet_partner(socket: WebSocket) -> None:
     side, pairs = ticket.topic.rpartition(":")[2], _pairs(socket)
     await socket.accept()
     end = SocketEnd(socket)
+    _hub(socket).track(ticket.topic.split(":")[2], end)
     try:
         partner = await pairs.meet(pair, side, end, PAIR_WAIT_S)
         if partner is None:
@@ -123,10 +128,10 @@ async def _next_words(end: SocketEnd, link: Link) -> str | None:
     return frame if isinstance(frame, str) else None
 
 
-def _renew(config: RelayConfig, link: Link, text: str) -> None:
+def _renew(socket: WebSocket, link: Link, text: str) -> None:
     with suppress(BadTicket):
-        ticket = read_ticket(config.secret, text, now=time.time())
-        if ticket.topic == f"link:{link.host}":
+        ticket = _gate(socket).read(text)
+        if ticket.topic == f"link:{link.host}" and not socket.app.state.switchboard.ended.voids(ticket):
             link.expires_at = max(link.expires_at, ticket.expires_at)
 
 
@@ -134,10 +139,13 @@ async def _admitted(socket: WebSocket, prefix: str) -> Ticket | None:
     """The ticket of an agent, if it is good for a topic of this kind; else the socket is closed with the reason."""
     code, reason = BAD_TICKET, "bad_ticket"
     with suppress(BadTicket):
-        ticket = read_ticket(_config(socket).secret, socket.query_params.get("ticket", ""), now=time.time())
-        if ticket.topic.startswith(prefix):
+        ticket = _gate(socket).read(socket.query_params.get("ticket", ""))
+        if socket.app.state.switchboard.ended.voids(ticket):
+            reason = "revoked"
+        elif ticket.topic.startswith(prefix):
             return ticket
-        code, reason = WRONG_TOPIC, "wrong_topic"
+        else:
+            code, reason = WRONG_TOPIC, "wrong_topic"
     await socket.accept()
     await socket.close(code, reason)
     return None
@@ -150,13 +158,18 @@ def _stream_ticket(socket: WebSocket) -> StreamTicket | None:
     if origin is not None and config.origins and origin not in config.origins:
         return None
     with suppress(BadTicket):
-        return read_stream_ticket(config.secret, socket.query_params.get("ticket", ""), now=time.time())
+        return _gate(socket).read_stream(socket.query_params.get("ticket", ""))
     return None
 
 
 def _config(socket: WebSocket) -> RelayConfig:
     config: RelayConfig = socket.app.state.config
     return config
+
+
+def _gate(socket: WebSocket) -> Gate:
+    gate: Gate = socket.app.state.gate
+    return gate
 
 
 def _hub(socket: WebSocket) -> Hub:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
@@ -14,6 +15,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from agents.relay.ended import PREFIX as ENDED_PREFIX
+from agents.relay.ended import Ended
+from agents.relay.gate import ENDED, Gate
 from agents.relay.recent import Recent
 
 logger = logging.getLogger("berth.relay")
@@ -70,7 +74,8 @@ class Switchboard:
     compares the counter only after it has joined. When the subscription breaks, everyone who waits is answered.
     """
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(self, redis_url: str, gate: Gate | None = None) -> None:
+        self._gate = gate or Gate("")
         self._redis = Redis.from_url(
             redis_url,
             protocol=2,
@@ -88,6 +93,8 @@ class Switchboard:
         self._listener: asyncio.Task[None] | None = None
         self.listening = False
         self.closing = False
+        self.ended = Ended()
+        self.cut: Callable[[str], None] = lambda host: None  # what is open for a host whose agent is refused from now on
 
     def __len__(self) -> int:
         return self._number
@@ -196,9 +203,15 @@ class Switchboard:
             pause = min(pause * 2, BACKOFF_S[1])
 
     async def _subscribe(self, subscription: PubSub) -> None:
-        await subscription.psubscribe(f"{KEY_PREFIX}*", f"{SLIP_PREFIX}*")
+        await subscription.psubscribe(f"{KEY_PREFIX}*", f"{SLIP_PREFIX}*", ENDED, f"{ENDED_PREFIX}*")
         if await subscription.get_message(timeout=REDIS_TIMEOUT_S) is None:
             raise RedisError("Redis did not confirm the subscription.")
+        # After subscribing, so that none is missed.
+        ended: Any = await self._redis.zrange(ENDED, 0, -1, withscores=True)
+        self._gate.learn_all({name.decode(): int(until) for name, until in ended})
+        async for key in self._redis.scan_iter(f"{ENDED_PREFIX}*"):  # also those that were not heard of
+            words = await self._redis.get(key)
+            self._end(key.decode(), words if isinstance(words, bytes) else b"")
         self.listening = True
         logger.info("listening to Redis")
 
@@ -217,12 +230,26 @@ class Switchboard:
                 self._deliver(message["channel"].decode(), message["data"])
 
     def _deliver(self, channel: str, content: bytes) -> None:
-        if channel.startswith(SLIP_PREFIX):
+        if channel == ENDED:
+            until, _, name = content.decode(errors="replace").partition(" ")
+            if until.isdecimal():
+                self._gate.learn(name, int(until))
+        elif channel.startswith(SLIP_PREFIX):
             version, _, slip = content.decode(errors="replace").partition(" ")
             if version.isdecimal():  # it is a hint: one that makes no sense is no reason to lose the others' wake-ups
                 self._hand_over(channel[len(SLIP_PREFIX) :], int(version), slip)
+        elif channel.startswith(ENDED_PREFIX):
+            self._end(channel, content)
         else:
             self._wake(channel[len(KEY_PREFIX) :], int(content))
+
+    def _end(self, channel: str, content: bytes) -> None:
+        topic = channel[len(ENDED_PREFIX) :]
+        host = self.ended.note(topic, content.decode(errors="replace"))
+        if host:
+            for waiter in self._waiters.get(topic, ()):
+                waiter.answer(waiter.since)
+            self.cut(host)
 
     def _hand_over(self, topic: str, version: int, slip: str) -> None:
         """Only to those who have seen all but this change: the others need a whole exchange, and the counter wakes them."""
@@ -248,6 +275,7 @@ class Switchboard:
         if not self.listening:
             return
         self.listening = False
+        self._gate.lose()
         self._recent.forget()
         logger.warning("Redis is lost (%s): answering %d waiters", error, len(self))
         loop, spread_s = asyncio.get_running_loop(), max(1.0, self._number / BLIND_ANSWERS_PER_S / 2)

@@ -13,7 +13,8 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket, read_ticket, sign_ticket
+from agents.protocol.tickets import BadTicket, StreamTicket, sign_ticket
+from agents.relay.gate import Gate
 from agents.relay.hub import DialError, Hub
 from agents.relay.web_http import Upstreams
 from agents.relay.web_sockets import join_sockets
@@ -34,8 +35,9 @@ _AGAIN: Final = (
 class WebSites:
     """An ASGI application for every name below the web host."""
 
-    def __init__(self, hub: Hub, *, secret: str) -> None:
+    def __init__(self, hub: Hub, gate: Gate, *, secret: str) -> None:
         self._hub = hub
+        self._gate = gate
         self._secret = secret
         self._upstreams = Upstreams(hub)
 
@@ -55,9 +57,10 @@ class WebSites:
     async def _carry(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             if scope["type"] == "websocket":
-                await join_sockets(self._hub, visit, scope, receive, send)
+                work = join_sockets(self._hub, visit, scope, receive, send)
             else:
-                await self._upstreams.carry(visit, scope, receive, send)
+                work = self._upstreams.carry(visit, scope, receive, send)
+            await self._gate.carry(visit.bonds, work)
         except DialError as error:
             await _Refusal(502, "The instance does not answer here", error.detail)(scope, receive, send)
 
@@ -66,8 +69,8 @@ class WebSites:
         leave, _, page = scope["path"].removeprefix(OPEN_PATH).partition("/")
         now = time.time()
         try:
-            kind, named, inner = read_ticket(self._secret, leave, now=now).topic.split(":", 2)
-            visit = read_stream_ticket(self._secret, inner, now=now)
+            kind, named, inner = self._gate.read(leave).topic.split(":", 2)
+            visit = self._gate.read_stream(inner)
         except (BadTicket, ValueError):
             return plain_page(401, "This link has expired")
         if (kind, named) != ("open", label) or scope["method"] not in _SAFE:
@@ -89,10 +92,9 @@ class WebSites:
 
     def _visit(self, label: str, headers: Headers) -> StreamTicket | None:
         text = _cookie(headers, _cookie_name(headers))
-        now = time.time()
         try:
-            kind, named, inner = read_ticket(self._secret, text, now=now).topic.split(":", 2)
-            visit = read_stream_ticket(self._secret, inner, now=now)
+            kind, named, inner = self._gate.read(text).topic.split(":", 2)
+            visit = self._gate.read_stream(inner)
         except (BadTicket, ValueError):
             return None
         return visit if (kind, named) == ("visit", label) else None

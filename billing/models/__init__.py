@@ -1,27 +1,33 @@
 """Money: wallets, double-entry postings, holds, meters; payments, coupons, papers, limits and payouts."""
 
+from billing.models.commitments import Commitment
 from billing.models.coupons import Coupon, CouponCode, CouponDraw
-from billing.models.ledger import AppendOnly, Entry, Posting, TsTzRange, Wallet
+from billing.models.ledger import AppendOnly, Entry, Grant, LedgerCurrency, Posting, TsTzRange, Wallet
 from billing.models.limits import Budget, Notice, Standing
 from billing.models.metering import Hold, Meter, Usage
 from billing.models.papers import BillingAddress, Invoice, InvoiceSeries, Order
 from billing.models.payments import Dispute, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
-from billing.models.payouts import Payout, PayoutAccount, PayoutMethod
-from billing.models.proof import LedgerAudit, Seal
+from billing.models.payouts import ConnectedAccount, Payout, PayoutAccount, PayoutMethod
+from billing.models.proof import LedgerAudit, Record, Seal
+from billing.models.ties import Tie
 
 __all__ = [
     "AppendOnly",
     "BillingAddress",
     "Budget",
+    "Commitment",
+    "ConnectedAccount",
     "Coupon",
     "CouponCode",
     "CouponDraw",
     "Dispute",
     "Entry",
+    "Grant",
     "Hold",
     "Invoice",
     "InvoiceSeries",
     "LedgerAudit",
+    "LedgerCurrency",
     "Meter",
     "Notice",
     "Order",
@@ -32,10 +38,12 @@ __all__ = [
     "PayoutMethod",
     "Posting",
     "Reconciliation",
+    "Record",
     "Refund",
     "Seal",
     "Standing",
     "StripeEvent",
+    "Tie",
     "TsTzRange",
     "Usage",
     "Wallet",

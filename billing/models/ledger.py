@@ -11,6 +11,7 @@ from django.db.models import F, Func, Q
 from django.utils.translation import gettext_lazy as _
 
 from billing.errors import LedgerIsAppendOnly
+from billing.policy import GRANT_ALONE_MICROS
 from common import clock
 from common.ids import new_uuid
 
@@ -32,7 +33,7 @@ class Wallet(models.Model):
         RENTER = "renter", _("renter")
         HOST = "host", _("host earnings")  # may go negative: a refund after a payout
         COUPON = "coupon", _("coupons")  # what a renter's coupons still hold
-        DEBT = "debt", _("debt")  # what a renter owes after a dispute; never positive
+        DEBT = "debt", _("debt")  # what a user owes after a dispute, a refund or an early end of a term; never positive
         PLATFORM = "platform", _("platform fees")
         FUNDING = "funding", _("outside money")  # the other side of what staff grant; goes negative
         STRIPE = "stripe", _("Stripe")  # the other side of card payments; goes negative
@@ -66,6 +67,8 @@ class Wallet(models.Model):
             models.UniqueConstraint(fields=["owner", "kind"], condition=Q(owner__isnull=False), name="one_wallet_per_owner"),
             models.UniqueConstraint(fields=["kind"], condition=Q(owner__isnull=True), name="one_market_wallet_per_kind"),
         ]
+        # Its condition knows no balance, so that moving money rewrites no index.
+        indexes: ClassVar = [models.Index(fields=["owner"], condition=Q(kind="debt"), name="wallet_of_debtor")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
@@ -90,6 +93,21 @@ class AppendOnly(models.Model):
         raise LedgerIsAppendOnly
 
 
+class LedgerCurrency(AppendOnly):
+    """What the amounts of this ledger are in, written once when its tables are made: the only row there is."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    code = models.CharField(max_length=3)
+    noted_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        verbose_name_plural = "ledger currencies"
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="one_currency_of_the_ledger")]
+
+    def __str__(self) -> str:
+        return self.code
+
+
 class Posting(AppendOnly):
     """A balanced set of entries with one reason. `idempotency_key` is unique for good. Append-only (trigger)."""
 
@@ -104,6 +122,7 @@ class Posting(AppendOnly):
         TERM = "term", _("reserved term")  # prepaid money into escrow, and out of it
         TRANSFER = "transfer", _("transfer")
         PAYOUT = "payout", _("payout")
+        REPAYMENT = "repayment", _("repayment")  # what is owed, out of the owner's own wallet or earnings
 
     id = models.BigAutoField(primary_key=True)
     idempotency_key = models.CharField(max_length=200, unique=True)
@@ -163,6 +182,7 @@ class Entry(AppendOnly):
         TRANSFER = "transfer", _("transfer")
         PAYOUT = "payout", _("payout")
         LOSS = "loss", _("loss")
+        REPAYMENT = "repayment", _("repayment")
 
     id = models.BigAutoField(primary_key=True)
     posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="entries")
@@ -176,3 +196,51 @@ class Entry(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount_micros}"
+
+
+class Grant(models.Model):
+    """Money from outside the market for a renter: who gives it, why, and above a sum who else of the staff agreed.
+
+    The database lets no posting of this kind be written without its grant, and no grant above the sum count without a
+    second person (constraint). Each change of the row is recorded (trigger).
+    """
+
+    class State(models.TextChoices):
+        PENDING = "pending", _("waits for a second person")
+        POSTED = "posted", _("granted")
+        DECLINED = "declined", _("declined")
+
+    id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="grants")
+    amount_micros = models.BigIntegerField()
+    reason = models.CharField(_("reason"), max_length=200)
+    key = models.CharField(max_length=200, unique=True, help_text="Of its posting.")
+    requested_by = models.CharField(_("granted by"), max_length=80)
+    confirmed_by = models.CharField(_("confirmed by"), max_length=80, blank=True, default="")
+    state = models.CharField(max_length=8, choices=State, default=State.POSTED)
+    created_at = models.DateTimeField(_("created"), default=clock.now)
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("grant")
+        verbose_name_plural = _("grants")
+        ordering = ("-created_at", "-id")
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount_micros__gt=0), name="grant_is_positive"),
+            models.CheckConstraint(condition=Q(state__in=["pending", "posted", "declined"]), name="grant_state"),
+            models.CheckConstraint(
+                condition=~Q(reason__regex=r"^\s*$") & ~Q(requested_by__regex=r"^\s*$"), name="grant_names_who_and_why"
+            ),
+            models.CheckConstraint(
+                condition=~Q(confirmed_by=F("requested_by"))
+                & (~Q(state="posted") | Q(amount_micros__lte=GRANT_ALONE_MICROS) | ~Q(confirmed_by="")),
+                name="large_grant_has_two_people",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["requested_by", "-created_at"], name="grant_of_person"),
+            models.Index(fields=["created_at"], condition=Q(state="pending"), name="grant_to_confirm"),
+        ]
+
+    def __str__(self) -> str:
+        return f"grant {self.key}"

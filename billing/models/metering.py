@@ -94,6 +94,7 @@ class Meter(models.Model):
             models.Index(fields=["payer", "id"], condition=Q(is_finished=False), name="meter_to_pay"),
             models.Index(fields=["payee"], condition=Q(is_finished=False), name="meter_to_earn"),
             models.Index(fields=["source_kind", "source_id"], name="meter_source"),
+            models.Index(fields=["payee", "payer"], name="meter_between"),
         ]
 
     def __str__(self) -> str:

@@ -1,5 +1,6 @@
 """Paying host owners: where to, and each payout."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
@@ -34,6 +35,7 @@ class PayoutAccount(models.Model):
     frozen = models.BooleanField(default=False, help_text="Set by staff: nothing is paid out.")
     frozen_reason = models.CharField(max_length=200, blank=True, help_text="The host owner reads it.")
     changed_at = models.DateTimeField(default=clock.now, help_text="When it was last filled in.")
+    pays_from = models.DateTimeField(null=True, blank=True, help_text="No payout goes there before: it is new.")
 
     class Meta:
         constraints: ClassVar = [models.CheckConstraint(condition=Q(minimum_micros__gt=0), name="payout_minimum_positive")]
@@ -41,11 +43,29 @@ class PayoutAccount(models.Model):
     def __str__(self) -> str:
         return f"payout account of {self.owner_id}"
 
+    def waits_at(self, now: datetime) -> bool:
+        return self.pays_from is not None and self.pays_from > now
+
     @property
     def destination(self) -> Destination:
         if self.method == PayoutMethod.STRIPE:
             return Destination(self.method, stripe_account_id=self.stripe_account_id)
         return Destination(self.method, holder=self.holder, iban=self.iban, bank=self.bank)
+
+
+class ConnectedAccount(models.Model):
+    """A host owner's account at Stripe that was begun here, and whether Stripe says that it can be paid."""
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="connected_account"
+    )
+    account_id = models.CharField(max_length=64, unique=True)
+    is_ready = models.BooleanField(default=False, help_text="May receive transfers, and Stripe pays it out.")
+    needs = models.CharField(max_length=200, blank=True, help_text="What Stripe still asks for, in Stripe's names.")
+    checked_at = models.DateTimeField(default=clock.now)
+
+    def __str__(self) -> str:
+        return self.account_id
 
 
 class Payout(models.Model):

@@ -1,4 +1,4 @@
-"""Seals over the ledger, and the results of its audits."""
+"""What proves the books: records of changes, seals over both, and the results of audits."""
 
 from typing import ClassVar
 
@@ -10,11 +10,32 @@ from common import clock
 from common.ids import new_uuid
 
 
+class Record(AppendOnly):
+    """What a row about money said from one moment on: meters, grants, payments, refunds, disputes, payouts.
+
+    Their tables' triggers write it, as the owner of the tables; nobody else may (docs/proof.md). So each row has its whole
+    history, and one that was changed or deleted past the triggers no longer says what its last record says.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    subject = models.CharField(max_length=40, help_text="The table of the row.")
+    subject_id = models.UUIDField()
+    content = models.JSONField(help_text="Its columns, as they were then.")
+    at = models.DateTimeField(help_text="By the database's clock.")
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["subject", "subject_id", "-id"], name="record_of_subject")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.subject_id}, record {self.pk}"
+
+
 class Seal(AppendOnly):
     """A link of the hash chain: all postings with ids in (after, upto], their entries and usage rows. Append-only (trigger).
 
     `body` is the SHA-256 of the digests of these rows, `head` of the link itself with the head before it; docs/proof.md
-    has the canonical form. Whoever wrote a head down can tell later whether anything before it has changed.
+    has the canonical form. Whoever wrote a head down can tell later whether anything before it has changed. Seals since
+    records exist cover those with ids in (records_after, records_upto] too; the columns are NULL in the ones before.
     """
 
     number = models.PositiveIntegerField(primary_key=True)
@@ -27,6 +48,10 @@ class Seal(AppendOnly):
     previous = models.CharField(max_length=64, unique=True, help_text="The head before; zeros for the first.")
     head = models.CharField(max_length=64, unique=True)
     sealed_at = models.DateTimeField(default=clock.now)
+    records_after = models.BigIntegerField(null=True, help_text="The last record under the seal before.")
+    records_upto = models.BigIntegerField(null=True, help_text="The last record under this one.")
+    records = models.PositiveBigIntegerField(null=True)
+    records_body = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
         ordering: ClassVar = ["-number"]
@@ -38,8 +63,11 @@ class Seal(AppendOnly):
         return f"seal {self.number}"
 
 
-class LedgerAudit(models.Model):
-    """One run of the ledger's checks: every night, and whenever staff ask."""
+class LedgerAudit(AppendOnly):
+    """One run of the ledger's checks: every night, and whenever staff ask. Append-only (trigger).
+
+    Each run remembers the last seal that it saw, and later runs compare the chain with it.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     asked_by = models.CharField(_("asked by"), max_length=80)
@@ -47,6 +75,8 @@ class LedgerAudit(models.Model):
     took_ms = models.PositiveIntegerField(_("milliseconds"))
     seal_number = models.PositiveIntegerField(_("last seal"), null=True, help_text=_("None: nothing was sealed yet."))
     head = models.CharField(max_length=64, blank=True, default="")
+    grants = models.PositiveIntegerField(_("grants"), default=0, help_text=_("Credits granted since the run before."))
+    granted_micros = models.BigIntegerField(default=0)
     count = models.PositiveIntegerField(_("findings"))
     findings = models.JSONField(default=list, help_text=_("The first of them: code, subject, detail, what must hold."))
 

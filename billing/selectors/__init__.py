@@ -1,6 +1,7 @@
 """Reads of the money: live wallets, costs of sources, statements, usage, earnings, and the ledger's audit."""
 
-from billing.selectors.audit import Finding, ledger_findings
+from billing.findings import Finding
+from billing.selectors.audit import ledger_findings
 from billing.selectors.costs import Cost, costs_of, exhausted_sources, open_holds
 from billing.selectors.earnings import EarningLine, Earnings, earnings_of
 from billing.selectors.spend import Spend, spend_by

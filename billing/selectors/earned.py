@@ -7,14 +7,14 @@ from uuid import UUID
 from billing.selectors.rows import rows
 
 # Lines of use that cost the same are counted, not listed: most hours of a meter do. Everything else that moved the host's
-# wallet (what was given back, the early end of a term) is a posting of its own. Payouts are no earnings.
+# wallet (what was given back, the early end of a term) is a posting of its own. Payouts and repayments are no earnings.
 _PIECES = """
 WITH earned AS (
     SELECT entry.id, entry.amount_micros, posting.id AS posting_id, posting.kind, posting.source_kind, posting.source_id,
            posting.memo, posting.created_at, COALESCE(posting.period_from, posting.created_at) AS at,
            (posting.created_at AT TIME ZONE 'UTC')::date AS day
     FROM billing_wallet wallet
-    JOIN billing_entry entry ON entry.wallet_id = wallet.id AND entry.kind <> 'payout'
+    JOIN billing_entry entry ON entry.wallet_id = wallet.id AND entry.kind NOT IN ('payout', 'repayment')
     JOIN billing_posting posting ON posting.id = entry.posting_id
     WHERE wallet.owner_id = %(owner)s AND wallet.kind = 'host'
       AND posting.created_at >= %(since)s AND posting.created_at < %(until)s

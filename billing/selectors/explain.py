@@ -4,7 +4,8 @@ from typing import Final
 from uuid import UUID
 
 from billing.explanations import Explanation, Neighbour, Use
-from billing.models import Entry, Meter, Usage
+from billing.models import Entry, Meter, Posting, Usage
+from billing.pricing import split_charge
 from billing.selectors.rows import rows
 from billing.selectors.seals import seal_of
 from common.errors import NotFound
@@ -44,6 +45,7 @@ def explain_line(*, owner_id: UUID, line_id: str) -> Explanation:
     if entry.wallet.owner_id != owner_id and not (usage is not None and _prepaid(usage.meter, owner_id)):
         raise NotFound("There is no such line.")
     posting = entry.posting
+    shown = usage or _given_back(entry)
     return Explanation(
         id=line_id,
         is_host=entry.wallet.kind == "host",
@@ -58,7 +60,7 @@ def explain_line(*, owner_id: UUID, line_id: str) -> Explanation:
         source_id=usage.meter.source_id if usage else posting.source_id,
         period_from=usage.period_from if usage else posting.period_from,
         period_to=usage.period_to if usage else posting.period_to,
-        use=None if usage is None else _use(usage),
+        use=None if shown is None else _use(shown),
         seal=seal_of(posting.pk),
     )
 
@@ -67,6 +69,29 @@ def _amount(entry: Entry, usage: Usage | None) -> int:
     if usage is None:
         return entry.amount_micros
     return usage.charge_micros - usage.fee_micros if entry.pk == usage.share_entry_id else -usage.charge_micros
+
+
+def _given_back(entry: Entry) -> Usage | None:
+    """What a credit gave back, as the period that it had been charged as: no row of its own, the same sum."""
+    posting = entry.posting
+    if posting.kind != Posting.Kind.CREDIT or posting.period_from is None or posting.period_to is None:
+        return None
+    meters = Meter.objects.filter(source_kind=posting.source_kind, source_id=posting.source_id)
+    within = meters.filter(opened_at__lte=posting.period_from, settled_until__gte=posting.period_to)
+    meter = within.select_related("payer", "payee").order_by("opened_at").first()
+    if meter is None:
+        return None
+    fee, share = split_charge(
+        meter.tariff, meter.fee_bps, meter.used_us(posting.period_from), meter.used_us(posting.period_to)
+    )
+    return Usage(
+        meter=meter,
+        period_from=posting.period_from,
+        period_to=posting.period_to,
+        rate_micros=posting.rate_micros_per_hour or 0,
+        charge_micros=fee + share,
+        fee_micros=fee,
+    )
 
 
 def _use(usage: Usage) -> Use:

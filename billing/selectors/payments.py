@@ -7,14 +7,18 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import F, QuerySet, Sum
 
-from billing.models import Dispute, Entry, Payment, PaymentProfile, Reconciliation, StripeEvent, Wallet
+from billing.models import Dispute, Entry, Hold, Payment, PaymentProfile, Reconciliation, StripeEvent, Wallet
+from billing.policy import FROZEN_SOURCE
+from billing.selectors.commitments import committed_micros
+from billing.selectors.promotional import cash_micros
 from billing.states import DisputeState, PaymentState
 from billing.stripe.currencies import round_down
 from common.errors import NotFound
 
 # What is not cash is spent first: grants, coupon money, credits, transfers and returned prepayments. Walking the wallet's
 # entries in order, that part never falls below nothing: it is the running sum less the lowest that the sum has been.
-# Cash itself (top-ups, refunds to the card, disputes) does not touch that part.
+# Cash itself (top-ups, refunds to the card, disputes) does not touch that part. Here a transfer that leaves counts as money
+# that came without a card; what the market gave is never passed on, so that what is refunded is `cash_micros` at most.
 _NOT_CASH = """
 SELECT COALESCE((array_agg(total ORDER BY id DESC))[1], 0) - LEAST(0, COALESCE(min(total), 0))
 FROM (SELECT id, sum(amount_micros) OVER (ORDER BY id) AS total FROM billing_entry
@@ -41,11 +45,17 @@ def profile_of(owner_id: UUID) -> PaymentProfile:
 
 
 def owed_micros(owner_id: UUID) -> int:
-    """What a renter owes after a dispute or a refund that the wallet could not pay."""
+    """What a renter owes after a dispute, a refund or an early end of a term that the wallet could not pay."""
     balance = (
         Wallet.objects.filter(owner_id=owner_id, kind=Wallet.Kind.DEBT).values_list("balance_micros", flat=True).first()
     )
     return -(balance or 0)
+
+
+def frozen_micros(owner_id: UUID) -> int:
+    """What lies in the wallet of money that somebody else owes: it came by a transfer, and is held until that is repaid."""
+    held = Hold.objects.filter(source_kind=FROZEN_SOURCE, released_at=None, wallet__owner=owner_id)
+    return held.aggregate(total=Sum("amount_micros"))["total"] or 0
 
 
 def pending_micros(owner_id: UUID) -> int:
@@ -55,14 +65,15 @@ def pending_micros(owner_id: UUID) -> int:
 
 
 def unspent_cash_micros(owner_id: UUID) -> int:
-    """Cash in the wallet that nothing is held for; nothing while something is owed."""
+    """Cash in the wallet that nothing is held for and no term answers to; nothing while something is owed."""
     wallet = Wallet.objects.filter(owner_id=owner_id, kind=Wallet.Kind.RENTER).first()
     if wallet is None or owed_micros(owner_id):
         return 0
     with connection.cursor() as cursor:
         cursor.execute(_NOT_CASH, [wallet.pk, _CASH])
         (not_cash,) = cursor.fetchone()
-    return max(0, min(wallet.spendable_micros, wallet.balance_micros - int(not_cash)))
+    free = wallet.spendable_micros - committed_micros(owner_id)
+    return max(0, min(free, wallet.balance_micros - int(not_cash), cash_micros(wallet)))
 
 
 def kept_micros(payment: Payment) -> int:

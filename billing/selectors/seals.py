@@ -21,7 +21,10 @@ SELECT canonical::text FROM (
     UNION ALL
     SELECT number, 3, u.id, billing_canonical_usage(u)
     FROM billing_seal seal JOIN billing_entry e ON e.posting_id > seal.after AND e.posting_id <= seal.upto
-    JOIN billing_usage u ON u.charge_entry_id = e.id) AS line
+    JOIN billing_usage u ON u.charge_entry_id = e.id
+    UNION ALL
+    SELECT number, 4, r.id, billing_canonical_record(r)
+    FROM billing_seal seal JOIN billing_record r ON r.id > seal.records_after AND r.id <= seal.records_upto) AS line
 ORDER BY number, place, id
 """
 

@@ -2,8 +2,11 @@
 
 import time
 
-from billing.models import LedgerAudit
-from billing.selectors import Finding, ledger_findings
+from django.db.models import Count, Sum
+
+from billing.models import Grant, LedgerAudit
+from billing.selectors import Finding
+from billing.selectors.audit import all_findings
 from billing.selectors.seals import latest_seals
 from common import clock
 from common.database import use_case
@@ -15,11 +18,15 @@ def audit_ledger(*, asked_by: str) -> tuple[LedgerAudit, list[Finding]]:
     """Everything that breaks an invariant now; the run is stored, with the first findings and the seal it saw."""
     started_at, begun = clock.now(), time.monotonic()
     last = next(iter(latest_seals(1)), None)
-    findings = ledger_findings()
+    findings = all_findings()
     kept = [
         {"code": one.code, "subject": one.subject, "detail": one.detail, "says": one.says}
         for one in findings[:KEPT_FINDINGS]
     ]
+    before = LedgerAudit.objects.order_by("-started_at").values_list("started_at", flat=True).first()
+    since = Grant.objects.filter(state=Grant.State.POSTED, settled_at__lte=started_at)
+    since = since.filter(settled_at__gt=before) if before else since
+    granted = since.aggregate(number=Count("pk"), micros=Sum("amount_micros"))
     with use_case():
         row = LedgerAudit.objects.create(
             asked_by=asked_by[:80],
@@ -27,6 +34,8 @@ def audit_ledger(*, asked_by: str) -> tuple[LedgerAudit, list[Finding]]:
             took_ms=int((time.monotonic() - begun) * 1000),
             seal_number=None if last is None else last.number,
             head="" if last is None else last.head,
+            grants=granted["number"],
+            granted_micros=granted["micros"] or 0,
             count=len(findings),
             findings=kept,
         )

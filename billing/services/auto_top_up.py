@@ -1,18 +1,15 @@
 """Wallets that fill themselves: a saved card is charged when too little is left to spend, at most once an hour."""
 
 import logging
-import smtplib
 from datetime import datetime
 from uuid import UUID
-
-from django.core.mail import send_mail
 
 from billing.errors import CardRefused, StripeRefused, StripeUnreachable
 from billing.models import Payment, PaymentProfile
 from billing.payment_notices import auto_failure_mail
 from billing.policy import AUTO_TOP_UP_EVERY, UNANSWERED_RETRIED
 from billing.selectors.payments import auto_topped_up_micros, wallets_to_fill
-from billing.services.cards import note_auto_failure
+from billing.services.cards import forget_customer, note_auto_failure
 from billing.services.ledger import lock_wallets
 from billing.services.payments import sync_intent
 from billing.services.wallets import open_wallet
@@ -21,6 +18,7 @@ from billing.stripe import link
 from billing.stripe.link import Buyer
 from common import wake
 from common.database import use_case
+from common.mail import MAIL_FAULTS, send_mail
 from common.transitions import move
 
 logger = logging.getLogger(__name__)
@@ -85,6 +83,9 @@ def _charge(payment: Payment, now: datetime) -> bool:
         _fail(payment, CONFIRMATION_NEEDED if needs_holder else error.detail, str(error.extra.get("intent_id") or ""))
         return False
     except StripeRefused as error:
+        if link.is_missing_customer(error):  # its card is gone with it; a new card makes a new one
+            with use_case():
+                forget_customer(owner_id=payment.owner_id, customer_id=profile.customer_id)
         _fail(payment, error.detail, "")
         return False
     if intent.status in _UNCONFIRMED:
@@ -132,7 +133,7 @@ def _tell(profile: PaymentProfile) -> bool:
     mail = auto_failure_mail(profile)
     try:
         send_mail(mail.subject, mail.body, None, [profile.owner.email])
-    except (smtplib.SMTPException, OSError):
+    except MAIL_FAULTS:
         logger.warning("mail about the card of %s was not sent; it is tried again", profile.pk, exc_info=True)
         with use_case():
             PaymentProfile.objects.filter(pk=profile.pk).update(auto_told_at=None)

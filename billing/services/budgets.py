@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import IntegrityError
 
+from accounts.services.audit import note_event
 from billing.errors import BudgetExceeded, BudgetExists
 from billing.models import Budget, Notice
 from billing.policy import (
@@ -43,7 +44,7 @@ def create_budget(
         if same.exists():
             raise BudgetExists
         try:
-            return Budget.objects.create(
+            made = Budget.objects.create(
                 owner_id=owner_id,
                 scope=scope,
                 subject_id=subject_id,
@@ -54,6 +55,8 @@ def create_budget(
             )
         except IntegrityError as error:  # two at once
             raise BudgetExists from error
+        note_event(user_id=owner_id, kind="limit.set", subject=_named(made))
+    return made
 
 
 def change_budget(*, owner_id: UUID, budget_id: UUID, limit_micros: int | None = None, hard: bool | None = None) -> Budget:
@@ -68,6 +71,7 @@ def change_budget(*, owner_id: UUID, budget_id: UUID, limit_micros: int | None =
         if hard is not None:
             budget.hard = hard
         budget.save(update_fields=["limit_micros", "hard", "told_period", "told_percent"])
+        note_event(user_id=owner_id, kind="limit.changed", subject=_named(budget))
     return budget
 
 
@@ -75,7 +79,12 @@ def remove_budget(*, owner_id: UUID, budget_id: UUID) -> None:
     with use_case():
         budget = _locked(owner_id, budget_id)
         Notice.objects.filter(kind=Notice.Kind.BUDGET, subject_id=budget.pk).delete()
+        note_event(user_id=owner_id, kind="limit.removed", subject=_named(budget))
         budget.delete()
+
+
+def _named(budget: Budget) -> str:
+    return f"{budget.name}: {format_money(budget.limit_micros)}"
 
 
 def check_budgets(*, wallet_id: UUID, source_kind: str, source_id: UUID, needed_micros: int) -> None:

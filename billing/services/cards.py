@@ -1,6 +1,8 @@
 """Saved cards and the rule by which a wallet fills itself: what Stripe knows a renter by is kept here, never a number."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -8,8 +10,10 @@ from django.urls import reverse
 from django.utils.translation import get_language
 
 from accounts.models import User
+from accounts.services.audit import note_event
 from billing.errors import NoSavedCard, StripeRefused
 from billing.models import PaymentProfile
+from billing.services.ties import remember_card
 from billing.stripe import link
 from billing.stripe.currencies import to_minor, top_up_limits
 from billing.stripe.link import Buyer, Returns
@@ -18,6 +22,8 @@ from common import wake
 from common.database import use_case
 from common.errors import FieldError, InvalidInput
 from common.money import format_money
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -44,11 +50,44 @@ def customer_of(*, owner: User) -> str:
     return profile.customer_id
 
 
+def with_customer(*, owner: User, ask: Callable[[str], Answer]) -> Answer:
+    """What Stripe answers when it is asked about this renter. A customer that was deleted there is made anew."""
+    customer_id = customer_of(owner=owner)
+    try:
+        return ask(customer_id)
+    except StripeRefused as error:
+        if not link.is_missing_customer(error):
+            raise
+    return ask(_customer_instead_of(owner, customer_id))
+
+
+def forget_customer(*, owner_id: UUID, customer_id: str) -> None:
+    """Stripe does not know it any more, so its card is gone too. Inside a use case."""
+    profile = lock_profile(owner_id)
+    if profile.customer_id == customer_id:
+        PaymentProfile.objects.filter(pk=owner_id).update(
+            customer_id=None, card_id="", card_brand="", card_last4="", auto_enabled=False
+        )
+        wake.touch(f"user:{owner_id.hex}")
+
+
+def _customer_instead_of(owner: User, gone: str) -> str:
+    made = link.create_customer(owner_id=owner.pk, email=owner.email, instead_of=gone)
+    with use_case():
+        forget_customer(owner_id=owner.pk, customer_id=gone)
+        PaymentProfile.objects.filter(pk=owner.pk, customer_id=None).update(customer_id=made)
+    return made
+
+
 def start_card_setup(*, owner: User, key: str) -> str:
     """The address of Stripe's page on which a card can be saved."""
     page = f"{settings.SITE_URL}{reverse('top_up')}"
     returns = Returns(done=f"{page}?card=1", left=page)
-    return link.open_card_setup(buyer=Buyer(owner.pk, customer_of(owner=owner)), returns=returns, key=key).url
+
+    def ask(customer_id: str) -> str:
+        return link.open_card_setup(buyer=Buyer(owner.pk, customer_id), returns=returns, key=key).url
+
+    return with_customer(owner=owner, ask=ask)
 
 
 def keep_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
@@ -62,6 +101,7 @@ def keep_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
         auto_failure="",
         auto_told_at=None,
     )
+    remember_card(owner_id=owner_id, fingerprint=card.fingerprint)
     wake.touch(f"user:{owner_id.hex}")
 
 
@@ -95,6 +135,8 @@ def save_auto_rule(*, owner_id: UUID, rule: AutoRule) -> None:
             auto_told_at=None,
             language=(get_language() or "en")[:10],
         )
+        told = f"{format_money(rule.amount_micros)} ≤ {format_money(rule.threshold_micros)}" if rule.enabled else ""
+        note_event(user_id=owner_id, kind="limit.auto_top_up", subject=told)
 
 
 def note_auto_failure(*, owner_id: UUID, failure: str) -> None:

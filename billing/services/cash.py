@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from billing.models import Entry, Wallet
+from billing.selectors.promotional import transferable_micros
 from billing.services.ledger import Movement, lock_wallets
 from billing.services.wallets import open_wallet
 
@@ -62,8 +63,11 @@ def paid_in(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement
 
 
 def taken_back(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement]:
-    """From the owner to the outside: what can be spent now goes, and the rest is owed. Money set aside stays set aside."""
-    taken = min(amount_micros, max(0, purse.renter.spendable_micros))
+    """From the owner to the outside: the cash that can be spent now goes, and the rest is owed.
+
+    Money set aside stays set aside, and what the market gave pays no card and no bank.
+    """
+    taken = min(amount_micros, transferable_micros(purse.renter))
     movements = [Movement(purse.outside.pk, kind, amount_micros)]
     if taken:
         movements.append(Movement(purse.renter.pk, kind, -taken))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
+from django.conf import settings
 from django.db.models import Sum
 
 from billing.models import Dispute, Entry, Payment, Posting, Refund, Wallet
@@ -38,6 +39,10 @@ def compare_balance(*, since: datetime, until: datetime, foreign: set[str]) -> I
 
 def _difference(line: BalanceLine, key: str | None, posted: dict[str, int]) -> Iterator[str]:
     what = f"{line.kind} {line.source_id} of {format_money(line.amount_micros)}"
+    if key is not None and line.currency != settings.MARKET_CURRENCY:
+        yield f"Stripe has {what} {line.currency}; the market's currency is {settings.MARKET_CURRENCY}"
+    elif not line.settles:
+        yield f"Stripe has {what}; what it has settled is not that at the exchange rate that it names"
     if key is None or key not in posted:
         if line.kind in _DISPUTES and key is None:
             return  # an adjustment that Stripe made for another reason than a dispute of ours

@@ -1,26 +1,34 @@
 """Codes that staff hand out: made, withdrawn, redeemed; and the sweep that takes back what expired."""
 
 import re
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 from django.db.models import F, Q
 
-from billing.errors import CouponExpired, CouponGone, CouponRedeemed, CouponUnknown, CouponWithdrawn
+from billing.errors import CouponExpired, CouponGone, CouponRedeemed, CouponUnknown, CouponWithdrawn, TooManyCodes
 from billing.models import Coupon, CouponCode, Order
-from billing.policy import COUPON_SOURCE
+from billing.policy import COUPON_SOURCE, COUPON_TRIES, COUPON_TRIES_OF_NETWORK, COUPON_TRIES_WINDOW_S
 from billing.services.coupons import change_grant
 from billing.services.ledger import lock_wallets
 from billing.services.orders import record_order
 from billing.services.wallets import open_wallet
 from common import clock, wake
+from common.counting import RequestCounter
 from common.database import use_case
 from common.errors import wrong_field
 from common.money import format_money
+from common.origin import network_of, origin
+from common.redis_client import connect
 
 _CODE = re.compile(r"[A-Z0-9][A-Z0-9-]{2,39}")
 _EXPIRE_BATCH = 500
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_MADE_CHARS, _GROUP = 12, 4
 
 
 def create_code(
@@ -38,8 +46,11 @@ def create_code(
     per_user: int = 1,
     total_limit: int | None = None,
 ) -> CouponCode:
-    """A new code. What it gives and for what is fixed from here on: people have redeemed what they read."""
-    text = code.strip().upper()
+    """A new code, made up here when none is given.
+
+    What it gives and for what is fixed from here on: people have redeemed what they read.
+    """
+    text = code.strip().upper() or _made_code()
     if not _CODE.fullmatch(text):
         raise wrong_field("code", "Use 3 to 40 letters, digits and hyphens.")
     if kind == CouponCode.Kind.FIXED and not (amount_micros and amount_micros > 0):
@@ -72,8 +83,11 @@ def set_code_active(*, code_id: UUID, active: bool) -> None:
 
 
 def redeem_code(*, owner_id: UUID, code: str) -> Coupon:
-    """Give the owner what the code promises: credit at once, or a part of the next top-up."""
-    with use_case():
+    """Give the owner what the code promises: credit at once, or a part of the next top-up.
+
+    Raises TooOften when the account, or all at its address, have tried too many that were none.
+    """
+    with _counted(owner_id), use_case():
         lock_wallets([open_wallet(owner_id=owner_id).pk])
         found = _locked_code(code)
         number = Coupon.objects.filter(code=found, owner_id=owner_id).count() + 1
@@ -100,6 +114,32 @@ def redeem_code(*, owner_id: UUID, code: str) -> Coupon:
         )
         wake.touch(f"user:{owner_id.hex}")
     return Coupon.objects.select_related("code").get(pk=coupon.pk)
+
+
+@contextmanager
+def _counted(owner_id: UUID) -> Iterator[None]:
+    """A try counts before it is made, so that many at once are no way around, and is taken back when it was right."""
+    at, counter = clock.now().timestamp(), try_counter()
+    tries = {f"coupon:{owner_id.hex}": COUPON_TRIES}
+    if network := network_of(origin().address):
+        tries[f"coupon:{network}"] = COUPON_TRIES_OF_NETWORK
+    used = [counter.count(who, quota=most, at=at) > most for who, most in tries.items()]
+    if any(used):
+        raise TooManyCodes(wait=counter.left_s(at=at))
+    yield
+    for who, most in tries.items():
+        counter.count(who, quota=most, at=at, by=-1)
+
+
+@cache
+def try_counter() -> RequestCounter:
+    return RequestCounter(connect(timeout_s=0.5), window_s=COUPON_TRIES_WINDOW_S)
+
+
+def _made_code() -> str:
+    """Twelve of 32 characters: 60 bits, none of them easily taken for another."""
+    letters = [secrets.choice(_LETTERS) for _ in range(_MADE_CHARS)]
+    return "-".join("".join(letters[start : start + _GROUP]) for start in range(0, _MADE_CHARS, _GROUP))
 
 
 def expire_coupons(*, now: datetime) -> int:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db.models import F, Sum
+
 from billing.errors import StillMetered
 from billing.models import Entry, Meter, Posting, Wallet
-from billing.policy import CREDITED_SPAN
+from billing.policy import CREDITED_PER_DAY, CREDITED_SPAN
 from billing.pricing import charge, split_charge, stretches
 from billing.services.coupons import give_back
 from billing.services.ledger import Movement, lock_wallets, post
@@ -52,6 +54,7 @@ def credit_source(
 ) -> int:
     """Give back what the last CREDITED_SPAN of the run from `since` to `until` was charged; the micro-units given back.
 
+    Less where CREDITED_PER_DAY was given back in the last 24 hours: what a host and a renter can agree to report is bounded.
     Inside the caller's transaction, after the meter is closed (else StillMetered). What the run still owes is charged
     first, so no more is ever given back than was charged, whatever the order. The same key again changes nothing.
     """
@@ -66,7 +69,8 @@ def credit_source(
         raise StillMetered("What this run costs is known when its meter is closed.")
     post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
     settled = list(meters.order_by("-opened_at"))
-    pieces = [piece for piece in _last(settled, since) if piece.charge_micros > 0]
+    left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(source_kind, source_id))
+    pieces = [piece for piece in _last(settled, since, left) if piece.charge_micros > 0]
     for number, piece in enumerate(pieces):
         post(
             key=_key(key, number),
@@ -84,9 +88,15 @@ def credit_source(
     return sum(piece.charge_micros for piece in pieces)
 
 
-def _last(newest_first: Sequence[Meter], since: datetime) -> Iterator[_Piece]:
-    """The last CREDITED_SPAN of settled time, gaps in the proof left out, and nothing before `since`."""
-    left = CREDITED_SPAN
+def _of_the_last_day(source_kind: str, source_id: UUID) -> timedelta:
+    credits = Posting.objects.filter(kind=Posting.Kind.CREDIT, source_kind=source_kind, source_id=source_id)
+    recent = credits.filter(created_at__gt=clock.now() - timedelta(hours=24))
+    span: timedelta | None = recent.aggregate(span=Sum(F("period_to") - F("period_from")))["span"]
+    return span or timedelta(0)
+
+
+def _last(newest_first: Sequence[Meter], since: datetime, left: timedelta) -> Iterator[_Piece]:
+    """The last `left` of settled time, gaps in the proof left out, and nothing before `since`."""
     for meter in newest_first:
         begin = max(meter.opened_at, since, meter.settled_until - left)
         if begin < meter.settled_until and left > timedelta(0):

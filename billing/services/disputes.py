@@ -7,6 +7,7 @@ from billing.services.ledger import Movement, post
 from billing.states import DISPUTE_MACHINE, DisputeState
 from billing.stripe.mapping import RemoteDispute
 from common import clock, wake
+from common.jobs import enqueue
 from common.transitions import move
 
 _ACTOR = "stripe"
@@ -40,6 +41,7 @@ def _open(payment: Payment, remote: RemoteDispute) -> Dispute:
     )
     movements = taken_back(lock_purse(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.DISPUTE)
     _post(dispute, f"dispute:{dispute.stripe_id}", "Payment disputed by the cardholder", movements)
+    enqueue("billing.follow_debts")
     return dispute
 
 

@@ -8,6 +8,7 @@ from billing.policy import PLATFORM_FEE_BPS, TERM_SOURCE
 from billing.pricing import split_fee
 from billing.selectors import costs_of
 from billing.services.coupons import draw, give_back
+from billing.services.debts import check_owes_nothing
 from billing.services.ledger import Movement, lock_wallets, post
 from billing.services.wallets import open_wallet
 from billing.tariffs import Scope
@@ -33,6 +34,7 @@ def prepay(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: str, sco
     key = f"term:{term_id.hex}:prepaid"
     if Posting.objects.filter(idempotency_key=key).exists():
         return
+    check_owes_nothing(renter_id)
     spendable = locked[renter].spendable_micros
     drawn = draw(owner_id=renter_id, source_kind=TERM_SOURCE, source_id=term_id, wanted_micros=amount_micros, scope=scope)
     if spendable + drawn < amount_micros:
@@ -61,23 +63,25 @@ def charge_early_end(
 ) -> None:
     """What the early end of a term costs beyond its use: out of escrow when it was prepaid, else of the renter's wallet.
 
-    Raises InsufficientFunds. Host and platform share it as they share use.
+    What the wallet cannot pay is owed. Host and platform share it as they share use; the host's share of what is owed is
+    kept until it is repaid (`billing.selectors.traces`). Release the deposit before.
     """
     if amount_micros <= 0:
         return
     renter, escrow = _pair(renter_id)
-    payer = escrow if prepaid else renter
+    debt = None if prepaid else open_wallet(owner_id=renter_id, kind=Wallet.Kind.DEBT).pk
     host = open_wallet(owner_id=host_owner_id, kind=Wallet.Kind.HOST).pk
     platform = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
-    wallet = lock_wallets([payer, host, platform])[payer]
-    if not prepaid and wallet.spendable_micros < amount_micros:
-        raise too_little(amount_micros, wallet.spendable_micros)
+    locked = lock_wallets([key for key in (escrow if prepaid else renter, debt, host, platform) if key is not None])
+    paid = amount_micros if prepaid else min(amount_micros, max(0, locked[renter].spendable_micros))
     fee, share = split_fee(amount_micros, PLATFORM_FEE_BPS)
     movements = [
-        (payer, Entry.Kind.EXIT_FEE, -amount_micros),
+        (escrow if prepaid else renter, Entry.Kind.EXIT_FEE, -paid),
         (host, Entry.Kind.HOST_SHARE, share),
         (platform, Entry.Kind.PLATFORM_FEE, fee),
     ]
+    if debt is not None:
+        movements.append((debt, Entry.Kind.EXIT_FEE, paid - amount_micros))
     _post(f"term:{term_id.hex}:early-end", term_id, memo, movements)
 
 

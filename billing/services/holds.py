@@ -9,6 +9,7 @@ from billing.errors import too_little
 from billing.models import Hold, Wallet
 from billing.services import coupons
 from billing.services.budgets import check_budgets
+from billing.services.debts import check_owes_nothing
 from billing.services.ledger import lock_wallets
 from billing.services.settle import lock_source, settle_source
 from billing.services.wallets import open_wallet
@@ -45,20 +46,23 @@ def hold_funds(
     scope: Scope = _ANY,
     from_escrow: bool = False,
     first: bool = False,
+    is_deposit: bool = False,
 ) -> None:
-    """Set money of the owner's wallet aside for the source, inside the caller's transaction; raises InsufficientFunds
-    or BudgetExceeded.
+    """Set money of the owner's wallet aside for the source, inside the caller's transaction; raises InsufficientFunds,
+    BudgetExceeded or OwesMoney.
 
     Coupons that fit the `scope` are drawn first. A source that has an open hold already keeps it, raised to the amount
     where it was less. `from_escrow`: of what was prepaid; lock the owner's wallet before. `first`: nothing
-    can be held for the source yet, since nobody else knows it.
+    can be held for the source yet, since nobody else knows it. `is_deposit`: cash alone, which is no spending to a budget.
     """
     if amount_micros < 0:
         raise InvalidInput("Less than nothing cannot be held.")
     wallet = _locked_escrow() if from_escrow else _locked_wallet(owner_id)
+    if not from_escrow:
+        check_owes_nothing(owner_id)
     hold = None if first else open_hold(source_kind, source_id)
     needed = amount_micros if hold is None else max(0, amount_micros - hold.amount_micros)
-    if needed and not from_escrow:
+    if needed and not from_escrow and not is_deposit:
         check_budgets(wallet_id=wallet.pk, source_kind=source_kind, source_id=source_id, needed_micros=needed)
         wallet.balance_micros += coupons.draw(
             owner_id=owner_id, source_kind=source_kind, source_id=source_id, wanted_micros=needed, scope=scope

@@ -13,6 +13,7 @@ from billing.models import Hold, Meter, Wallet
 from billing.policy import PLATFORM_FEE_BPS, PROOF_BRIDGE, STEPS_AT_MOST
 from billing.pricing import elapsed_microseconds, funded_span
 from billing.services.holds import open_hold, release_hold
+from billing.services.ties import remember_teams
 from billing.services.wallets import open_wallet
 from billing.tariffs import Tariff
 from common.errors import InvalidInput
@@ -109,12 +110,11 @@ def open_meter(
         **_columns(tariff),
         base_us=base_us,
         fee_bps=PLATFORM_FEE_BPS,
-        opened_at=opened_at,
-        proven_until=opened_at,
-        settled_until=opened_at,
+        **dict.fromkeys(("opened_at", "proven_until", "settled_until"), opened_at),
         funded_until=opened_at + funded_span(hold.amount_micros, tariff, base_us),
     )
     insert(meter)
+    remember_teams(payer_id=payer_id, payee_id=payee_id)
 
 
 def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime) -> None:

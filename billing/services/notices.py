@@ -1,14 +1,12 @@
 """Sends the mails about wallets, data and budgets: when a worker dies, none is lost and at most one goes twice."""
 
 import logging
-import smtplib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.core.mail import send_mail
 from django.db.models import Q
 
 from accounts.services.webhooks import emit
@@ -17,6 +15,7 @@ from billing.notice_words import mail_of
 from billing.policy import NOTICE_BATCH, NOTICE_CLAIM, NOTICE_TRIED
 from common.database import use_case
 from common.ids import public_id
+from common.mail import MAIL_FAULTS, send_mail
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +66,7 @@ def _send(notice: Notice, now: datetime) -> bool:
     mail = mail_of(notice)
     try:
         send_mail(mail.subject, mail.body, None, [notice.person.email])
-    except (smtplib.SMTPException, OSError):
+    except MAIL_FAULTS:
         logger.warning("mail %s was not sent; it is tried again", notice.key, exc_info=True)
         return False
     with use_case():

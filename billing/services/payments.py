@@ -18,13 +18,14 @@ from billing.errors import PaymentsOff
 from billing.models import Entry, Order, Payment, Posting
 from billing.policy import CHECKOUT_LASTS, CHECKOUTS_AT_MOST, TOP_UP_SOURCE
 from billing.selectors.payments import kept_micros
-from billing.services.cards import customer_of, keep_card, lock_profile, note_auto_failure
+from billing.services.cards import customer_of, keep_card, lock_profile, note_auto_failure, with_customer
 from billing.services.cash import Purse, lock_purse, paid_in
 from billing.services.coupons import adjust_to_kept, apply_to_top_up
 from billing.services.disputes import apply_disputes
 from billing.services.ledger import post
 from billing.services.orders import record_order
 from billing.services.refunds import apply_refunds
+from billing.services.ties import remember_card
 from billing.states import PAYMENT_MACHINE, DisputeState, PaymentState, RefundState
 from billing.stripe import link
 from billing.stripe.currencies import to_minor, top_up_limits
@@ -70,19 +71,23 @@ def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, ke
     """
     check_amount(amount_micros)
     payment_id = uuid5(NAMESPACE_URL, f"topup:{owner.pk.hex}:{key}") if key else new_uuid()
-    buyer = Buyer(owner.pk, customer_of(owner=owner))
+    customer_of(owner=owner)  # before the payment is written: without Stripe there is none
     payment = _begin(payment_id, owner, amount_micros)
     if payment.checkout_url or payment.state != PaymentState.PENDING:
         return payment
     page = f"{settings.SITE_URL}{reverse('top_up_payment', args=[public_id('topup', payment.pk)])}"
-    session = link.open_checkout(
-        payment_id=payment.pk,
-        buyer=buyer,
-        amount_micros=payment.amount_micros,
-        label=LABEL,
-        returns=Returns(done=page, left=f"{page}?left=1"),
-        save_card=save_card,
-    )
+
+    def ask(customer_id: str) -> CheckoutSession:
+        return link.open_checkout(
+            payment_id=payment.pk,
+            buyer=Buyer(owner.pk, customer_id),
+            amount_micros=payment.amount_micros,
+            label=LABEL,
+            returns=Returns(done=page, left=f"{page}?left=1"),
+            save_card=save_card,
+        )
+
+    session = with_customer(owner=owner, ask=ask)
     with use_case():
         Payment.objects.filter(pk=payment.pk).update(session_id=session.id, checkout_url=session.url)
     payment.refresh_from_db()
@@ -264,6 +269,8 @@ def _credit(payment: Payment, intent: Intent, purse: Purse) -> None:
         "charge_id": intent.charge_id or None,
         "amount_micros": intent.received_micros,
     }
+    if intent.card is not None:
+        remember_card(owner_id=payment.owner_id, fingerprint=intent.card.fingerprint)
     _move(payment, PaymentState.SUCCEEDED, "Stripe says it is paid", **paid, paid_at=now, failure="", checkout_url="")
     record_order(
         owner_id=payment.owner_id,

@@ -1,11 +1,14 @@
 """Where a host owner's earnings go, and whether staff let them go at all."""
 
+from typing import Any
 from uuid import UUID
 
+from accounts.services.audit import note_event
 from billing.models import PayoutAccount, PayoutMethod
 from billing.payout_destinations import Destination
-from billing.policy import PAYOUT_LEAST_MICROS
-from billing.stripe.transfers import check_account
+from billing.policy import PAYOUT_ACCOUNT_WAIT, PAYOUT_LEAST_MICROS
+from billing.services.ties import remember_payout_account
+from billing.stripe.connect import check_account
 from common import clock, wake
 from common.database import use_case
 from common.errors import FieldError, InvalidInput, NotFound
@@ -13,7 +16,9 @@ from common.money import format_money
 
 
 def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_micros: int, automatic: bool) -> PayoutAccount:
-    """Payouts from now on go there; those that are open keep the account they were opened with.
+    """Payouts go there from three days on; those that are open keep the account they were opened with. Its owner is told.
+
+    Who asks has just given their password or second factor again: the caller has seen to that.
 
     Stripe is asked whether it knows the account: raises StripeRefused, StripeUnreachable or PaymentsOff.
     """
@@ -22,9 +27,20 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
         raise InvalidInput(detail, errors=[FieldError("minimum", "invalid", detail)])
     if destination.method == PayoutMethod.STRIPE:
         check_account(destination.stripe_account_id)
-    values = {**destination.kept(), "minimum_micros": minimum_micros, "automatic": automatic, "changed_at": clock.now()}
+    values: dict[str, Any] = {
+        **destination.kept(),
+        "minimum_micros": minimum_micros,
+        "automatic": automatic,
+        "changed_at": clock.now(),
+    }
     with use_case():
+        before = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
+        if before is None or before.destination != destination:
+            values["pays_from"] = values["changed_at"] + PAYOUT_ACCOUNT_WAIT
+            told = f"{destination.method} …{destination.ending}, {values['pays_from']:%Y-%m-%d %H:%M} UTC"
+            note_event(user_id=owner_id, kind="payout_account.changed", subject=told)
         account, _made = PayoutAccount.objects.update_or_create(owner_id=owner_id, defaults=values)
+        remember_payout_account(owner_id=owner_id, destination=destination)
         wake.touch(f"user:{owner_id.hex}")
     return account
 

@@ -9,7 +9,7 @@ from billing.models import Payout, PayoutMethod
 from billing.policy import PAYOUT_BATCH, PAYOUT_RETRY_AFTER
 from billing.services.payouts import mark_failed, mark_paid, mark_sent
 from billing.states import PayoutState
-from billing.stripe.transfers import Transfer, find_transfer, send_transfer
+from billing.stripe.transfers import Transfer, fetch_transfer, find_transfer, send_transfer
 from common import clock
 from common.errors import DomainError
 
@@ -66,6 +66,19 @@ def check_transfer(*, payout_id: UUID) -> bool:
     if transfer is None or not transfer.reversed:
         return False
     return mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.PAID,))
+
+
+def sync_transfer(*, transfer_id: str) -> str:
+    """Stripe has told something of a transfer: one that counts as paid and was reversed brings its money back, once."""
+    payout_id, transfer = fetch_transfer(transfer_id)
+    if payout_id is None or not Payout.objects.filter(pk=payout_id).exists():
+        return "not a transfer of this market"
+    if not transfer.reversed:
+        return "stands"
+    if not Payout.objects.filter(pk=payout_id, state=PayoutState.PAID).exists():
+        return "reversed; the payout does not count as paid"  # who asks about it next finds the same
+    mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.PAID,))
+    return "reversed: the money is back in the earnings"
 
 
 def _conclude(payout_id: UUID, transfer: Transfer) -> None:

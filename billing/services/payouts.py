@@ -6,8 +6,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from billing.errors import NoPayoutAccount, NotPayable, PayoutsFrozen, PayoutUnderWay
-from billing.models import Entry, Payout, PayoutAccount, PayoutMethod, Posting, Wallet
+from accounts.services.audit import note_event
+from billing.errors import (
+    NoPayoutAccount,
+    NotPayable,
+    PayoutAccountUnfinished,
+    PayoutAccountWaits,
+    PayoutsFrozen,
+    PayoutUnderWay,
+)
+from billing.models import ConnectedAccount, Entry, Payout, PayoutAccount, PayoutMethod, Posting, Wallet
 from billing.payable import Payable
 from billing.policy import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_SOURCE
 from billing.selectors.payouts import due_owners, payable_of
@@ -28,7 +36,8 @@ UNDER_WAY = (PayoutState.PENDING, PayoutState.SENT)
 def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | None = None) -> Payout:
     """Open a payout of all that can be paid out, or of so much of it; the money is on its way from then on.
 
-    Raises NoPayoutAccount, PayoutsFrozen, PayoutUnderWay, NotPayable, or InvalidInput for an amount that no bank can pay.
+    Raises NoPayoutAccount, PayoutAccountWaits, PayoutsFrozen, PayoutUnderWay, NotPayable, or InvalidInput for an amount that
+    no bank can pay.
     """
     with use_case():
         pocket = _lock_pocket(owner_id)
@@ -37,7 +46,11 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
             raise NoPayoutAccount("Say first where your earnings go to: Hosting, Payouts, Account.")
         if account.frozen:
             raise PayoutsFrozen(f"The market's staff have frozen payouts of this account: {account.frozen_reason}")
+        if _is_unfinished(account.method, account.stripe_account_id):
+            raise PayoutAccountUnfinished("Finish your account at Stripe first: Hosting, Payouts, Account.")
         now = clock.now()
+        if account.waits_at(now):
+            raise PayoutAccountWaits(f"Payouts to this account begin at {account.pays_from:%Y-%m-%d %H:%M} UTC.")
         amount = _amount(payable_of(owner_id=owner_id, now=now), amount_micros)
         payout = Payout.objects.create(
             owner_id=owner_id,
@@ -49,6 +62,7 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
             created_at=now,
         )
         pocket.take(payout)
+        note_event(user_id=owner_id, kind="payout.asked", subject=f"{format_money(amount)} …{payout.ending}")
         wake.touch(f"user:{owner_id.hex}")
         if payout.method == PayoutMethod.STRIPE:
             enqueue("billing.send_payout", str(payout.pk))
@@ -65,6 +79,8 @@ def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
     with use_case():
         payout = _lock(payout_id)
         if payout.state != PayoutState.PENDING or _is_frozen(payout.owner_id):
+            return False
+        if _is_unfinished(payout.method, str(payout.destination.get("stripe_account_id", ""))):
             return False
         _move(payout, PayoutState.SENT, actor=actor, sent_at=clock.now(), **fields)
     return True
@@ -164,6 +180,12 @@ def _start(owner_id: UUID) -> bool:
 def _is_frozen(owner_id: UUID) -> bool:
     accounts = PayoutAccount.objects.select_for_update(of=("self",), no_key=True)
     return accounts.filter(owner_id=owner_id, frozen=True).first() is not None
+
+
+def _is_unfinished(method: str, account_id: str) -> bool:
+    """Whether Stripe has said that the account cannot be paid; what was not begun here was looked at when it was saved."""
+    unready = ConnectedAccount.objects.filter(account_id=account_id, is_ready=False)
+    return method == PayoutMethod.STRIPE and unready.exists()
 
 
 def _lock(payout_id: UUID) -> Payout:

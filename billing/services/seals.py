@@ -16,59 +16,71 @@ _STEP_S: Final = 0.05
 _FIRST: Final = "0" * 64
 
 # A number of the sequence is taken under the table's lock, which its writer keeps to the end of its transaction. So when
-# all who write now have ended, every posting up to the number read before is there or will never be.
-_LAST_NUMBER = "SELECT last_value FROM billing_posting_id_seq"
+# all who write now have ended, every posting and record up to the numbers read before is there or will never be.
+_LAST_NUMBERS = (
+    "SELECT posting.last_value, record.last_value FROM billing_posting_id_seq posting, billing_record_id_seq record"
+)
 _WRITERS = """
 SELECT virtualtransaction FROM pg_locks
-WHERE locktype = 'relation' AND relation = 'billing_posting'::regclass AND pid IS DISTINCT FROM pg_backend_pid()
+WHERE locktype = 'relation' AND relation IN ('billing_posting'::regclass, 'billing_record'::regclass)
+  AND pid IS DISTINCT FROM pg_backend_pid()
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
 """
 
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('billing.seal'))"
 _SEAL = """
 WITH last AS (
-    SELECT number, upto, head FROM billing_seal ORDER BY number DESC LIMIT 1
+    SELECT number, upto, head, COALESCE(records_upto, 0) AS records_upto FROM billing_seal ORDER BY number DESC LIMIT 1
 ), span AS (
     SELECT COALESCE((SELECT number FROM last), 0) + 1 AS number, COALESCE((SELECT upto FROM last), 0) AS after,
            COALESCE((SELECT head FROM last), %(first)s) AS previous,
-           (SELECT max(id) FROM billing_posting WHERE id <= %(upto)s) AS upto
+           (SELECT max(id) FROM billing_posting WHERE id <= %(upto)s) AS upto,
+           COALESCE((SELECT records_upto FROM last), 0) AS records_after,
+           COALESCE((SELECT max(id) FROM billing_record WHERE id <= %(records_upto)s), 0) AS records_upto
 ), draft AS (
     SELECT span.number, span.after, span.upto, sealed.postings, sealed.entries, sealed.usage_rows, sealed.body,
-           span.previous, %(now)s::timestamptz AS sealed_at
+           span.previous, %(now)s::timestamptz AS sealed_at, span.records_after, span.records_upto, recorded.records,
+           recorded.body AS records_body, NULL::text AS head
     FROM span CROSS JOIN LATERAL billing_seal_body(span.after, span.upto) AS sealed
+    CROSS JOIN LATERAL billing_records_body(span.records_after, span.records_upto) AS recorded
     WHERE span.upto > span.after
 )
-INSERT INTO billing_seal (number, after, upto, postings, entries, usage_rows, body, previous, sealed_at, head)
-SELECT number, after, upto, postings, entries, usage_rows, body, previous, sealed_at, encode(billing_digest(json_build_array(
-    'seal', number, previous, after, upto, postings, entries, usage_rows, body, billing_stamp(sealed_at))), 'hex')
+INSERT INTO billing_seal (number, after, upto, postings, entries, usage_rows, body, previous, sealed_at, records_after,
+                          records_upto, records, records_body, head)
+SELECT number, after, upto, postings, entries, usage_rows, body, previous, sealed_at, records_after, records_upto, records,
+       records_body,
+       encode(billing_digest(billing_canonical_seal(jsonb_populate_record(NULL::billing_seal, to_jsonb(draft)))), 'hex')
 FROM draft
 RETURNING number
 """
 
 
 def seal_ledger() -> Seal | None:
-    """Seal everything posted since the last seal; None when there is nothing, or somebody posts for longer than WAIT_S."""
-    upto = _settled_number()
-    if upto is None:
+    """Seal all postings and records since the last seal; None when nothing was posted, or somebody posts for longer than
+    WAIT_S."""
+    settled = _settled_numbers()
+    if settled is None:
         return None
+    upto, records_upto = settled
     with use_case(), connection.cursor() as cursor:
-        cursor.execute("LOCK TABLE billing_seal IN SHARE ROW EXCLUSIVE MODE")  # one at a time
-        cursor.execute(_SEAL, {"upto": upto, "first": _FIRST, "now": clock.now()})
+        cursor.execute(_ONE_AT_A_TIME)
+        cursor.execute(_SEAL, {"upto": upto, "records_upto": records_upto, "first": _FIRST, "now": clock.now()})
         row = cursor.fetchone()
     return None if row is None else Seal.objects.get(number=row[0])
 
 
-def _settled_number() -> int | None:
-    """A posting's number below which no other will ever appear."""
+def _settled_numbers() -> tuple[int, int] | None:
+    """Of a posting and of a record, below which no other will ever appear."""
     with connection.cursor() as cursor:
-        cursor.execute(_LAST_NUMBER)
-        upto = int(cursor.fetchone()[0])
+        cursor.execute(_LAST_NUMBERS)
+        upto, records_upto = cursor.fetchone()
         writing = _writers(cursor)
         deadline = time.monotonic() + WAIT_S
         while writing and time.monotonic() < deadline:
             time.sleep(_STEP_S)
             writing &= _writers(cursor)
-    return None if writing else upto
+    return None if writing else (int(upto), int(records_upto))
 
 
 def _writers(cursor: "object") -> set[str]:

@@ -1,12 +1,15 @@
-"""Money between members of one team: spendable cash of the sender's wallet, never what coupons gave."""
+"""Money between members of one team: spendable cash of the sender's wallet, never what the market gave."""
 
 from uuid import UUID, uuid5
 
 from accounts.models import User
 from accounts.selectors import joined_member, team_of
-from billing.errors import NotTransferable, too_little
-from billing.models import Entry, Posting, Wallet
+from billing.errors import COMMITTED, GIFTS_STAY, OWES, NotTransferable, too_little
+from billing.models import Entry, Posting
 from billing.policy import TRANSFER_SOURCE
+from billing.selectors.commitments import committed_micros
+from billing.selectors.people import debt_of_person
+from billing.selectors.promotional import transferable_micros
 from billing.selectors.transfers import Transfer, transfer_of
 from billing.services.ledger import Movement, lock_wallets, post
 from billing.services.wallets import open_wallet
@@ -14,6 +17,7 @@ from common import clock, wake
 from common.database import use_case
 from common.errors import InvalidInput
 from common.ids import new_uuid
+from common.money import format_money
 
 
 def transfer_money(
@@ -21,7 +25,7 @@ def transfer_money(
 ) -> Transfer:
     """Both are in the team. Raises NotFound, InsufficientFunds, NotTransferable. The same `key` again changes nothing.
 
-    Coupon money lies in wallets of its own until an hour needs it, and is all held then: what can be spent is cash.
+    Coupon money lies in wallets of its own until an hour needs it, and is all held then. Credit that staff gave stays too.
     """
     if amount_micros <= 0:
         raise InvalidInput("A transfer must be more than zero.")
@@ -38,10 +42,16 @@ def transfer_money(
         known = transfer_of(transfer_id)
         if known is not None:
             return known
-        if Wallet.objects.filter(owner=sender, kind=Wallet.Kind.DEBT, balance_micros__lt=0).exists():
-            raise NotTransferable("What is owed after a dispute is paid first.")
+        if debt_of_person(sender.pk):
+            raise NotTransferable(OWES)
         if own.spendable_micros < amount_micros:
             raise too_little(amount_micros, own.spendable_micros)
+        most = transferable_micros(own)
+        if most < amount_micros:
+            raise NotTransferable(GIFTS_STAY % {"most": format_money(most)}, most=format_money(most))
+        most = max(0, own.spendable_micros - committed_micros(sender.pk))
+        if most < amount_micros:
+            raise NotTransferable(COMMITTED % {"most": format_money(most)}, most=format_money(most))
         movements = [
             Movement(wallets[sender.pk], Entry.Kind.TRANSFER, -amount_micros),
             Movement(wallets[receiver.pk], Entry.Kind.TRANSFER, amount_micros),

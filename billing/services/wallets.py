@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from billing.models import Entry, Posting, Wallet
+from billing.models import Entry, Grant, Posting, Wallet
 from billing.policy import GRANT_SOURCE
-from billing.services.ledger import Movement, post
+from billing.services.ledger import Movement, lock_wallets, post
 from common import clock, wake
 from common.database import use_case
 from common.errors import InvalidInput
@@ -21,27 +21,55 @@ def open_wallet(*, owner_id: UUID | None, kind: str = Wallet.Kind.RENTER) -> Wal
     return wallet
 
 
-def grant_credit(*, owner_id: UUID, amount_micros: int, actor: str, key: str, memo: str) -> None:
-    """Give a renter money from outside the market. The same key again changes nothing."""
+def grant_credit(*, owner_id: UUID, amount_micros: int, actor: str, key: str, memo: str, confirmed_by: str = "") -> None:
+    """Give a renter money from outside the market. The same key again changes nothing.
+
+    Who gives it and why is kept, and the database wants both; above GRANT_ALONE_MICROS also who else has confirmed it.
+    Staff grant by `billing.services.grants`, which asks for that second person.
+    """
     if amount_micros <= 0:
         raise InvalidInput("A grant must be more than zero.")
+    now = clock.now()
     with use_case():
-        renter = open_wallet(owner_id=owner_id)
-        funding = open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING)
-        post(
+        lock_granting(owner_id)
+        grant, _made = Grant.objects.get_or_create(
             key=f"grant:{key}",
-            kind=Posting.Kind.GRANT,
-            source_kind=GRANT_SOURCE,
-            source_id=renter.pk,
-            memo=memo,
-            actor=actor,
-            movements=[
-                Movement(renter.pk, Entry.Kind.CREDIT, amount_micros),
-                Movement(funding.pk, Entry.Kind.FUNDING, -amount_micros),
-            ],
-            at=clock.now(),
+            defaults={
+                "owner_id": owner_id,
+                "amount_micros": amount_micros,
+                "reason": memo[:200],
+                "requested_by": actor,
+                "confirmed_by": confirmed_by,
+                "created_at": now,
+                "settled_at": now,
+            },
         )
-        wake.touch(f"user:{owner_id.hex}")
+        post_grant(grant)
+
+
+def lock_granting(owner_id: UUID) -> None:
+    """The two wallets that a grant moves money between, before anything else: so there is one grant at a time."""
+    lock_wallets([open_wallet(owner_id=owner_id).pk, open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING).pk])
+
+
+def post_grant(grant: Grant) -> None:
+    """Inside the caller's transaction, which has called `lock_granting`. One that is posted already stays as it is."""
+    renter = open_wallet(owner_id=grant.owner_id)
+    funding = open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING)
+    post(
+        key=grant.key,
+        kind=Posting.Kind.GRANT,
+        source_kind=GRANT_SOURCE,
+        source_id=renter.pk,
+        memo=grant.reason,
+        actor=grant.requested_by,
+        movements=[
+            Movement(renter.pk, Entry.Kind.CREDIT, grant.amount_micros),
+            Movement(funding.pk, Entry.Kind.FUNDING, -grant.amount_micros),
+        ],
+        at=clock.now(),
+    )
+    wake.touch(f"user:{grant.owner_id.hex}")
 
 
 def _existing(owner_id: UUID | None, kind: str) -> Wallet | None:

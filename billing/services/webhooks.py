@@ -16,7 +16,9 @@ from django.db.models import F
 
 from billing.errors import StripeRefused, StripeUnreachable
 from billing.models import StripeEvent
+from billing.services.connect import sync_account
 from billing.services.payments import sync_intent, sync_session
+from billing.services.payout_transfers import sync_transfer
 from billing.stripe import link
 from billing.stripe.mapping import EventHead, Unreadable, event_of
 from billing.stripe.signatures import BadSignature, verify
@@ -123,6 +125,10 @@ def _look_at(subject: str) -> str:
         return sync_intent(intent_id=subject)
     if subject.startswith("cs_"):
         return sync_session(session_id=subject)
+    if subject.startswith("acct_"):
+        return sync_account(account_id=subject)
+    if subject.startswith("tr_"):
+        return sync_transfer(transfer_id=subject)
     return "nothing to look at"
 
 

@@ -1,5 +1,6 @@
 """The only place that talks to Stripe, over HTTP, with its own library. Every call that makes something carries a key."""
 
+import hashlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 TIMEOUT_S: Final = 10
 _RETRIES: Final = 1
 _PAGE: Final = 100
+_WITH_SOURCE: Final = ["data.source"]
 _WITH_CHARGE: Final = ["latest_charge", "payment_method"]
 
 
@@ -79,24 +81,37 @@ def _client(key: str, base: str) -> stripe.StripeClient:
 
 @contextmanager
 def calls() -> Iterator[stripe.StripeClient]:
-    """The client, and its errors in our own words."""
+    """The client, and its errors in our own words, for everything that is asked of Stripe.
+
+    Only what Stripe has looked at and turned down counts as refused. A key that is in use, or was used with other words,
+    may have become a charge, a refund or a transfer: nobody knows, and Stripe's lists are asked.
+    """
     try:
         yield client()
     except stripe.CardError as error:
         raise CardRefused(error.user_message or str(error), reason=error.code or "", intent_id=_intent_in(error)) from error
-    except (stripe.InvalidRequestError, stripe.IdempotencyError) as error:
-        raise StripeRefused(error.user_message or str(error), reason=error.code or "") from error
+    except (stripe.InvalidRequestError, stripe.PermissionError) as error:
+        param = getattr(error, "param", None) or ""
+        raise StripeRefused(error.user_message or str(error), reason=error.code or "", param=param) from error
     except stripe.StripeError as error:
         logger.warning("Stripe cannot be used now: %s", error)
         raise StripeUnreachable from error
 
 
-def create_customer(*, owner_id: UUID, email: str) -> str:
+def create_customer(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
+    """`instead_of`: a customer that Stripe does not know any more. Twice at once make one."""
+    about = hashlib.sha256(f"{email}:{instead_of}".encode()).hexdigest()[:16]
     with calls() as api:
         made = api.v1.customers.create(
-            {"email": email, "metadata": {OWNER_MARK: owner_id.hex}}, {"idempotency_key": f"customer:{owner_id.hex}"}
+            {"email": email, "metadata": {OWNER_MARK: owner_id.hex}},
+            {"idempotency_key": f"customer:{owner_id.hex}:{about}"},
         )
     return made.id
+
+
+def is_missing_customer(error: StripeRefused) -> bool:
+    """Whether Stripe has refused since it does not know the customer: deleted there, or of another account."""
+    return error.extra.get("reason") == "resource_missing" and error.extra.get("param") == "customer"
 
 
 def open_checkout(
@@ -126,7 +141,7 @@ def open_checkout(
         "cancel_url": returns.left,
     }
     with calls() as api:
-        made = api.v1.checkout.sessions.create(about, {"idempotency_key": f"checkout:{payment_id.hex}"})
+        made = api.v1.checkout.sessions.create(about, {"idempotency_key": f"checkout:{payment_id.hex}:{buyer.customer_id}"})
     return mapping.session_of(_plain(made))
 
 
@@ -143,7 +158,7 @@ def open_card_setup(*, buyer: Buyer, returns: Returns, key: str) -> CheckoutSess
                 "success_url": returns.done,
                 "cancel_url": returns.left,
             },
-            {"idempotency_key": f"card:{buyer.owner_id.hex}:{key}"},
+            {"idempotency_key": f"card:{buyer.owner_id.hex}:{buyer.customer_id}:{key}"},
         )
     return mapping.session_of(_plain(made))
 
@@ -239,14 +254,15 @@ def disputes_since(since: datetime) -> Iterator[RemoteDispute]:
 
 def balance_since(since: datetime) -> Iterator[BalanceLine]:
     with calls() as api:
-        for row in api.v1.balance_transactions.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
+        asked: Any = {"created": _from(since), "limit": _PAGE, "expand": _WITH_SOURCE}
+        for row in api.v1.balance_transactions.list(asked).auto_paging_iter():
             yield mapping.balance_line_of(_plain(row))
 
 
 def balance_of(source_id: str) -> list[BalanceLine]:
     """The movements that one charge, refund or dispute caused."""
     with calls() as api:
-        found = api.v1.balance_transactions.list({"source": source_id, "limit": _PAGE})
+        found = api.v1.balance_transactions.list({"source": source_id, "limit": _PAGE, "expand": _WITH_SOURCE})
         return [mapping.balance_line_of(_plain(row)) for row in found.auto_paging_iter()]
 
 

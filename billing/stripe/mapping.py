@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -28,6 +29,8 @@ class Card:
     id: str
     brand: str
     last4: str
+    fingerprint: str = ""
+    """The same for the same number, whoever pays with it."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ class RemoteDispute:
 
 @dataclass(frozen=True)
 class EventHead:
-    """What an event is about: `subject` is the payment intent where it has one, else the object itself."""
+    """What an event is about: `subject` is the connected account or the payment intent where it has one, else the object
+    itself."""
 
     id: str
     kind: str
@@ -111,11 +115,18 @@ class EventHead:
 
 @dataclass(frozen=True)
 class BalanceLine:
-    """One movement of the market's money at Stripe, before Stripe's own fee."""
+    """One movement of the market's money at Stripe, before Stripe's own fee.
+
+    Stripe settles in the currency of the market's bank account, which may be another than that of its charges.
+    `amount_micros` is in the charge's own `currency`: what its source (a charge, refund or dispute) says. `settles`:
+    what was settled is that amount at the exchange rate that Stripe gives, to the rounding of one of its units.
+    """
 
     id: str
     kind: str
     amount_micros: int
+    currency: str
+    settles: bool
     source_id: str
     created_at: datetime
 
@@ -161,9 +172,9 @@ def session_of(found: Json) -> CheckoutSession:
 def card_of(found: object) -> Card | None:
     if not isinstance(found, Mapping) or not isinstance(found.get("card"), Mapping):
         return None
-    return Card(
-        id=str(found["id"]), brand=str(found["card"].get("brand") or ""), last4=str(found["card"].get("last4") or "")
-    )
+    card = found["card"]
+    texts = {name: str(card.get(name) or "") for name in ("brand", "last4", "fingerprint")}
+    return Card(id=str(found["id"]), **texts)
 
 
 def refund_of(found: Json) -> RemoteRefund:
@@ -189,20 +200,40 @@ def dispute_of(found: Json) -> RemoteDispute:
 
 
 def balance_line_of(found: Json) -> BalanceLine:
+    """Whatever is not about a charge, refund or dispute has no other currency than its own."""
+    settled, settled_in, source = int(found["amount"]), str(found["currency"]), _map(found, "source")
+    minor, currency = settled, settled_in
+    if source.get("object") in _PRICED and source.get("currency"):
+        currency = str(source["currency"])
+        if currency.lower() != settled_in.lower():
+            taken = settled < 0 or (settled == 0 and str(found["type"]) in _TAKING)  # too little to be settled at all
+            minor = -int(source["amount"]) if taken else int(source["amount"])
     return BalanceLine(
         id=str(found["id"]),
         kind=str(found["type"]),
-        amount_micros=to_micros(int(found["amount"]), str(found["currency"])),
+        amount_micros=to_micros(minor, currency),
+        currency=currency.upper(),
+        settles=_settles(minor, currency, settled, settled_in, found.get("exchange_rate")),
         source_id=_id(found.get("source")),
         created_at=_moment(found),
     )
+
+
+def _settles(minor: int, currency: str, settled: int, settled_in: str, rate: object) -> bool:
+    """In whole units `settled` is `minor` × rate. Two currencies may count their units differently."""
+    if currency.lower() == settled_in.lower():
+        return True
+    if not isinstance(rate, int | float | str):
+        return False
+    expected = Decimal(to_micros(minor, currency)) * Decimal(str(rate))
+    return abs(expected - to_micros(settled, settled_in)) <= to_micros(1, settled_in)
 
 
 def event_of(found: object) -> EventHead:
     """Raises Unreadable. The object itself is not trusted for anything but its name: it is fetched afresh."""
     try:
         about = found["data"]["object"]  # type: ignore[index]  # anything may come; what does not fit raises
-        subject = about["id"] if about["object"] == "payment_intent" else (_id(about.get("payment_intent")) or about["id"])
+        subject = _subject(found, about)
         head = (found["id"], found["type"], subject)  # type: ignore[index]
         created_at = _moment(found)  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
@@ -212,6 +243,17 @@ def event_of(found: object) -> EventHead:
     return EventHead(id=head[0], kind=head[1][:_LONGEST_KIND], subject=head[2], created_at=created_at)
 
 
+def _subject(found: Any, about: Any) -> str:
+    """Of what a connected account does, the account: its payouts, capabilities and persons say whether it can be paid."""
+    if found.get("account"):
+        return str(found["account"])
+    if about["object"] == "payment_intent":
+        return str(about["id"])
+    return str(_id(about.get("payment_intent")) or about["id"])
+
+
+_TAKING: Final = frozenset({"refund", "payment_refund"})
+_PRICED: Final = frozenset({"charge", "refund", "dispute"})
 _LONGEST: Final = 100
 _LONGEST_KIND: Final = 80
 

@@ -32,6 +32,7 @@ _SYSTEM_USER = "embedded_postgres"  # PostgreSQL refuses to run as root
 _LONGEST_SOCKET_FOLDER = 80  # a socket's whole path has at most 107 characters
 # Measured on the market's queries: JIT and parallel plans cost more than they bring at these sizes.
 PLANNER: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
+APP_ROLE: Final = "berth_app"
 # The same order and case of letters on every machine, whatever languages it knows.
 _LOCALE = ("--encoding=utf8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
@@ -49,8 +50,14 @@ class Postgres:
     user: str
 
     @property
-    def url(self) -> str:
+    def owner_url(self) -> str:
+        """For migrations: it owns the tables, and may do everything."""
         return f"postgresql://postgres:@/postgres?host={self.sockets}"
+
+    @property
+    def url(self) -> str:
+        """For the market itself: `manage.py grant_app_role` makes this role."""
+        return f"postgresql://{APP_ROLE}:@/postgres?host={self.sockets}"
 
     def program(self, environment: Mapping[str, str]) -> Program:
         chosen = {**PLANNER, "listen_addresses": ""}
@@ -64,7 +71,7 @@ class Postgres:
         deadline = time.monotonic() + within_s
         while True:
             try:
-                psycopg2.connect(self.url).close()
+                psycopg2.connect(self.owner_url).close()
             except psycopg2.OperationalError as error:
                 if time.monotonic() > deadline:
                     raise PostgresFailed(f"it does not answer: {error}") from error

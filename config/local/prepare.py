@@ -1,9 +1,19 @@
-"""What must be done before the web answers: tables and demo users. One process, so that Django loads once."""
+"""What must be done before the web answers: tables and demo users. One process, so that Django loads once.
+
+OWNER_DATABASE_URL is whom the tables belong to, DATABASE_URL the role that the market works with: it is made here. Without
+the first, as with a server of one's own, the one role does both.
+"""
+
+import os
 
 import django
 
+if "OWNER_DATABASE_URL" in os.environ:
+    os.environ["APP_DATABASE_URL"] = os.environ["DATABASE_URL"]
+    os.environ["DATABASE_URL"] = os.environ["OWNER_DATABASE_URL"]
 django.setup()
 
+from django.conf import settings  # noqa: E402  (Django must be set up first)
 from django.core.management import call_command  # noqa: E402  (Django must be set up first)
 
 from config.local.layout import layout_from_environment  # noqa: E402
@@ -13,6 +23,8 @@ from config.local.seed import seed  # noqa: E402
 def main() -> None:
     layout = layout_from_environment()
     call_command("migrate", interactive=False, verbosity=0)
+    if settings.APP_DATABASE_URL:
+        call_command("grant_app_role", verbosity=0)
     seed(state=layout.state, url=layout.url)
 
 

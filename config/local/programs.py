@@ -11,12 +11,23 @@ from config.local.layout import ROOT, Layout
 from config.local.processes import Program
 
 WEB_WORKERS = 2
-# Requests that each worker lets wait: granian's own default (backlog ÷ workers) suits many idle connections, not a queue.
-WEB_BACKPRESSURE = 256
+# As in the Dockerfile. Many connections, since a slow one holds no thread (config.front). Headers have 15 s to come.
+WEB_OPTIONS = (
+    *("--interface", "rsgi", "--http", "1", "--backlog", "4096", "--backpressure", "4096"),
+    *(
+        "--http1-header-read-timeout",
+        "15000",
+        "--respawn-failed-workers",
+        "--no-ws",
+        "--no-access-log",
+        "config.rsgi:application",
+    ),
+)
 # How old the copy of the market may be that a page is answered from; an order is checked against the truth. The jobs, which
 # give what is free to the waiting, look each time.
 WEB_MARKET_AGE_MS = 1_000
 WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"}
+JOBS = {"BERTH_PROCESS": "jobs"}  # config.waits
 WORKER_GRACE_S = 10.0
 RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance has it
 _BIN = Path(sys.executable).parent
@@ -38,6 +49,7 @@ def stack_environment(layout: Layout, environment: Mapping[str, str]) -> dict[st
         "SECRET_KEY_FILE": str(_secret_file(layout, "secret_key")),
         "RELAY_SECRET_FILE": str(_secret_file(layout, "relay_secret")),
         "LEDGER_SIGNING_KEY_FILE": str(_secret_file(layout, "ledger_signing_key", secrets.token_hex(32))),
+        "LEDGER_ANCHOR_DIR": str(layout.state / "anchors"),
         "SITE_URL": layout.url,
         "RELAY_URL": layout.relay_url,
         "RELAY_ORIGIN": layout.url,
@@ -58,6 +70,7 @@ def write_environment(layout: Layout, environment: Mapping[str, str]) -> None:
         "SECRET_KEY_FILE",
         "RELAY_SECRET_FILE",
         "LEDGER_SIGNING_KEY_FILE",
+        "LEDGER_ANCHOR_DIR",
         "SITE_URL",
         "RELAY_URL",
         "RELAY_TCP_PORTS",
@@ -75,22 +88,20 @@ def relay(layout: Layout, environment: dict[str, str]) -> Program:
 
 
 def web(layout: Layout, environment: dict[str, str]) -> Program:
-    command = [str(_BIN / "granian"), "--interface", "wsgi", "--host", layout.host, "--port", str(layout.port)]
-    command += ["--workers", str(WEB_WORKERS), "--blocking-threads", "1", "--backpressure", str(WEB_BACKPRESSURE)]
-    command += ["--respawn-failed-workers", "--no-ws", "--no-access-log", "config.wsgi:application"]
-    return Program("web", command, {**environment, **WEB_MARKET})
+    command = [str(_BIN / "granian"), "--host", layout.host, "--port", str(layout.port), "--workers", str(WEB_WORKERS)]
+    return Program("web", [*command, *WEB_OPTIONS], {**environment, **WEB_MARKET})
 
 
 def worker(environment: dict[str, str]) -> Program:
     command = [str(_BIN / "celery"), "-A", "config", "worker", "--concurrency", "2", "--loglevel", "INFO"]
     command += ["--without-gossip", "--without-mingle"]
-    return Program("worker", command, environment, grace_s=WORKER_GRACE_S)
+    return Program("worker", command, {**environment, **JOBS}, grace_s=WORKER_GRACE_S)
 
 
 def beat(layout: Layout, environment: dict[str, str]) -> Program:
     # The pid file is left out: a beat that was killed would leave one, and refuse to start again because of it.
     command = (str(_BIN / "celery"), "-A", "config", "beat", "--loglevel", "INFO", "--pidfile=")
-    return Program("beat", command, environment)
+    return Program("beat", command, {**environment, **JOBS})
 
 
 def _secret_file(layout: Layout, name: str, content: str = "") -> Path:

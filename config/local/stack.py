@@ -14,7 +14,7 @@ from config.local import own_servers, programs
 from config.local.errors import StartFailed
 from config.local.hosts import Hosts
 from config.local.layout import ROOT, Layout
-from config.local.postgres import PostgresFailed, set_up_postgres
+from config.local.postgres import Postgres, PostgresFailed, set_up_postgres
 from config.local.processes import Program, Supervisor, last_lines
 from config.local.redis import is_taken, redis_command, redis_url, wait_for_port
 from config.local.terminal import say
@@ -70,6 +70,7 @@ class Stack:
         environment = self._start_databases()
         say("tables and demo users")
         self._prepare(environment)
+        environment.pop("OWNER_DATABASE_URL", None)  # from here on nobody needs the owner of the tables
         self._check()
         self._supervisor.start(programs.relay(layout, environment), programs.web(layout, environment))
         self._wait("the web answers", lambda: _answers(f"{layout.url}/readyz") and _answers(f"{layout.relay_url}/healthz"))
@@ -90,19 +91,20 @@ class Stack:
             wait_for_port(layout.host, layout.redis_port)
             environment["REDIS_URL"] = redis_url(layout)
         if "DATABASE_URL" not in environment:
-            environment["DATABASE_URL"] = self._start_postgres(environment)
+            postgres = self._start_postgres(environment)
+            environment["DATABASE_URL"], environment["OWNER_DATABASE_URL"] = postgres.url, postgres.owner_url
         environment = programs.stack_environment(layout, environment)
         programs.write_environment(layout, environment)
         return environment
 
-    def _start_postgres(self, environment: dict[str, str]) -> str:
+    def _start_postgres(self, environment: dict[str, str]) -> Postgres:
         try:
             postgres = set_up_postgres(self.layout.state / "postgres")
             self._supervisor.start(postgres.program(environment))
             postgres.wait()
         except PostgresFailed as error:
             raise StartFailed(f"PostgreSQL: {error} (log: {self.layout.logs / 'postgres.log'})") from error
-        return postgres.url
+        return postgres
 
     def _prepare(self, environment: dict[str, str]) -> None:
         log = self.layout.logs / "prepare.log"
@@ -147,6 +149,7 @@ class Stack:
         say(f"Berth is up: {layout.url}   (Ctrl-C stops it; logs and mails in {layout.logs})")
         for role in ("renter", "host", "admin"):
             say(f"    {role:<7} {role}@berth.example   password berth-demo-{role}")
+        say("    Staff need no second factor here (STAFF_SECOND_FACTOR); on a real market they cannot work without one.")
         say(f"    API tokens in {layout.demo_file}, the renter's SSH key in {layout.state / 'demo_key'}")
 
     def _stop(self) -> None:

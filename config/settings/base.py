@@ -7,6 +7,7 @@ from common.redis_client import NO_RETRY
 from config.env import (
     database_from_url,
     read_bool,
+    read_currency,
     read_int,
     read_list,
     read_port_range,
@@ -18,6 +19,7 @@ from config.env import (
 )
 from config.pages import site_policy
 from config.settings.panels import UNFOLD, UNFOLD_HOST  # noqa: F401  (read by name)
+from config.waits import broker_options, connection_options
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -37,7 +39,7 @@ RELAY_WEB_HOST = read_text("RELAY_WEB_HOST", "")
 # None: only hosts with an address of their own are taken in.
 RELAY_TCP_PORTS = read_port_range("RELAY_TCP_PORTS")
 RELAY_TCP_ADDRESS = read_text("RELAY_TCP_ADDRESS", urlsplit(RELAY_URL or SITE_URL).hostname)
-MARKET_CURRENCY = read_text("MARKET_CURRENCY", "USD")
+MARKET_CURRENCY = read_currency("MARKET_CURRENCY", "USD")
 # Prices include tax: this part, in hundredths of a percent on top of the net price, is shown on invoices as tax within them.
 MARKET_TAX_BPS = read_int("MARKET_TAX_BPS", 0)
 MARKET_SELLER = {
@@ -54,6 +56,8 @@ TRUSTED_PROXIES = read_int("TRUSTED_PROXIES", 0)
 # Requests a minute to the API, for each token or user and for each address without one.
 API_RATE_USER = read_int("API_RATE_USER", 6_000)
 API_RATE_ANONYMOUS = read_int("API_RATE_ANONYMOUS", 1_200)
+# Requests a minute with a token that is unknown, revoked or expired, for each address; beyond it none is looked up.
+API_RATE_FAILED = read_int("API_RATE_FAILED", 60)
 # Opens /metrics to a Prometheus on another machine. Empty: only staff and this machine.
 METRICS_TOKEN = read_secret("METRICS_TOKEN", "")
 # Private networks that webhooks and registries of users may reach (CIDR, divided by commas). None: public addresses only.
@@ -68,10 +72,17 @@ MARKET_REGISTRY_CERTIFICATE = read_secret("MARKET_REGISTRY_CERTIFICATE", "")
 # Signs usage records. The public keys of those before it stay published beside its own.
 LEDGER_SIGNING_KEY = read_signing_key("LEDGER_SIGNING_KEY")
 LEDGER_FORMER_KEYS = read_list("LEDGER_FORMER_KEYS", [])
+# Where the heads of the ledger's seals are kept outside the database. "": nowhere.
+LEDGER_ANCHOR_DIR = read_text("LEDGER_ANCHOR_DIR", "")
+# What apps above `billing` know of the ledger and it cannot: each gives findings of its own to every audit.
+LEDGER_CHECKS_BESIDE = ["instances.selectors.unmetered.metering_findings"]
+# Who gets the nightly audit of the ledger with its head. None: all active superusers.
+OPERATOR_MAIL = read_list("OPERATOR_MAIL", [])
 # Card payments are off without a key. During a rotation both webhook secrets hold, divided by a comma.
 STRIPE_SECRET_KEY = read_stripe_key("STRIPE_SECRET_KEY")
 STRIPE_WEBHOOK_SECRETS = read_webhook_secrets("STRIPE_WEBHOOK_SECRETS", needed=bool(STRIPE_SECRET_KEY))
 STRIPE_API_BASE = read_text("STRIPE_API_BASE", "https://api.stripe.com")
+STRIPE_CONNECT_ORIGIN = read_text("STRIPE_CONNECT_ORIGIN", "https://connect.stripe.com")
 STRIPE_CHECKOUT_ORIGIN = read_text("STRIPE_CHECKOUT_ORIGIN", "https://checkout.stripe.com")
 
 INSTALLED_APPS = [
@@ -110,6 +121,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accounts.session_age.SessionAge",
     "config.language.RememberLanguage",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -146,11 +158,11 @@ DATABASES = {
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
-        # What is prepared (common.prepared) is planned once: with lists among its values PostgreSQL would plan it each time.
-        # No session waits for a lock for more than 5 s, whatever it does: a request fails then, a sweep comes again.
-        "OPTIONS": {"options": "-c plan_cache_mode=force_generic_plan -c lock_timeout=5000"},
+        "OPTIONS": connection_options(),
     },
 }
+# What `grant_app_role` makes a role for; only migrations know it, and run as the owner of the tables.
+APP_DATABASE_URL = read_secret("APP_DATABASE_URL", "")
 REDIS_URL = read_secret("REDIS_URL")
 CACHES = {
     "default": {
@@ -173,6 +185,13 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/instances"
+ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {
+    "signup": "accounts.account_forms.SignupForm",
+    "change_password": "accounts.account_forms.ChangePasswordForm",
+}
+STAFF_SECOND_FACTOR = True  # without one, staff find the panel and their other rights closed
+ACCOUNT_REAUTHENTICATION_REQUIRED = True  # before e-mail addresses are changed
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
@@ -244,6 +263,9 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_TIME_LIMIT = 120
 CELERY_WORKER_PREFETCH_MULTIPLIER = 4
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A hint of the web's to the jobs is not worth waiting for: a sweep finds the same work.
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
+CELERY_BROKER_TRANSPORT_OPTIONS = broker_options()
 CELERY_BEAT_SCHEDULE_FILENAME = read_text("BEAT_SCHEDULE", "celerybeat-schedule")
 WORKER_CONCURRENCY = read_int("WORKER_CONCURRENCY", 2)
 

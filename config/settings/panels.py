@@ -59,6 +59,7 @@ UNFOLD = {
                 "title": _("Money"),
                 "items": [
                     _link(_("Wallets"), "account_balance_wallet", "admin:billing_wallet_changelist"),
+                    _link(_("Grants"), "redeem", "admin:billing_grant_changelist"),
                     _link(_("Postings"), "receipt_long", "admin:billing_posting_changelist"),
                     _link(_("Meters"), "speed", "admin:billing_meter_changelist"),
                     _link(_("Holds"), "pause_circle", "admin:billing_hold_changelist"),

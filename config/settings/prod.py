@@ -5,6 +5,10 @@ from config.settings.base import *  # noqa: F403  (settings modules compose by s
 
 SECURE_SSL_REDIRECT = read_bool("SECURE_SSL_REDIRECT", True)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# With this prefix a browser takes a cookie from this very name alone, over TLS: no page of a subdomain can plant one.
+SESSION_COOKIE_NAME = "__Host-sessionid"
+CSRF_COOKIE_NAME = "__Host-csrftoken"
+LANGUAGE_COOKIE_SECURE = True
 SECURE_HSTS_SECONDS = 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True

@@ -15,6 +15,7 @@ from instances.models.quotes import Quote
 from instances.models.roots import Rooted
 from instances.models.schedules import Scheduled
 from instances.states import ACTIONS, Desired, FaultOf, InstanceState
+from marketplace.policy import SYSTEM_DISK_GB
 
 
 class Instance(Scheduled, Rooted, Archived):
@@ -44,6 +45,9 @@ class Instance(Scheduled, Rooted, Archived):
     cpu_millis = models.PositiveIntegerField()
     ram_mb = models.PositiveIntegerField()
     data_disk_gb = models.PositiveIntegerField()
+    system_disk_gb = models.PositiveIntegerField(
+        default=SYSTEM_DISK_GB, help_text="What its root may hold beside the image, where its host can limit that."
+    )
     holds_gpus = models.BooleanField(default=False, help_text="Stopped, but its GPUs stay its own, at the hold fee.")
     hold_micros_per_hour = models.BigIntegerField(default=0, help_text="What keeping them costs; frozen at the stop.")
     tiers = models.JSONField(default=list, blank=True, help_text="[[hours, micros per hour of all GPUs], …]; frozen.")
@@ -111,6 +115,11 @@ class Instance(Scheduled, Rooted, Archived):
     def is_let_go(self) -> bool:
         """Whether its container is proven stopped and its GPUs are free again."""
         return self.stopped_at is not None
+
+    @property
+    def has_own_root(self) -> bool:
+        """Whether something of its renter's may be in its root: it has run before, or its root came from elsewhere."""
+        return self.started_at is not None or (self.brought_root is not None and self.brought_root == self.root_number)
 
     @property
     def actions(self) -> list[str]:

@@ -6,8 +6,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from billing.estimates import NO_UPFRONT
+from billing.pricing import deposit_of
 from common import clock
 from common.ids import new_uuid
+from marketplace.prices import TERM_HOURS
 
 
 class Quote(models.Model):
@@ -21,6 +24,7 @@ class Quote(models.Model):
     billing_mode = models.CharField(max_length=10, default="hourly")
     gpu_count = models.PositiveIntegerField()
     data_disk_gb = models.PositiveIntegerField()
+    system_disk_gb = models.PositiveIntegerField(default=0, help_text="Hard limit of the root; 0: the host has none.")
     hours = models.PositiveIntegerField(default=1)
     term = models.CharField(max_length=6, blank=True, help_text="Of a reserved quote: day, week, month, year, year3.")
     payment = models.CharField(max_length=8, blank=True, help_text="Of a reserved quote: upfront or none.")
@@ -49,6 +53,14 @@ class Quote(models.Model):
 
     def __str__(self) -> str:
         return f"quote {self.id}"
+
+    @property
+    def deposit_micros(self) -> int:
+        """Of what is due now: held until a term that is paid by the hour ends. A renewal ahead holds it when it begins."""
+        if self.payment != NO_UPFRONT or not self.due_now_micros or self.committed_micros is None:
+            return 0
+        rate = self.committed_micros // TERM_HOURS[self.term]
+        return deposit_of(rate_micros=rate, total_micros=self.committed_micros)
 
     @property
     def has_paid_disk(self) -> bool:

@@ -54,6 +54,9 @@ class SpotBid(models.Model):
     gpu_count = models.PositiveIntegerField()
     max_price_micros = models.BigIntegerField(help_text="Per GPU and hour.")
     price_micros = models.BigIntegerField(null=True, blank=True, help_text="What it pays now, per GPU and hour.")
+    floor_micros = models.BigIntegerField(
+        null=True, blank=True, help_text="The offer's floor when its GPUs were granted: a floor raised later is not for it."
+    )
     state = models.CharField(max_length=8, choices=BidState, default=BidState.WAITING)
     generation = models.PositiveBigIntegerField(default=0)
     placed_at = models.DateTimeField(default=clock.now, help_text="Of equal bids the earlier one wins.")

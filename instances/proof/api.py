@@ -45,6 +45,9 @@ class UseOut(serializers.Serializer[Any]):
     one rate that is seconds × rate ÷ unit_seconds, to the rounding of its two ends.
     """
 
+    given_back = serializers.BooleanField(
+        source="is_given_back", help_text="The line gives back what this period had been charged"
+    )
     meter = serializers.UUIDField(source="meter.pk")
     mode = serializers.CharField(source="meter.mode")
     gpu_model = serializers.CharField(source="meter.gpu_model")

@@ -68,7 +68,7 @@ def explain_with_reports(*, owner_id: UUID, line_id: str) -> LineEvidence:
         line=line,
         instance=instance,
         reports=_reports(instance, line) if proven and instance is not None else None,
-        signed=None if line.use is None else usage_record(line.use.usage.pk),
+        signed=None if line.use is None or line.use.is_given_back else usage_record(line.use.usage.pk),
     )
 
 

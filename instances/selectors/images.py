@@ -9,6 +9,7 @@ from django.db.models import F
 from common.sealing import unseal
 from instances.states import Desired, InstanceState
 from storage.services.registry_grants import PULL, market_repository, registry_grant
+from storage.states import ImageSource
 
 # Annotations of the query for what a host should run.
 IMAGE_COLUMNS: Final[Mapping[str, F]] = {
@@ -31,6 +32,7 @@ def with_image(desired: Any, row: Any) -> Any:
         desired,
         has_ssh=row.image_has_ssh,
         image_bytes=row.image_size,
+        untouched=row.image_source == ImageSource.OFFICIAL and not row.has_own_root,
         registry_auth=_login(row) if begins else {},
     )
 

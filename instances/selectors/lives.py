@@ -45,7 +45,9 @@ class DesiredRow:
     allow_from: list[str] = field(default_factory=list)
     mounts: list[MountRow] = field(default_factory=list)
     has_ssh: bool = True
+    system_disk_gb: int = 0
     image_bytes: int = 0
+    untouched: bool = True
     registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -131,8 +133,8 @@ _DESIRED = Prepared(
                 "ram_mb",
                 "cpu_only",
             ),
-            *("data_disk_gb", "ports", "ssh_keys", "jupyter_token", "sealed_password", "allow_from", "root_number"),
-            "brought_root",
+            *("data_disk_gb", "system_disk_gb", "ports", "ssh_keys", "jupyter_token", "sealed_password", "allow_from"),
+            *("root_number", "brought_root", "started_at"),
         )
         .order_by("pk")
     ),
@@ -171,6 +173,7 @@ def desired_row(
         pids_limit=PIDS_PER_GPU * (1 if row.cpu_only else row.gpu_count),
         root=row.root_number,
         data_disk_gb=row.data_disk_gb,
+        system_disk_gb=row.system_disk_gb,
         ports=[(container, host) for container, host in row.ports],
         ssh_keys=row.ssh_keys,
         env={"JUPYTER_TOKEN": row.jupyter_token} if row.jupyter_token else {},
@@ -213,7 +216,8 @@ def any_instance(instance_id: UUID) -> Instance:
 
 
 def overdue_instances(now: datetime) -> QuerySet[Instance]:
-    return Instance.objects.filter(deadline__lte=now).order_by("deadline")[:SWEEP_BATCH]
+    """Those that have been in a passing state for too long, the longest first."""
+    return Instance.objects.filter(deadline__lte=now).order_by("deadline")
 
 
 def data_due(now: datetime) -> list[UUID]:
@@ -262,9 +266,17 @@ def all_terms_of(instance_ids: Sequence[UUID]) -> list[Term]:
 _TERMS = Prepared(lambda **own: Term.objects.filter(**own).order_by("starts_at"), instance_id=UUID)
 
 
-def terms_to_turn(ended_before: datetime) -> list[UUID]:
-    """Instances whose term is over."""
+def apart_from_hosts(instance_ids: Sequence[UUID], host_ids: frozenset[UUID]) -> list[UUID]:
+    """Those of the instances that are on none of these hosts, in their order."""
+    spared = Instance.objects.filter(pk__in=instance_ids, host_id__in=host_ids) if host_ids and instance_ids else None
+    on_them = set(spared.values_list("pk", flat=True)) if spared is not None else set()
+    return [instance_id for instance_id in instance_ids if instance_id not in on_them]
+
+
+def terms_to_turn(ended_before: datetime, spared: frozenset[UUID]) -> list[UUID]:
+    """Instances whose term is over, on other hosts than the spared ones."""
     due = Term.objects.filter(state=TermState.ACTIVE, ends_at__lte=ended_before).order_by("ends_at")
+    due = due.exclude(instance__host_id__in=spared) if spared else due
     return list(due.values_list("instance_id", flat=True)[:SWEEP_BATCH])
 
 

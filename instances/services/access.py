@@ -15,7 +15,7 @@ from instances.models import Instance
 from instances.passwords import hash_password, new_password
 from instances.policy import ALLOWED_NETWORKS_AT_MOST
 from instances.selectors.ways import entered_by_keys, renters_with_other_keys
-from instances.services.entering import enterable, set_way
+from instances.services.entering import check_list_kept, enterable, set_way
 from instances.services.extra_ports import open_ports
 from instances.services.moves import SYSTEM
 
@@ -30,6 +30,7 @@ def change_access(*, renter: User, instance_id: UUID, **changes: Any) -> Instanc
             lines = [key.public_key for key in ssh_keys_of(renter, changes["key_ids"])]
             set_way(instance, kind="keys_changed", ssh_keys=lines, all_keys=changes["key_ids"] is None)
         if known is not None and known != instance.allow_from:
+            check_list_kept(instance.host, known)
             set_way(instance, kind="addresses_changed", detail=", ".join(known), allow_from=known)
         if "ports" in changes:
             open_ports(instance, changes["ports"])

@@ -1,17 +1,16 @@
 """Mail about alerts: when a worker dies none is lost, and at most one goes twice."""
 
 import logging
-import smtplib
 from datetime import datetime
 
 from django.conf import settings
-from django.core.mail import send_mail
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import override
 
 from common.database import use_case
 from common.ids import public_id
+from common.mail import MAIL_FAULTS, send_mail
 from instances.alert_words import sentences_of, title_of
 from instances.models import Alert
 from instances.policy import ALERT_MAIL_CLAIM, SWEEP_BATCH
@@ -39,7 +38,7 @@ def _send(alert: Alert, now: datetime) -> bool:
         body = "\n\n".join([*sentences_of(alert), address])
     try:
         send_mail(subject, body, None, [renter.email])
-    except (smtplib.SMTPException, OSError):
+    except MAIL_FAULTS:
         logger.warning("mail about alert %s was not sent; it is tried again", alert.pk, exc_info=True)
         return False
     with use_case():

@@ -1,18 +1,17 @@
 """Mail about archives before deletion: when a worker dies none is lost, and at most one goes twice."""
 
 import logging
-import smtplib
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.core.mail import send_mail
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from common.database import use_case
 from common.ids import public_id
+from common.mail import MAIL_FAULTS, name_in_mail, send_mail
 from storage.selectors.object_storage import syncs_to_mail
 from storage.services.sync_mails import claim_mail, mark_mailed
 from storage.states import SyncMail
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLAIM: Final = timedelta(minutes=2)
+_WHY_CHARS: Final = 200
 
 
 def send_archive_mails(*, now: datetime) -> int:
@@ -37,7 +37,7 @@ def mail_words(sync: "Sync") -> tuple[str, str]:
         "place": sync.connection_name,
         "folder": sync.folder,
         "files": sync.copied_files + sync.same_files,
-        "why": sync.failure_detail,
+        "why": f"{name_in_mail(sync.failure_detail, most=_WHY_CHARS)}.",  # as its host's agent has put it
     }
     if sync.mail == SyncMail.ARCHIVED:
         return _("%(name)s was archived") % told, _(
@@ -64,7 +64,7 @@ def _send(sync: "Sync", now: datetime) -> bool:
         subject, sentence = mail_words(sync)
     try:
         send_mail(subject, f"{sentence}\n\n{address}", None, [sync.owner.email])
-    except (smtplib.SMTPException, OSError):
+    except MAIL_FAULTS:
         logger.warning("mail about sync %s was not sent; it is tried again", sync.pk, exc_info=True)
         return False
     with use_case():

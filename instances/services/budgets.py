@@ -13,9 +13,9 @@ from billing.selectors.budgets import all_budgets, over_budget
 from billing.services.budgets import create_budget, note_sources, tell_marks, tell_reached
 from billing.services.settle import lock_source
 from instances.models import Term
-from instances.selectors import instance_of
+from instances.selectors import apart_from_hosts, instance_of
 from instances.services.stop import halt_instance
-from marketplace.selectors import breaker_open
+from marketplace.selectors import hosts_held_back
 
 if TYPE_CHECKING:
     from billing.models import Budget
@@ -46,10 +46,9 @@ def follow_budgets(*, now: datetime) -> int:
     budgets = all_budgets()
     note_sources(sources=_terms_of([budget.subject_id for budget in budgets if budget.scope == "instance"]))
     tell_marks(people={budget.pk: _people(budget) for budget in budgets}, now=now)
-    if breaker_open(now):
-        return 0
     over = over_budget(source_kind=INSTANCE_SOURCE, now=now)
-    return sum(_stop(instance_id, budget, now) for instance_id, budget in over.items())
+    ids = apart_from_hosts(list(over), hosts_held_back(now))
+    return sum(_stop(instance_id, over[instance_id], now) for instance_id in ids)
 
 
 def _stop(instance_id: UUID, budget: "Budget", now: datetime) -> bool:

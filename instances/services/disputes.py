@@ -1,36 +1,79 @@
-"""Disputed payments: while a bank holds a renter's money back, the renter's spot rents do not go on (fault 77)."""
+"""Money that a bank took back after it was paid in: what runs on it stops, whoever's wallet it has come to (fault 77)."""
 
+import logging
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from billing.estimates import SPOT
+from billing.estimates import RESERVED, SPOT
 from billing.policy import INSTANCE_SOURCE
 from billing.selectors.payments import wallets_in_dispute
+from billing.selectors.traces import owed_money
+from billing.services.debts import unfrozen_money
 from billing.services.settle import lock_source
-from instances.event_details import DISPUTED
+from common.database import use_case
+from common.errors import DomainError
+from instances.event_details import DISPUTED, TAKEN_BACK
 from instances.models import Instance
+from instances.selectors import instances_of_terms
+from instances.services.moves import SYSTEM, record_event
 from instances.services.stop import halt_instance
+from instances.services.term_ends import end_reservation, leave_terms
+from instances.services.terms import locked_with_wallets
 from instances.states import InstanceState
-from marketplace.selectors import breaker_open
+from marketplace.selectors import hosts_held_back
+
+logger = logging.getLogger(__name__)
 
 _STOPS = (InstanceState.STOPPING, InstanceState.STOPPED, InstanceState.FAILED, InstanceState.RELEASING, InstanceState.GONE)
+_KIND = "payment_disputed"
 
 
 def stop_disputed(*, now: datetime) -> int:
-    """Stop the spot rents of renters with an open dispute; how many. What they pay by the hour or in advance goes on."""
-    owners = wallets_in_dispute()
-    if not owners or breaker_open(now):
-        return 0
-    found = Instance.objects.filter(renter_id__in=owners, billing_mode=SPOT).exclude(state__in=_STOPS).order_by("pk")
-    return sum(_stop(instance_id, owner_id) for instance_id, owner_id in found.values_list("pk", "renter_id"))
+    """Stop what runs on money that was taken back; how many instances.
+
+    That is the spot rents of who has an open dispute, everything that is paid as it runs out of a wallet in which such
+    money is set aside for it, and what was prepaid with it: that term ends early, and what it has not used is frozen.
+    """
+    heard = Instance.objects.exclude(host_id__in=hosts_held_back(now)).order_by("pk")
+    running = heard.exclude(state__in=_STOPS)
+    spot = running.filter(renter_id__in=wallets_in_dispute(), billing_mode=SPOT)
+    paid_by_use = running.filter(renter_id__in=unfrozen_money()).exclude(billing_mode=RESERVED)
+    prepaid = heard.filter(pk__in=instances_of_terms(list(owed_money().lying_in("term"))))
+    stopped = sum(_stop(*row, _has_open_dispute, DISPUTED) for row in list(spot.values_list("pk", "renter_id")))
+    stopped += sum(_stop(*row, _runs_on_it, TAKEN_BACK) for row in list(paid_by_use.values_list("pk", "renter_id")))
+    return stopped + sum(_end_prepaid(instance_id, now) for instance_id in list(prepaid.values_list("pk", flat=True)))
 
 
-def _stop(instance_id: UUID, owner_id: UUID) -> bool:
-    still = partial(_is_disputed, instance_id, owner_id)
-    return halt_instance(instance_id=instance_id, kind="payment_disputed", detail=DISPUTED, only_if=still)
+def _stop(instance_id: UUID, owner_id: UUID, is_so: Callable[[UUID], bool], detail: str) -> bool:
+    still = partial(_still, instance_id, owner_id, is_so)
+    return halt_instance(instance_id=instance_id, kind=_KIND, detail=detail, only_if=still)
 
 
-def _is_disputed(instance_id: UUID, owner_id: UUID) -> bool:
+def _still(instance_id: UUID, owner_id: UUID, is_so: Callable[[UUID], bool]) -> bool:
     lock_source(source_kind=INSTANCE_SOURCE, source_id=instance_id)
+    return is_so(owner_id)
+
+
+def _has_open_dispute(owner_id: UUID) -> bool:
     return owner_id in wallets_in_dispute()
+
+
+def _runs_on_it(owner_id: UUID) -> bool:
+    return owner_id in unfrozen_money()
+
+
+def _end_prepaid(instance_id: UUID, now: datetime) -> bool:
+    """One that cannot be ended does not stand in the way of the next."""
+    try:
+        with use_case():
+            instance = locked_with_wallets(instance_id)
+            if not leave_terms(instance, actor=SYSTEM):
+                return False
+            record_event(instance, kind=_KIND, actor=SYSTEM, detail=TAKEN_BACK)
+            end_reservation(instance, at=now)
+    except DomainError:
+        logger.exception("term of instance %s", instance_id)
+        return False
+    return True

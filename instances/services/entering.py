@@ -1,13 +1,19 @@
 """What every change of a way into an instance has in common: it is locked, not ending, and its host and pages are told."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from accounts.models import User
 from common.errors import UnlawfulMove
+from instances.errors import ListNotKept
 from instances.models import Instance
 from instances.selectors import instance_of
 from instances.services.moves import RENTER, record_event, touch_host, touch_renter
 from instances.states import ENDING
+
+if TYPE_CHECKING:
+    from marketplace.models import Host
 
 
 def enterable(renter: User, instance_id: UUID) -> Instance:
@@ -18,6 +24,15 @@ def enterable(renter: User, instance_id: UUID) -> Instance:
     if instance.state in ENDING:
         raise UnlawfulMove(f"An instance that is {instance.state} cannot be entered any more.", state=instance.state)
     return instance
+
+
+def check_list_kept(host: "Host", networks: Sequence[str]) -> None:
+    """A list of addresses that nobody keeps would be worse than none. Raises ListNotKept."""
+    if networks and host.keeps_ssh_list is False:
+        raise ListNotKept(
+            "The firewall of this host takes no rules from its agent, so a list of addresses would keep nobody out. Use keys"
+            " alone, or take another host."
+        )
 
 
 def set_way(instance: Instance, *, kind: str, actor: str = RENTER, detail: str = "", **fields: object) -> None:

@@ -28,11 +28,12 @@ def note_start(instance: Instance, *, owner_id: UUID, at: datetime) -> None:
 def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: datetime) -> int:
     """An instance fails through its host's fault. Called before its move and after its meter is closed.
 
-    One that ran gets back what the end of the run cost (the micro-units are returned); one that did not has cost nothing.
-    An owner's own instance says nothing about the host to others.
+    One that ran gets back what the end of the run cost (the micro-units are returned). One that did not has cost nothing;
+    what ran until its renter asked for a restart stays paid, whatever became of that. An owner's own instance says nothing
+    about the host to others.
     """
     ran = instance.state in _RUNNING and instance.started_at is not None
-    given_back = _give_back(instance, code, at) if ran else 0
+    given_back = _give_back(instance, code, at) if ran and instance.state == InstanceState.RUNNING else 0
     if instance.renter_id != owner_id:
         record = record_host_fault if ran else record_failed_start
         record(host_id=instance.host_id, subject=_run_of(instance), at=at, detail=code)

@@ -13,7 +13,7 @@ from common.errors import StaleRow, UnlawfulMove
 from common.money import divide_half_up
 from instances.models import Instance
 from instances.policy import RETENTION
-from instances.selectors import active_term, any_instance
+from instances.selectors import active_term, any_instance, apart_from_hosts
 from instances.services.hints import hint_waiting
 from instances.services.meters import close_keeping, hold_for_keeping
 from instances.services.moves import SYSTEM, record_event, touch_host, touch_renter
@@ -52,10 +52,12 @@ def let_go_of_gpus(instance: Instance, *, at: datetime, reason: str) -> None:
     touch_renter(instance)
 
 
-def drop_unpaid_gpus(*, now: datetime) -> int:
-    """Let GPUs go for whose keeping nobody pays any more, or no budget allows; how many instances."""
+def drop_unpaid_gpus(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+    """Let GPUs go for whose keeping nobody pays any more, or no budget allows; how many instances. `spared`: not on these
+    hosts.
+    """
     unpaid = {*exhausted_sources(source_kind=HOLD_SOURCE, now=now), *over_budget(source_kind=HOLD_SOURCE, now=now)}
-    return sum(_try(instance_id, now) for instance_id in sorted(unpaid))
+    return sum(_try(instance_id, now) for instance_id in apart_from_hosts(sorted(unpaid), spared))
 
 
 def _try(instance_id: UUID, now: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -11,6 +12,7 @@ from accounts.models import User
 from common import clock
 from common.database import use_case
 from common.errors import UnlawfulMove
+from common.printable import printable_log_line
 from instances.errors import LogUnavailable
 from instances.models import Instance, LogRead
 from instances.policy import LOG_FRESH, LOG_KEPT, LOG_PATIENCE, LOG_TAIL, LOG_TAIL_MOST
@@ -22,8 +24,9 @@ from storage.services.operations import ask_operation, drop_operation
 from storage.states import OperationState
 
 KIND: Final = "read_log"
-_LENGTHS: Final = (40, 4_000)  # of a time, and of a line
-_PAIR: Final = len(_LENGTHS)
+_LONGEST_LINE: Final = 4_000
+_PAIR: Final = 2  # a time and a line
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")
 
 
 @dataclass(frozen=True)
@@ -93,23 +96,27 @@ def conclude_log(operation: Any) -> None:
         row.operation, row.read_at = None, clock.now()
         row.failure = "" if operation.state == OperationState.DONE else operation.detail or "The host gave no answer."
         if not row.failure:
-            row.lines, row.cut = _lines(operation.outcome.get("lines", "")), bool(operation.outcome.get("cut"))
+            lines = operation.outcome.get("lines", "")
+            # Whoever may read is not one who may connect, and JupyterLab likes to print its address.
+            token = row.instance.jupyter_token
+            row.lines = _lines(lines.replace(token, "…") if token else lines)
+            row.cut = bool(operation.outcome.get("cut"))
         row.save()
     drop_operation(operation_id=operation.pk)
 
 
 def _lines(text: str) -> list[list[str]]:
-    """What a host says is a log: pairs of texts that a database can hold, and nothing else."""
+    """What a host says is a log: pairs of a time and printable text, and nothing else."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     pairs = [pair for pair in found if isinstance(pair, list) and len(pair) == _PAIR] if isinstance(found, list) else []
-    return [[_plain(part, length) for part, length in zip(pair, _LENGTHS, strict=True)] for pair in pairs[:LOG_TAIL_MOST]]
+    return [[_time(at), printable_log_line(str(line), _LONGEST_LINE)] for at, line in pairs[:LOG_TAIL_MOST]]
 
 
-def _plain(value: object, length: int) -> str:
-    return str(value).replace("\0", "").encode(errors="replace").decode()[:length]
+def _time(value: object) -> str:
+    return value if isinstance(value, str) and _TIME.fullmatch(value) else ""
 
 
 def drop_old_logs(*, now: datetime) -> int:

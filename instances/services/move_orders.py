@@ -20,6 +20,7 @@ from instances.models import Instance, InstanceEvent, Move, Quote
 from instances.policy import DEADLINES, MOVE_WITHIN
 from instances.selectors import instance_of
 from instances.selectors.moves import open_move
+from instances.services.entering import check_list_kept
 from instances.services.meters import hold_for_disk, hold_for_use
 from instances.services.mounts import check_not_restored
 from instances.services.moves import RENTER, check_action, move_instance
@@ -196,6 +197,7 @@ def _agree(renter: User, source: Instance, to: Destination, *, data_disk_gb: int
     if to.max_rate_micros is not None and quote.rate_micros_per_hour > to.max_rate_micros:
         now = format_money(quote.rate_micros_per_hour)
         raise PriceChanged(f"It costs {now} an hour by now, more than max_hourly_rate allows.", hourly_rate=now)
+    check_list_kept(quote.offer.host, source.allow_from)
     return quote
 
 
@@ -265,7 +267,7 @@ def _ask(row: Move, source: Instance, *, number: int) -> None:
         return
     args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
-        ticket = pair_ticket(pair=row.pk, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))
+        ticket = pair_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))
         _ask_host(row, host_id, kind, args, {"ticket": ticket, "key": key})
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from accounts.models import User
 from billing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRONT, Estimate, Line, Plan, Work, estimate
-from billing.pricing import hold_for, hold_of
+from billing.pricing import deposit_of, hold_for, hold_of
 from billing.tariffs import Tariff
 from common import clock
 from common.database import use_case
@@ -20,6 +20,7 @@ from instances.plans import disk_line, offer_plan, offer_plans, plain_number
 from instances.policy import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME
 from instances.selectors import quote_of
 from instances.services.image_fit import check_image_fits
+from instances.services.spot.bids import check_bidder
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.prices import TERM_HOURS, disk_micros_per_hour
@@ -62,7 +63,7 @@ def create_quote(
     """What this would cost, held to the offer's present version. `image` is a slug or a public id.
 
     `hours` is how far the projection looks: by default the whole term, else one hour. `term` and `payment` belong to
-    reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound, InvalidInput, DiskTooLarge,
+    reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound, InvalidInput, DiskTooLarge, BidBarred,
     OfferClosed or GpuTaken.
     """
     offer, chosen = offer_view(offer_id), find_image(image, renter)
@@ -70,6 +71,8 @@ def create_quote(
     hours = hours if hours is not None else TERM_HOURS.get(term, 1)
     wish = Wish(billing_mode, term, payment, max_price_micros, hours)
     plan = plan_of(offer, wish)
+    if billing_mode == SPOT:
+        check_bidder(renter_id=renter.pk, host_owner_id=offer.owner_id)
     check_offer(offer, chosen, gpu_count=gpu_count, data_disk_gb=data_disk_gb, billing_mode=billing_mode, hours=hours)
     quote = draft_quote(offer, wish, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
     quote.renter, quote.image = renter, chosen
@@ -166,6 +169,8 @@ def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
     limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)
     if data_disk_gb < 0:
         raise wrong_field("data_disk_gb", "A disk cannot be smaller than nothing.")
+    if offer.system_disk_gb and not offer.disk_free_gb:
+        raise DiskTooLarge(f"The host has no room for another system disk of {offer.system_disk_gb} GB.")
     if data_disk_gb > limit:
         detail = f"The data disk can have at most {limit} GB here."
         raise DiskTooLarge(detail, errors=[FieldError("data_disk_gb", DiskTooLarge.code, detail)])
@@ -198,6 +203,7 @@ def draft_quote(offer: OfferView, wish: Wish, plan: Plan, *, gpu_count: int, dat
         billing_mode=wish.billing_mode,
         gpu_count=gpu_count,
         data_disk_gb=data_disk_gb,
+        system_disk_gb=offer.system_disk_gb,
         hours=wish.hours,
         term=wish.term,
         payment=wish.payment,
@@ -219,14 +225,19 @@ def _disk_hold(offer: OfferView, data_disk_gb: int) -> int:
 
 
 def _due_now(plan: Plan, use: Estimate, gpu_count: int, max_price_micros: int | None) -> int:
-    """The whole term when it is paid upfront, else one hour: of a spot rent at the most that it can cost."""
+    """The whole term when it is paid upfront, else one hour: of a spot rent at the most that it can cost, of a term that
+    is paid by the hour with its deposit."""
     if plan.mode == RESERVED and plan.payment == UPFRONT and use.commitment_micros is not None:
         return use.commitment_micros
-    return hold_for((max_price_micros or plan.unit_micros) * gpu_count)
+    rate = (max_price_micros or plan.unit_micros) * gpu_count
+    deposit = deposit_of(rate_micros=rate, total_micros=use.commitment_micros or 0) if plan.mode == RESERVED else 0
+    return hold_for(rate) + deposit
 
 
 def _lines(offer: OfferView, use: Estimate, disk: Line | None, data_disk_gb: int) -> list[dict[str, str]]:
     lines = [line_of(line, offer.gpu_name) for line in use.lines]
+    if offer.system_disk_gb:
+        lines.append(line_of(Line("System disk", Fraction(offer.system_disk_gb), "GB", 0, 0)))
     if data_disk_gb:
         lines.append(line_of(Line("Data disk", Fraction(min(data_disk_gb, FREE_DATA_DISK_GB)), "GB", 0, 0)))
     return [*lines, line_of(disk)] if disk else lines

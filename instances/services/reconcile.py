@@ -14,10 +14,11 @@ from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.prepared import together
 from instances.models import Instance, InstanceSample, InstanceTrace
-from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
+from instances.policy import RETENTION, STOP_GRACE
 from instances.selectors import ids_of_host, live_on_host, running_terms
 from instances.selectors.moves import ids_moved
 from instances.services.alerts import note_out_of_memory
+from instances.services.blame import blame
 from instances.services.endings import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
 from instances.services.hints import hint_waiting
 from instances.services.host_faults import note_host_fault, note_start, tell_given_back
@@ -164,7 +165,7 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         go_back(instance, row, at)
         return
     code = row.failure_code[:40] or row.phase
-    fault, given_back = FAULT_OF.get(code, FaultOf.HOST), 0
+    fault, given_back = blame(instance, code), 0
     close_use_of(instance, host_failed=fault == FaultOf.HOST)
     if fault == FaultOf.HOST:
         given_back = note_host_fault(instance, owner_id=instance.payee_id, code=code, at=at)  # type: ignore[attr-defined]  # annotated by live_on_host

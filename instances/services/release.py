@@ -30,7 +30,7 @@ from storage.services.syncs import end_syncs
 def release_instance(*, renter: User, instance_id: UUID) -> Instance:
     """The renter's wish to end it; asked again, it changes nothing.
 
-    A reserved term is ended early and settled first: raises InsufficientFunds where that costs more than the wallet has.
+    A reserved term is ended early and settled first; what that costs beyond deposit and wallet is owed.
     Raises Locked, or VolumeBusy while a snapshot is being put back.
     """
 

@@ -18,6 +18,7 @@ from instances.services.spot.bids import bid_of
 from instances.services.terms import payee_of, set_billing
 from instances.states import BidState, InstanceState
 from marketplace.errors import PriceChanged
+from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.prices import discounted
 
 _AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)
@@ -74,7 +75,7 @@ def resize_instance(
         wanted = price_of_size(instance, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
         if wanted == before:
             raise _nothing_asked()
-        _check_price(wanted, max_rate_micros, max_disk_micros_per_day)
+        _check_price(instance, wanted, max_rate_micros, max_disk_micros_per_day)
         if wanted.gpu_count != before.gpu_count:
             _set_count(instance, wanted)
         if wanted.data_disk_gb != before.data_disk_gb:
@@ -110,15 +111,42 @@ def _unit_price(instance: Instance) -> int:
     return instance.offer.price_micros
 
 
-def _check_price(wanted: Size, max_rate_micros: int | None, max_disk_micros_per_day: int | None) -> None:
+def _check_price(instance: Instance, wanted: Size, max_rate_micros: int | None, max_disk_micros_per_day: int | None) -> None:
+    """More of what was agreed on needs no word; a dearer unit needs one, as at a start."""
     rate, daily = wanted.rate_micros, wanted.disk_micros_per_day
-    dearer = max_rate_micros is not None and rate > max_rate_micros
-    if dearer or (max_disk_micros_per_day is not None and daily > max_disk_micros_per_day):
+    most = _agreed_rate(instance, wanted) if max_rate_micros is None else max_rate_micros
+    most_daily = _agreed_daily(instance, wanted) if max_disk_micros_per_day is None else max_disk_micros_per_day
+    if rate > most or (most_daily is not None and daily > most_daily) or _tiers_changed(instance, wanted, max_rate_micros):
         raise PriceChanged(
-            f"It now costs {format_money(rate)} an hour for its GPUs and {format_money(daily)} a day for its disk.",
+            f"It now costs {format_money(rate)} an hour for its GPUs and {format_money(daily)} a day for its disk."
+            " Resize with max_hourly_rate, or max_disk_daily, set to accept it.",
             hourly_rate=format_money(rate),
             disk_daily=format_money(daily),
         )
+
+
+def _agreed_rate(instance: Instance, wanted: Size) -> int:
+    """At the price of a GPU that was agreed on; of a spot rent its bid is the agreement, and it is asked for anew."""
+    if instance.billing_mode == SPOT:
+        return wanted.rate_micros
+    return instance.rate_micros_per_hour * wanted.gpu_count // instance.gpu_count
+
+
+def _agreed_daily(instance: Instance, wanted: Size) -> int | None:
+    """At the price of a GB that was agreed on; None where it has no paid GB so far: then today's is the first."""
+    paid_gb = instance.data_disk_gb - FREE_DATA_DISK_GB
+    if paid_gb <= 0 or not instance.disk_micros_per_day:
+        return None
+    return instance.disk_micros_per_day * (wanted.data_disk_gb - FREE_DATA_DISK_GB) // paid_gb
+
+
+def _tiers_changed(instance: Instance, wanted: Size, max_rate_micros: int | None) -> bool:
+    """Whether the steps of a tiered rent are others by now, GPU for GPU, and nobody has accepted a price."""
+    if instance.billing_mode != TIERED or wanted.gpu_count == instance.gpu_count or max_rate_micros is not None:
+        return False
+    offer, before = instance.offer, instance.gpu_count
+    present = [[hours, discounted(offer.price_micros, off_bps) * before] for hours, off_bps in offer.tiers]
+    return bool(present != instance.tiers)
 
 
 def _set_count(instance: Instance, wanted: Size) -> None:

@@ -7,6 +7,7 @@ are read by `agents.protocol` (tickets.py, grants.py), which no app may import: 
 import base64
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -16,6 +17,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 
 from accounts.models import User
+from accounts.selectors import bonds_of
 from common import clock
 from common.json import to_json
 from instances.errors import NotRunning
@@ -49,7 +51,8 @@ def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, se
     """Leave to enter the renter's running instance once. `session` names a terminal that may be found again."""
     instance = _running(renter, instance_id)
     own = hashlib.sha256(f"{renter.pk.hex}:{session}".encode()).hexdigest()[:32] if session else ""
-    ticket = stream_ticket(instance=instance, kind=kind, port=port, lifetime=STREAM_LIFETIME, session=own)
+    bonds = bonds_of(renter)
+    ticket = stream_ticket(instance=instance, kind=kind, port=port, lifetime=STREAM_LIFETIME, session=own, bonds=bonds)
     return StreamLeave(STREAM_PATH, ticket, clock.now() + STREAM_LIFETIME)
 
 
@@ -57,7 +60,9 @@ def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamLeave:
     """Leave to read one file or folder of the renter's running instance, as often as it breaks off."""
     instance = _running(renter, instance_id)
     spelled = quote_from_bytes(path.encode("utf-8", "surrogateescape"))
-    ticket = stream_ticket(instance=instance, kind=READ, path=spelled, lifetime=DOWNLOAD_LIFETIME, once=False)
+    ticket = stream_ticket(
+        instance=instance, kind=READ, path=spelled, lifetime=DOWNLOAD_LIFETIME, once=False, bonds=bonds_of(renter)
+    )
     return StreamLeave(DOWNLOAD_PATH, ticket, clock.now() + DOWNLOAD_LIFETIME)
 
 
@@ -74,11 +79,15 @@ def stream_ticket(
     kind: str,
     port: int = 0,
     lifetime: timedelta,
+    bonds: Sequence[str],
     once: bool = True,
     session: str = "",
     path: str = "",
 ) -> str:
-    """Whoever shows it to the relay comes to this port, terminal, files or one file of this instance, and nowhere else."""
+    """Whoever shows it to the relay comes to this port, terminal, files or one file of this instance, and nowhere else.
+
+    `bonds` (accounts.selectors.bonds_of) are what it falls with: the relay refuses it, and cuts what it opened.
+    """
     expires_at = _until(lifetime)
     grant = {
         "id": uuid4().hex,
@@ -90,13 +99,13 @@ def stream_ticket(
         "session": session,
         "path": path,
     }
-    sealed = _sealed(slip_key(instance.host_id), _GRANT, to_json(grant))
-    return _signed(f"stream:{instance.host_id.hex}:{sealed}", expires_at)
+    sealed = _sealed(slip_key(instance.host_id, instance.host.agent_keys), _GRANT, to_json(grant))
+    return _signed(f"stream:{instance.host_id.hex}:{sealed}", expires_at, bonds)
 
 
-def pair_ticket(*, pair: UUID, side: str, lifetime: timedelta) -> str:
+def pair_ticket(*, pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
     """Leave for one of two hosts ("source", "target") to meet the other at the relay, as often as the way breaks."""
-    return _signed(f"pair:{pair.hex}:{side}", _until(lifetime))
+    return _signed(f"pair:{pair.hex}:{host_id.hex}:{side}", _until(lifetime))
 
 
 def topic_ticket(topic: str, lifetime: timedelta) -> str:
@@ -108,8 +117,8 @@ def _until(lifetime: timedelta) -> int:
     return int((clock.now() + lifetime).timestamp())
 
 
-def _signed(topic: str, expires_at: int) -> str:
-    return _sealed(settings.RELAY_SECRET.encode(), _TICKET, to_json([topic, expires_at]))
+def _signed(topic: str, expires_at: int, bonds: Sequence[str] = ()) -> str:
+    return _sealed(settings.RELAY_SECRET.encode(), _TICKET, to_json([topic, expires_at, *([bonds] if bonds else [])]))
 
 
 def _sealed(key: bytes, purpose: bytes, body: bytes) -> str:

@@ -6,20 +6,22 @@ from uuid import UUID
 
 from billing.policy import INSTANCE_SOURCE, WATCH_SOURCE
 from billing.selectors import exhausted_sources, open_holds
+from billing.services.anchors import mail_audit
 from billing.services.audits import audit_ledger as run_audit
 from billing.services.funds import is_unpaid
 from common.database import use_case
 from common.ids import public_id
 from instances.event_details import UNPAID
 from instances.models import Instance
-from instances.selectors import data_due, expected_holdings, overdue_instances, watch_holds_expected
+from instances.policy import SWEEP_BATCH
+from instances.selectors import apart_from_hosts, data_due, expected_holdings, overdue_instances, watch_holds_expected
 from instances.selectors.moves import holdings_to_come
 from instances.services.keep import drop_unpaid_gpus
 from instances.services.moves import SYSTEM, record_event, touch_renter
 from instances.services.release import expire_instance
 from instances.services.stop import halt_instance
 from instances.services.term_ends import end_unpaid_terms, turn_terms
-from marketplace.selectors import breaker_open, live_leases
+from marketplace.selectors import hosts_held_back, live_leases
 from marketplace.services.incidents import open_incident
 
 OVERDUE = "instance_overdue"
@@ -31,26 +33,24 @@ WATCH_HOLD_DIFFERENCE = "watch_hold_difference"
 def enforce_deadlines(*, now: datetime) -> int:
     """Tell people of every passing state that takes too long; how many. Nothing is released by time (D2).
 
-    While many hosts are silent together the fault is probably ours (D6): then nobody is blamed.
+    While many hosts are silent together the fault is probably ours (D6): then none of these is blamed.
     """
-    if breaker_open(now):
-        return 0
-    return sum(_tell_overdue(instance) for instance in overdue_instances(now))
+    held_back = hosts_held_back(now)
+    return sum(_tell_overdue(instance) for instance in overdue_instances(now).exclude(host_id__in=held_back)[:SWEEP_BATCH])
 
 
 def stop_exhausted(*, now: datetime) -> int:
     """Stop what runs on although its hold is used up and its wallet cannot pay for more; how many. Data is kept."""
-    if breaker_open(now):
-        return 0
-    ids = exhausted_sources(source_kind=INSTANCE_SOURCE, now=now)
+    ids = apart_from_hosts(exhausted_sources(source_kind=INSTANCE_SOURCE, now=now), hosts_held_back(now))
     return sum(_halt_unpaid(instance_id, now) for instance_id in ids)
 
 
 def follow_terms(*, now: datetime) -> int:
-    """Terms that are over or unpaid, and GPUs that nobody pays to keep; how many. Not while our own net is down (D6)."""
-    if breaker_open(now):
-        return 0
-    return turn_terms(now=now) + end_unpaid_terms(now=now) + drop_unpaid_gpus(now=now)
+    """Terms that are over or unpaid, and GPUs that nobody pays to keep; how many. Not on hosts that may only seem to be
+    silent, since our own net is down (D6).
+    """
+    spared = hosts_held_back(now)
+    return sum(follow(now=now, spared=spared) for follow in (turn_terms, end_unpaid_terms, drop_unpaid_gpus))
 
 
 def purge_expired(*, now: datetime) -> int:
@@ -71,9 +71,10 @@ def compare_leases() -> int:
 
 def audit_ledger() -> int:
     """What `verify_ledger` finds is stored and becomes incidents; how many. Here: billing may not call the market."""
-    _, findings = run_audit(asked_by="nightly")
+    run, findings = run_audit(asked_by="nightly")
     for finding in findings:
         open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=str(finding))
+    mail_audit(run)
     return len(findings)
 
 

@@ -12,7 +12,8 @@ from billing.errors import InsufficientFunds
 from billing.estimates import HOURLY, RESERVED
 from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
 from billing.selectors import exhausted_sources
-from billing.services.escrow import charge_early_end, lock_parties, net_charged, return_unused
+from billing.services.commitments import end_commitment
+from billing.services.escrow import charge_early_end, net_charged, return_unused
 from billing.services.meters import close_meter, prove_meters
 from billing.services.orders import record_order
 from common import clock
@@ -23,7 +24,7 @@ from common.transitions import move
 from instances import event_details as details
 from instances.models import Instance, Term
 from instances.policy import TERM_SWEEP_LAG
-from instances.selectors import active_term, coming_term, instances_of_terms, terms_to_turn
+from instances.selectors import active_term, apart_from_hosts, coming_term, instances_of_terms, terms_to_turn
 from instances.services.change_quote import renewal_quote
 from instances.services.keep import let_go_of_gpus
 from instances.services.meters import hold_for_use, open_use
@@ -43,9 +44,10 @@ _TO_RUN: Final = (*_RUNNING, InstanceState.REQUESTED, InstanceState.PROVISIONING
 # -- at its time
 
 
-def turn_terms(*, now: datetime) -> int:
-    """End what is over and has not been ended by its host's reports; how many."""
-    return sum(_try(turn_term, instance_id, now) for instance_id in terms_to_turn(now - TERM_SWEEP_LAG))
+def turn_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+    """End what is over and has not been ended by its host's reports; how many. `spared`: not on these hosts."""
+    ids = terms_to_turn(now - TERM_SWEEP_LAG, spared)
+    return sum(_try(turn_term, instance_id, now) for instance_id in ids)
 
 
 def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) -> bool:
@@ -79,6 +81,7 @@ def _begin_coming(instance: Instance, over: Term) -> bool:
             hold_for_term(coming, instance)
             begin_term(coming, instance, at=over.ends_at, payee_id=payee_of(instance))
     except InsufficientFunds as error:
+        end_commitment(term_id=coming.pk)
         move(coming, TermState.EXITED, machine=TERM_MACHINE, reason="unpaid", actor=SYSTEM, ended_at=over.ends_at)
         record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=error.detail)
         return False
@@ -134,15 +137,15 @@ def _try_to_pay(instance: Instance, at: datetime) -> bool:
 # -- early
 
 
-def exit_term(*, instance: Instance, term: Term, actor: str, at_most: int | None = None) -> None:
-    """End it now and settle it. Inside a use case that has called `lock_parties`; the leases are the caller's.
+def exit_term(*, instance: Instance, term: Term, actor: str) -> None:
+    """End it now and settle it: out of what was prepaid, else of deposit and wallet; what they cannot pay is owed.
 
-    `at_most`: what the wallet can still pay, where it is ended because nobody pays. Raises InsufficientFunds.
+    Inside a use case that has called `lock_parties`; the leases are the caller's.
     """
     close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
     charged = net_charged(term.pk)
     extra = early_end_micros(term, charged) - charged if term.state == TermState.ACTIVE else 0
-    extra = extra if at_most is None else min(extra, at_most)
+    end_commitment(term_id=term.pk)
     whose = f"{instance.name}: reserved term ended early"
     charge_early_end(
         renter_id=instance.renter_id,
@@ -177,21 +180,22 @@ def exit_term(*, instance: Instance, term: Term, actor: str, at_most: int | None
     )
 
 
-def leave_terms(instance: Instance, *, actor: str, at_most: int | None = None) -> bool:
+def leave_terms(instance: Instance, *, actor: str) -> bool:
     """End the term that runs and the one that was to come; whether there was any. As `exit_term`."""
     found = [term for term in (active_term(instance.pk), coming_term(instance.pk)) if term is not None]
     for term in found:
-        exit_term(instance=instance, term=term, actor=actor, at_most=at_most)
+        exit_term(instance=instance, term=term, actor=actor)
     return bool(found)
 
 
 # -- unpaid
 
 
-def end_unpaid_terms(*, now: datetime) -> int:
-    """End terms paid by the hour whose wallet is empty, with what it still has; how many."""
-    term_ids = exhausted_sources(source_kind=TERM_SOURCE, now=now)
-    return sum(_try(end_unpaid_term, instance_id, now) for instance_id in instances_of_terms(term_ids))
+def end_unpaid_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+    """End terms paid by the hour whose wallet is empty, as early ends: what they cost is owed; how many. `spared`: not on
+    these hosts."""
+    ids = apart_from_hosts(instances_of_terms(exhausted_sources(source_kind=TERM_SOURCE, now=now)), spared)
+    return sum(_try(end_unpaid_term, instance_id, now) for instance_id in ids)
 
 
 def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
@@ -201,9 +205,7 @@ def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
         term = active_term(instance_id)
         if term is None or is_prepaid(term) or term.pk not in exhausted_sources(source_kind=TERM_SOURCE, now=now):
             return False
-        close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
-        spendable = lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance)).spendable_micros
-        leave_terms(instance, actor=SYSTEM, at_most=spendable)
+        leave_terms(instance, actor=SYSTEM)
         record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=details.UNPAID)
         end_reservation(instance, at=now)
     return True
@@ -239,6 +241,7 @@ def record_term(instance: Instance, term: Term, *, kind: str) -> None:
 def _settle(term: Term, instance: Instance, *, memo: str) -> None:
     """Charge what is proven; of a prepaid term what outages left comes back."""
     close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
+    end_commitment(term_id=term.pk)
     if is_prepaid(term):
         rest = term.total_micros - net_charged(term.pk)
         words = f"{instance.name}: reserved term over; {memo}"

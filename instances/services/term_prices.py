@@ -1,13 +1,8 @@
 """What a reserved term costs by the hour, and in all when it ends early. Integers alone."""
 
-from typing import Final
-
 from billing.estimates import UPFRONT
-from common.money import divide_half_up
+from billing.pricing import early_end
 from instances.models import Term
-from instances.policy import EARLY_END_BPS
-
-_BPS: Final = 10_000
 
 
 def rate_of(term: Term) -> int:
@@ -20,11 +15,10 @@ def is_prepaid(term: Term) -> bool:
 
 
 def early_end_micros(term: Term, charged_micros: int) -> int:
-    """What a term costs that ends now, in all: its use at the price without the discount, plus EARLY_END_BPS.
-
-    Never more than the whole term, never less than what was charged.
-    """
-    if term.unit_micros == 0:
-        return charged_micros
-    anew = charged_micros * term.list_unit_micros * (_BPS + EARLY_END_BPS)
-    return max(charged_micros, min(divide_half_up(anew, term.unit_micros * _BPS), term.total_micros))
+    """What a term costs that ends now, in all: its use at the price without the discount, plus EARLY_END_BPS."""
+    return early_end(
+        charged_micros,
+        unit_micros=term.unit_micros,
+        list_unit_micros=term.list_unit_micros,
+        total_micros=term.total_micros,
+    )

@@ -7,6 +7,8 @@ from billing.estimates import RESERVED
 from billing.policy import TERM_SOURCE
 from billing.selectors import open_holds
 from billing.services.budgets import check_order
+from billing.services.commitments import commit
+from billing.services.debts import check_owes_nothing
 from billing.services.escrow import lock_parties, net_charged, prepay
 from billing.services.holds import hold_funds
 from billing.services.meters import close_meter, open_meter
@@ -25,7 +27,7 @@ from marketplace.prices import TERM_HOURS
 def agree_term(
     *, instance: Instance, quote: Quote, list_unit_micros: int, auto_renew: bool = False, ahead: bool = False
 ) -> Term:
-    """Write a term down and take its money: all of it when it is paid upfront, else one hour is held.
+    """Write a term down and take its money: all of it when it is paid upfront, else the deposit and an hour are held.
 
     `ahead`: it follows a term that still runs, so nothing is held for it yet. Raises InsufficientFunds.
     """
@@ -50,6 +52,8 @@ def agree_term(
         memo = f"{label_of(instance)}, reserved: {hours} h at {instance.gpu_count} × the price of the term, paid upfront"
         scope = _scope(instance)
         prepay(renter_id=instance.renter_id, term_id=term.pk, amount_micros=total, memo=memo, scope=scope)
+    else:
+        check_owes_nothing(instance.renter_id)
     if not ahead:
         hold_for_term(term, instance)
     term.save(force_insert=True)
@@ -64,8 +68,16 @@ def begin_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) 
 
 
 def hold_for_term(term: Term, instance: Instance) -> None:
-    """Of a prepaid term all that is left of it, in escrow; else an hour of it. Raises InsufficientFunds."""
+    """Of a prepaid term all that is left of it, in escrow; else the deposit and an hour of it. Raises InsufficientFunds."""
     prepaid = is_prepaid(term)
+    if not prepaid:
+        commit(
+            owner_id=instance.renter_id,
+            term_id=term.pk,
+            rate_micros=rate_of(term),
+            list_rate_micros=term.list_unit_micros * term.gpu_count,
+            total_micros=term.total_micros,
+        )
     hold_funds(
         owner_id=instance.renter_id,
         amount_micros=term.total_micros - net_charged(term.pk) if prepaid else rate_of(term),

@@ -176,5 +176,5 @@ def _is_new(instance: Instance) -> bool:
     return instance.fence == 1
 
 
-def _ticket(pair: UUID, side: str, lifetime: timedelta) -> str:
-    return pair_ticket(pair=pair, side=side, lifetime=lifetime)
+def _ticket(pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
+    return pair_ticket(pair=pair, host_id=host_id, side=side, lifetime=lifetime)

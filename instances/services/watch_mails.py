@@ -1,12 +1,10 @@
 """Mail about places of the wait list that have ended: each at most once, whatever the number of workers."""
 
 import logging
-import smtplib
 from datetime import datetime
 
-from django.core.mail import send_mail
-
 from common.database import use_case
+from common.mail import MAIL_FAULTS, send_mail
 from instances.models import Watch
 from instances.notices import mail_of
 from instances.selectors import watches_to_mail
@@ -31,7 +29,7 @@ def _send(watch: Watch) -> bool:
     mail = mail_of(watch)
     try:
         send_mail(mail.subject, mail.body, None, [watch.user.email])
-    except (smtplib.SMTPException, OSError):
+    except MAIL_FAULTS:
         logger.warning("mail about watch %s was not sent; it is tried again", watch.pk, exc_info=True)
         with use_case():
             Watch.objects.filter(pk=watch.pk).update(mailed_at=None)

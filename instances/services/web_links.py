@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 
 from accounts.models import User
+from accounts.selectors import bonds_of
 from common import clock
 from common.errors import NotFound
 from instances.errors import NotRunning, WebLinksOff
@@ -44,7 +45,9 @@ def open_web(*, renter: User, instance_id: UUID, port: int) -> WebLink:
     if not settings.RELAY_WEB_HOST:
         raise WebLinksOff
     now, label = clock.now(), f"{instance.pk.hex}-{port}"
-    visit = stream_ticket(instance=instance, kind=PORT, port=port, lifetime=WEB_VISIT_LIFETIME, once=False)
+    visit = stream_ticket(
+        instance=instance, kind=PORT, port=port, lifetime=WEB_VISIT_LIFETIME, once=False, bonds=bonds_of(renter)
+    )
     leave = topic_ticket(f"open:{label}:{visit}", WEB_LINK_LIFETIME)
     scheme = urlsplit(settings.RELAY_URL or settings.SITE_URL).scheme
     url = f"{scheme}://{label}.{settings.RELAY_WEB_HOST}{OPEN_PATH}{leave}{_first_page(instance, port)}"

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import FieldError, InvalidInput, NotFound
 from common.ids import parse_public_id, public_id
 from marketplace.console.panel import USUAL_COUNTS, Choice
-from marketplace.console.rows import rent_query
+from marketplace.console.rows import offer_rows, rent_query
 from marketplace.console.words import DISK_WORDS, LENGTH_WORDS, MODE_WORDS, Words, percent_words
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
@@ -79,6 +79,7 @@ FACTS: Final = (
     Fact(_("CPU"), "text", _column("cpu_model")),
     Fact(_("Disk"), "text", lambda row: DISK_WORDS.get(row["disk_kind"], "")),
     Fact(_("Free disk"), "GB", _column("disk_free_gb"), max),
+    Fact(_("System disk"), "GB", lambda row: row["system_disk_gb"] or None),
     Fact(_("Disk read"), "MB/s", _column("disk_read_mbps"), max),
     Fact(_("Disk write"), "MB/s", _column("disk_write_mbps"), max),
     Fact(_("Download"), "Mbit/s", _column("net_down_mbps"), max),
@@ -98,7 +99,7 @@ def compare_context(ids: Sequence[UUID], params: QueryDict) -> dict[str, Any]:
     rows = offers_like(ids) if ids else []
     keys = [public_id("offr", row["id"]) for row in rows]
     return {
-        "offers": [{**row, "key": key, "without": _others(keys, key)} for row, key in zip(rows, keys, strict=True)],
+        "offers": offer_rows(rows, query),
         "prices": [_price_line(rows, replace(query, billing_mode=mode)) for mode in BILLING_MODES],
         "lines": [_line(fact, rows) for fact in FACTS],
         "ids": ",".join(keys),
@@ -109,10 +110,6 @@ def compare_context(ids: Sequence[UUID], params: QueryDict) -> dict[str, Any]:
         "rent_query": rent_query(query),
         "free_disk_gb": FREE_DATA_DISK_GB,
     }
-
-
-def _others(keys: Sequence[str], key: str) -> str:
-    return ",".join(other for other in keys if other != key)
 
 
 def _line(fact: Fact, rows: Sequence[Row]) -> Line:

@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from common import clock
+from common.addresses import COLUMN_PATTERN, HIGHEST_PORT
 from common.ids import new_uuid
 from marketplace.states import HostState, Verification
 
@@ -48,10 +49,14 @@ class Host(models.Model):
     net_measured_at = models.DateTimeField(null=True, blank=True)
     net_samples = models.PositiveIntegerField(default=0)
     nvlink = models.BooleanField(default=False)
+    root_limit = models.CharField(
+        max_length=10, blank=True, db_default="", help_text="disk: each root has a hard limit; none, or empty: it has not."
+    )
     driver = models.CharField(_("driver"), max_length=40, blank=True)
     cuda = models.CharField(max_length=10, blank=True)
     images = ArrayField(models.CharField(max_length=255), default=list, blank=True)
     warnings = models.JSONField(default=list, blank=True)
+    keeps_ssh_list = models.BooleanField(null=True, help_text="Lists of addresses for SSH hold here; empty: not known.")
     port_first = models.PositiveIntegerField()
     port_last = models.PositiveIntegerField()
     agent_version = models.CharField(max_length=20, blank=True)
@@ -66,6 +71,10 @@ class Host(models.Model):
     )
     engine_age_s = models.FloatField(default=0)
     enrolled_at = models.DateTimeField(default=clock.now)
+    agent_revoked_at = models.DateTimeField(
+        _("agent's key revoked"), null=True, blank=True, help_text=_("Its agent is refused until the host is enrolled anew.")
+    )
+    agent_keys = models.PositiveIntegerField(default=0, help_text="How many keys of its agent have been revoked.")
     last_seen_at = models.DateTimeField(_("last report"), default=clock.now)
 
     class Meta:
@@ -75,6 +84,12 @@ class Host(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=HostState.values), name="host_state"),
             models.CheckConstraint(condition=Q(port_first__lte=F("port_last")), name="host_port_range"),
+            models.CheckConstraint(condition=Q(port_last__lte=HIGHEST_PORT), name="host_port_exists"),
+            models.CheckConstraint(
+                condition=Q(agent_revoked_at__isnull=True) | ~Q(state="online"), name="host_without_agent_is_not_online"
+            ),
+            # Renters paste it into a shell: a host name or an IP address, or none for a host behind NAT.
+            models.CheckConstraint(condition=Q(address="") | Q(address__regex=COLUMN_PATTERN), name="host_address"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["last_seen_at"], condition=Q(state="online"), name="host_to_find_silent"),

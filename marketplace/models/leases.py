@@ -76,6 +76,9 @@ class Incident(models.Model):
     detail = models.TextField()
     opened_at = models.DateTimeField(default=clock.now)
     closed_at = models.DateTimeField(null=True, blank=True)
+    closed_by = models.CharField(
+        max_length=80, blank=True, help_text="Who closed it, or what; empty where it was found to be over."
+    )
 
     class Meta:
         ordering = ("-id",)

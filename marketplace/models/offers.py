@@ -46,7 +46,10 @@ class Offer(models.Model):
     pcie_gen = models.PositiveIntegerField(default=0, help_text="The least of its GPUs.")
     pcie_width = models.PositiveIntegerField(default=0)
     disk_kind = models.CharField(max_length=10, default="unknown")
-    disk_free_gb = models.PositiveIntegerField(default=0, help_text="Rounded down to tens: it changes with every file.")
+    disk_free_gb = models.PositiveIntegerField(
+        default=0, help_text="Beside a system disk, rounded down to tens: it changes with every file."
+    )
+    system_disk_gb = models.PositiveIntegerField(db_default=0, help_text="Hard limit of each root; 0: the host has none.")
     disk_read_mbps = models.PositiveIntegerField(null=True, blank=True)
     disk_write_mbps = models.PositiveIntegerField(null=True, blank=True)
     disk_measured_at = models.DateTimeField(null=True, blank=True)

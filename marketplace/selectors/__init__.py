@@ -20,7 +20,7 @@ from marketplace.selectors.search import (
     what_removed,
 )
 from marketplace.selectors.self_tests import MeasuredFact, ProvenFacts, facts_of_offer, self_tests_of
-from marketplace.selectors.silence import Silence, breaker_open, silence_at
+from marketplace.selectors.silence import Silence, breaker_open, hosts_held_back, silence_at
 
 __all__ = [
     "FacetChoice",
@@ -43,6 +43,7 @@ __all__ = [
     "host_events",
     "host_of",
     "host_record",
+    "hosts_held_back",
     "hosts_of",
     "live_leases",
     "live_leases_of",

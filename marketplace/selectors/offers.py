@@ -56,6 +56,7 @@ class OfferView:
     pcie_width: int
     disk_kind: str
     disk_free_gb: int
+    system_disk_gb: int
     disk_read_mbps: int | None
     disk_write_mbps: int | None
     disk_measured_at: datetime | None

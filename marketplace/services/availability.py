@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from common.prepared import Prepared, run
 from marketplace.models import Offer
-from marketplace.policy import ENGINE_SLOW_AFTER_S
+from marketplace.policy import ENGINE_SLOW_AFTER_S, SYSTEM_DISK_GB
 from marketplace.states import HostState, Verification
 
 # What an offer copies from its host as it is, and what it works out from its host and GPUs.
@@ -19,7 +19,7 @@ _COPIED = (
     *("disk_measured_at", "disk_samples", "net_measured_at", "net_samples"),
 )
 _COUNTED = (
-    *("host_name", "host_state", "verified", "disk_free_gb", "pcie_gen", "pcie_width"),
+    *("host_name", "host_state", "verified", "disk_free_gb", "system_disk_gb", "pcie_gen", "pcie_width"),
     *("gpu_total", "gpu_free", "gpu_spot"),
 )
 _COMPARED = (*_COPIED, *_COUNTED)
@@ -33,6 +33,7 @@ _MEANING: dict[str, Any] = {
     "open": HostState.ONLINE.value,
     "verified": Verification.VERIFIED.value,
     "slow": ENGINE_SLOW_AFTER_S,
+    "system": SYSTEM_DISK_GB,
 }
 # The one definition of what an offer's denormalised columns must say. What is open for rent is counted as it is: free, or
 # leased to spot rents; then the orders that wait for GPUs are taken off, first from what is free: in the order in which
@@ -40,12 +41,13 @@ _MEANING: dict[str, Any] = {
 _OFFERS = f"""
     SELECT o.id AS offer_id, {", ".join(f"h.{column}" for column in _COPIED)},
            h.name AS host_name, h.state AS host_state, h.verification = %(verified)s AS verified,
-           h.disk_free_gb / 10 * 10 AS disk_free_gb,
+           greatest(0, h.disk_free_gb - root.gb) / 10 * 10 AS disk_free_gb, root.gb AS system_disk_gb,
            gpus.pcie_gen, gpus.pcie_width, gpus.total AS gpu_total,
            greatest(0, gpus.free - line.claimed) AS gpu_free,
            greatest(0, gpus.free + gpus.spot - line.claimed) - greatest(0, gpus.free - line.claimed) AS gpu_spot
       FROM marketplace_offer o
       JOIN marketplace_host h ON h.id = o.host_id
+     CROSS JOIN LATERAL (SELECT CASE WHEN h.root_limit = 'disk' THEN %(system)s ELSE 0 END AS gb) root
      CROSS JOIN LATERAL (
            SELECT coalesce(min(g.pcie_gen), 0) AS pcie_gen, coalesce(min(g.pcie_width), 0) AS pcie_width,
                   count(*) AS total,

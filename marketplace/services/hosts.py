@@ -1,5 +1,6 @@
 """The life of a host: enrolment, facts, reports, freeze, retirement. A move leaves an event and opens or closes offers."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -7,23 +8,25 @@ from uuid import UUID
 from django.db import IntegrityError, connection
 
 from common import clock, wake
+from common.addresses import read_address
 from common.database import use_case
 from common.digest import secret_digest
-from common.errors import NotFound
+from common.errors import NotFound, UnlawfulMove
+from common.ids import public_id
 from common.prepared import run
+from common.printable import cut_printable
 from common.transitions import move
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
 from marketplace.models import Host, HostEvent, JoinToken, Lease
 from marketplace.policy import ENGINE_SLOW_AFTER_S
 from marketplace.services.availability import refresh_offers_of_host
-from marketplace.services.incidents import open_incident
+from marketplace.services.incidents import incident_is_open, open_incident
 from marketplace.services.inventory import (
     GpuShape,
     HostShape,
     check_shape,
     claimed_elsewhere,
     host_columns,
-    plain,
     record_gpus,
 )
 from marketplace.services.measurements import record_measurements
@@ -37,6 +40,7 @@ __all__ = [
     "enrol_host",
     "freeze_host",
     "lock_host",
+    "note_refused",
     "record_event",
     "record_facts",
     "record_move",
@@ -46,6 +50,8 @@ __all__ = [
 ]
 
 AGENT = "agent"
+REFUSED = "report_refused_in_part"
+_REFUSED_SHOWN = 20
 
 _SEEN = """
 UPDATE marketplace_host
@@ -60,10 +66,13 @@ def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
     check_shape(shape)
     with use_case():
         leave = _lock_join_token(token)
+        known = _enrolled_anew(leave.owner_id, shape)
+        if known is not None:
+            return _take_back(known, leave, shape, agent_version)
         host = Host(owner_id=leave.owner_id, name=leave.host_name, region=leave.region, **host_columns(shape))
         if not shape.behind_nat:
-            host.address = host.address or host.hostname
-        host.agent_version = plain(agent_version, 20)
+            host.address = host.address or read_address(shape.hostname)
+        host.agent_version = cut_printable(agent_version, 20)
         host.save(force_insert=True)
         for uuid in claimed_elsewhere(host, shape.gpus):
             raise GpuClaimed(f"The GPU {uuid} belongs to another enrolled host. Retire that host first.", gpu_uuid=uuid)
@@ -71,10 +80,37 @@ def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
             record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
         except IntegrityError as error:
             raise GpuClaimed("Another host enrolled one of these GPUs at the same moment.") from error
-        leave.used_at, leave.used_by = clock.now(), host
-        leave.save(update_fields=["used_at", "used_by"])
-        record_event(host_id=host.pk, kind="enrolled", detail=f"{len(shape.gpus)} GPUs", actor=AGENT)
-        wake.touch(f"user:{leave.owner_id.hex}")
+        _spend(leave, host, shape, kind="enrolled")
+    return host
+
+
+def _spend(leave: JoinToken, host: Host, shape: HostShape, *, kind: str) -> None:
+    leave.used_at, leave.used_by = clock.now(), host
+    leave.save(update_fields=["used_at", "used_by"])
+    record_event(host_id=host.pk, kind=kind, detail=f"{len(shape.gpus)} GPUs", actor=AGENT)
+    wake.touch(f"user:{leave.owner_id.hex}")
+
+
+def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
+    """The host of this owner that has these GPUs and whose agent's key was revoked, locked."""
+    uuids = [gpu.uuid for gpu in shape.gpus]
+    revoked = Host.objects.filter(owner_id=owner_id, agent_revoked_at__isnull=False).exclude(state=HostState.RETIRED)
+    found = revoked.filter(gpus__uuid__in=uuids).order_by("pk").values_list("pk", flat=True).distinct()[:2]
+    return lock_host(found[0]) if len(found) == 1 else None
+
+
+def _take_back(host: Host, leave: JoinToken, shape: HostShape, agent_version: str) -> Host:
+    """The same host under a new key: its name, prices, leases and history stay. Its first report brings it online."""
+    assert host.agent_revoked_at is not None  # as `_enrolled_anew` has found it
+    wake.end(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
+    columns = {**host_columns(shape), "agent_version": cut_printable(agent_version, 20), "agent_revoked_at": None}
+    for name, value in columns.items():
+        setattr(host, name, value)
+    host.save(update_fields=list(columns))
+    for uuid in claimed_elsewhere(host, shape.gpus):
+        raise GpuClaimed(f"The GPU {uuid} belongs to another enrolled host. Retire that host first.", gpu_uuid=uuid)
+    record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
+    _spend(leave, host, shape, kind="enrolled_anew")
     return host
 
 
@@ -120,7 +156,11 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
     The steady case is one UPDATE without a lock or a read: it happens for every host every few seconds.
     """
     slow = engine_age_s >= ENGINE_SLOW_AFTER_S
-    seen: dict[str, Any] = {"last_seen_at": at, "engine_age_s": engine_age_s, "agent_version": plain(agent_version, 20)}
+    seen: dict[str, Any] = {
+        "last_seen_at": at,
+        "engine_age_s": engine_age_s,
+        "agent_version": cut_printable(agent_version, 20),
+    }
     with connection.cursor() as cursor:
         shown = {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S}
         run(cursor, _SEEN, shown, before_the_disk=True)  # what a crash takes back the next report brings again
@@ -129,6 +169,8 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
     with use_case():
         host = lock_host(host_id)
         was_slow, seen["last_seen_at"] = host.engine_age_s >= ENGINE_SLOW_AFTER_S, max(host.last_seen_at, at)
+        if host.agent_revoked_at is not None:
+            return  # revoked while this last report was under way
         if host.state == HostState.SILENT:
             close_outage(host_id=host_id, at=at)
             _move_host(host, HostState.ONLINE, reason="It reports again.", actor=AGENT, **seen)
@@ -151,7 +193,10 @@ def freeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
 
 def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
     with use_case():
-        _move_host(lock_host(host_id), HostState.ONLINE, reason=reason, actor=actor)
+        host = lock_host(host_id)
+        if host.agent_revoked_at is not None:
+            raise UnlawfulMove("The key of its agent is revoked: the host has to be enrolled anew first.", state=host.state)
+        _move_host(host, HostState.ONLINE, reason=reason, actor=actor)
 
 
 def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
@@ -162,6 +207,17 @@ def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
             raise HostInUse("GPUs of this host are leased. Drain it and wait until the renters have left.")
         close_outage(host_id=host_id, at=clock.now())
         _move_host(host, HostState.RETIRED, reason=reason, actor=actor)
+
+
+def note_refused(*, host_id: UUID, parts: Sequence[str]) -> None:
+    """Parts of a report that were not taken: an incident for the staff and an event for the owner, once while it is open."""
+    subject = public_id("host", host_id)
+    if incident_is_open(kind=REFUSED, subject=subject):
+        return
+    with use_case():
+        told = "\n".join(parts[:_REFUSED_SHOWN])
+        open_incident(kind=REFUSED, subject=subject, detail=told)
+        record_event(host_id=host_id, kind=REFUSED, detail=parts[0], actor=AGENT)
 
 
 def lock_host(host_id: UUID) -> Host:

@@ -9,7 +9,11 @@ def open_incident(*, kind: str, subject: str, detail: str) -> None:
     Incident.objects.bulk_create([Incident(kind=kind[:40], subject=subject[:120], detail=detail)], ignore_conflicts=True)
 
 
-def close_incident(*, kind: str, subject: str) -> bool:
-    """Close the open one, if there is one."""
+def incident_is_open(*, kind: str, subject: str) -> bool:
+    return Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True).exists()
+
+
+def close_incident(*, kind: str, subject: str, closed_by: str = "") -> bool:
+    """Close the open one, if there is one. `closed_by`: who or what, where it is not simply over."""
     open_ones = Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True)
-    return bool(open_ones.update(closed_at=clock.now()))
+    return bool(open_ones.update(closed_at=clock.now(), closed_by=closed_by[:80]))

@@ -9,7 +9,9 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import F, Q
 
+from common.addresses import HIGHEST_PORT, read_address
 from common.errors import InvalidInput
+from common.printable import cut_printable
 from marketplace.catalogue import nominal_vram_gb, recognise
 from marketplace.errors import GpuClaimed, NoWayIn, SimulationRefused
 from marketplace.models import Gpu, Host, Offer
@@ -64,6 +66,8 @@ class HostShape:
     net_up_mbps: int | None = None
     net_down_mbps: int | None = None
     net_measured_at: int | None = None
+    keeps_ssh_list: bool | None = None
+    root_limit: str = ""
     behind_nat: bool = False
 
     @property
@@ -72,7 +76,6 @@ class HostShape:
 
 
 _GPU_UUID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TEXTS = {
     "hostname": 255,
     "runtime_version": 40,
@@ -81,6 +84,7 @@ _TEXTS = {
     "disk_kind": 10,
     "driver": 40,
     "cuda": 10,
+    "root_limit": 10,
 }
 _NUMBERS = ("cpu_cores", "ram_mb", "disk_total_gb", "disk_free_gb", "port_first", "port_last")
 _MEASURED = ("disk_read_mbps", "disk_write_mbps", "net_up_mbps", "net_down_mbps")
@@ -89,7 +93,6 @@ _GPU_NUMBERS = ("vram_mb", "index", "pcie_gen", "pcie_width")
 _LARGEST = 2**31 - 1
 _LARGEST_STAMP = 2**53
 _FASTEST_MBPS = 10_000_000
-_HIGHEST_PORT = 65_535
 
 
 def check_shape(shape: HostShape) -> None:
@@ -101,10 +104,12 @@ def check_shape(shape: HostShape) -> None:
     if not all(0 <= number <= _LARGEST for number in numbers) or shape.cpu_cores < 1 or shape.ram_mb < 1:
         raise InvalidInput("The host's facts hold a number that no host can have.")
     _check_measured(shape)
-    if not shape.port_first <= shape.port_last <= _HIGHEST_PORT:
+    if not shape.port_first <= shape.port_last <= HIGHEST_PORT:
         raise InvalidInput("The host's range of ports is not a range.")
     if shape.behind_nat and settings.RELAY_TCP_PORTS is None:
         raise NoWayIn()
+    if shape.address:
+        read_address(shape.address)
     if shape.runtime not in ("docker", "simulated"):
         raise InvalidInput("The host's runtime must be docker or simulated.")
     _check_gpus(shape.gpus)
@@ -130,23 +135,19 @@ def _check_gpus(gpus: Sequence[GpuShape]) -> None:
 
 def host_columns(shape: HostShape) -> dict[str, object]:
     """The host's columns that its facts determine, cut to what the table holds."""
-    columns: dict[str, object] = {name: plain(getattr(shape, name), size) for name, size in _TEXTS.items()}
+    columns: dict[str, object] = {name: cut_printable(getattr(shape, name), size) for name, size in _TEXTS.items()}
     columns |= {name: getattr(shape, name) for name in _NUMBERS}
     columns["runtime"], columns["simulated"] = shape.runtime, shape.simulated
     columns["nvlink"] = bool(shape.nvlink)
-    columns["images"] = [plain(image, 255) for image in shape.images]
-    columns["warnings"] = [plain(warning, 300) for warning in shape.warnings]
+    columns["keeps_ssh_list"] = shape.keeps_ssh_list
+    columns["images"] = [cut_printable(image, 255) for image in shape.images]
+    columns["warnings"] = [cut_printable(warning, 300) for warning in shape.warnings]
     if shape.behind_nat and settings.RELAY_TCP_PORTS is not None:
         columns["address"] = ""  # whatever it calls itself, nobody reaches it there
         columns["port_first"], columns["port_last"] = settings.RELAY_TCP_PORTS
     elif shape.address:
-        columns["address"] = plain(shape.address, 255)
+        columns["address"] = read_address(shape.address)
     return columns
-
-
-def plain(text: str, size: int) -> str:
-    """Text of an agent without control characters (faults 97), cut to `size`."""
-    return _CONTROL.sub(" ", text)[:size].strip()
 
 
 def claimed_elsewhere(host: Host, gpus: Iterable[GpuShape]) -> dict[str, UUID]:
@@ -213,7 +214,7 @@ def _gpu_columns(host: Host, offers: dict[str, Offer], gpu: GpuShape) -> dict[st
         "host_id": host.pk,
         "offer_id": offers[slug].pk,
         "model": slug,
-        "name": plain(gpu.name, 120),
+        "name": cut_printable(gpu.name, 120),
         "vram_mb": gpu.vram_mb,
         "index": gpu.index,
         "pcie_gen": gpu.pcie_gen,
@@ -221,7 +222,7 @@ def _gpu_columns(host: Host, offers: dict[str, Offer], gpu: GpuShape) -> dict[st
         "simulated": gpu.simulated,
         "healthy": gpu.healthy,
         "present": True,
-        "detail": plain(gpu.detail, 300),
+        "detail": cut_printable(gpu.detail, 300),
     }
 
 

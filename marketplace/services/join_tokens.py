@@ -7,10 +7,10 @@ from common import clock
 from common.database import use_case
 from common.digest import secret_digest
 from common.errors import FieldError, InvalidInput
+from common.printable import cut_printable
 from marketplace.errors import NotHostOwner
 from marketplace.models import JoinToken
 from marketplace.policy import JOIN_TOKEN_LIFETIME
-from marketplace.services.inventory import plain
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -23,7 +23,7 @@ def issue_join_token(*, owner: "User", host_name: str, region: str, price_micros
     """A token for one host of this owner and its secret, which is not kept. `price_micros` is its first price."""
     if not owner.is_host_owner:
         raise NotHostOwner("Only host owners can enrol hosts.")
-    host_name, region = plain(host_name, _NAME_SIZE), plain(region, _REGION_SIZE)
+    host_name, region = cut_printable(host_name, _NAME_SIZE), cut_printable(region, _REGION_SIZE)
     _check(host_name, region, price_micros)
     secret = f"join_{secrets.token_urlsafe(32)}"
     with use_case():

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 from common import clock, wake
 from common.database import use_case
 from common.errors import NotFound
+from common.printable import cut_printable
 from marketplace.errors import HostNotOnline
 from marketplace.models import Gpu, Host, SelfTest
 from marketplace.policy import (
@@ -24,7 +25,6 @@ from marketplace.policy import (
 )
 from marketplace.requirements import REQUIREMENTS, CheckRow, judged_check
 from marketplace.services.hosts import lock_host, record_event
-from marketplace.services.inventory import plain
 from marketplace.services.verification import hardware_of, lapse_stale, settle_verification
 from marketplace.states import HostState, Verdict
 
@@ -77,7 +77,7 @@ def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at:
         failed = _missing(host, test.checks)
         test.verdict = Verdict.FAILED if failed else Verdict.PASSED
         test.simulated = any(check["simulated"] for check in test.checks)
-        test.finished_at, test.seconds, test.agent_version = at, max(0.0, row.seconds), plain(agent_version, 20)
+        test.finished_at, test.seconds, test.agent_version = at, max(0.0, row.seconds), cut_printable(agent_version, 20)
         test.save()
         detail = f"failed: {', '.join(failed)}" if failed else f"passed: {len(test.checks)} checks"
         record_event(host_id=host_id, kind="self_test", detail=detail, actor=AGENT)
@@ -101,7 +101,7 @@ def _judged(host: Host, test: SelfTest, rows: Sequence[CheckRow], at: datetime) 
 
 
 def _plain(row: CheckRow) -> CheckRow:
-    texts = {name: plain(getattr(row, name), size) for name, size in _SIZES.items()}
+    texts = {name: cut_printable(getattr(row, name), size) for name, size in _SIZES.items()}
     return CheckRow(**texts, passed=row.passed, value=row.value, simulated=row.simulated)
 
 

@@ -17,21 +17,24 @@ from marketplace.services.reliability import forgive_outages, open_outage
 from marketplace.states import HOST_MACHINE, HostState
 
 SUBJECT = "hosts"
+TIME_LIMIT = "time limit"
 
 
 def mark_silent_hosts(*, now: datetime) -> int:
     """Move every host without a report for HOST_SILENT_AFTER to silent; how many. Leases stay as they are (D2).
 
     When the breaker is open none is moved: the fault is then probably ours, and an incident says so. Outages that are
-    part of it are forgiven; who is still silent afterwards is so from its end on.
+    part of it are forgiven; who is still silent afterwards is so from its end on. It ends when enough hosts are back, when
+    staff close the incident, or when it has been open for BREAKER_LASTS within BREAKER_DAY; the incident says which.
     """
     silence = silence_at(now)
-    if silence.breaker_open:
+    if silence.is_mass:
         detail = f"{silence.lost} of {silence.watched} hosts fell silent together. No host is marked until they are back."
         open_incident(kind=MASS_SILENCE, subject=SUBJECT, detail=detail)
+    if silence.breaker_open:
         forgive_outages(since=now - HOST_SILENT_AFTER - BREAKER_WINDOW)
         return 0
-    close_incident(kind=MASS_SILENCE, subject=SUBJECT)
+    close_incident(kind=MASS_SILENCE, subject=SUBJECT, closed_by=TIME_LIMIT if silence.is_mass else "")
     for host_id in silent_without_outage():
         _blame_again(host_id)
     late = Host.objects.filter(state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)

@@ -1,7 +1,7 @@
 """Reads of volumes, snapshots, public data sets, and of how full disks are."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -250,3 +250,12 @@ def nearly_full_volumes(*, since: datetime, percent: float) -> list[FullVolume]:
 def unpaid_snapshots(now: datetime) -> list[Snapshot]:
     due = Snapshot.objects.filter(state=SnapshotState.READY, unpaid_since__lte=now - UNPAID_KEPT, data_set=None)
     return list(due.order_by("pk")[:BATCH])
+
+
+def volumes_among(ids: Iterable[UUID]) -> set[UUID]:
+    """Those of the ids that are volumes, whatever their state."""
+    return set(Volume.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True))
+
+
+def snapshots_among(ids: Iterable[UUID]) -> set[UUID]:
+    return set(Snapshot.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True))

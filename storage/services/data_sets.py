@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from accounts.models import User
+from accounts.selectors import acts_as_staff
 from common import clock
 from common.database import use_case
 from common.errors import Forbidden, wrong_field
@@ -23,7 +24,7 @@ def publish_snapshot(
     Raises Forbidden, NotFound, InvalidInput or SnapshotNotReady.
     """
     snapshot_of(staff.pk, snapshot_id)
-    if not staff.is_staff:
+    if not acts_as_staff(staff):
         raise Forbidden("Only the market's staff publish data sets.")
     if not re.fullmatch(NAME_PATTERN, slug):
         raise wrong_field("slug", "Lower-case letters, digits and hyphens, 40 at most: it becomes /pub/<slug>.")
@@ -48,7 +49,7 @@ def publish_snapshot(
 def withdraw_data_set(*, staff: User, slug: str) -> None:
     """Nothing new mounts it; instances that have it keep it. Raises Forbidden or NotFound."""
     found = data_set_named(slug)
-    if not staff.is_staff:
+    if not acts_as_staff(staff):
         raise Forbidden("Only the market's staff withdraw data sets.")
     with use_case():
         DataSet.objects.filter(pk=found.pk).update(active=False)

@@ -65,7 +65,13 @@ def check_price(micros: int, most: int | None) -> None:
     """Raises PriceChanged where a day costs more than was agreed to."""
     if most is not None and micros > most:
         now = format_money(micros)
-        raise PriceChanged(f"It costs {now} a day by now, more than max_daily_rate allows.", daily_rate=now)
+        detail = f"It costs {now} a day by now, more than was agreed to. Set max_daily_rate to accept it."
+        raise PriceChanged(detail, daily_rate=now)
+
+
+def _agreed(volume: Volume, size_gb: int) -> int | None:
+    """More of what was agreed on needs no word: so much at the price of a GB that it has. None where that is nothing."""
+    return volume.micros_per_day * size_gb // volume.size_gb if volume.micros_per_day else None
 
 
 def conclude_growth(operation: Operation) -> None:
@@ -111,4 +117,4 @@ def _check(volume: Volume, size_gb: int, micros: int, most: int | None) -> None:
         raise wrong_field("size_gb", words)
     if size_gb - volume.size_gb > volume.host.disk_free_gb - promised_gb(volume.host_id):
         raise NoStorage(f"The host {volume.host.name} has no room for {size_gb} GB at the moment.")
-    check_price(micros, most)
+    check_price(micros, _agreed(volume, size_gb) if most is None else most)

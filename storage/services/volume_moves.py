@@ -35,7 +35,7 @@ RECEIVE: Final = "receive_volume"
 _KEY_BYTES: Final = 32
 
 # Leave for one of two hosts ("source", "target") to meet the other at the relay; made on a floor above.
-Ticket = Callable[[UUID, str, timedelta], str]
+Ticket = Callable[[UUID, UUID, str, timedelta], str]
 
 
 def send_volume(
@@ -146,6 +146,6 @@ def _ask(row: VolumeMove, ticket: Ticket) -> None:
             kind=kind,
             subject=row.pk,
             args=args,
-            secrets={"ticket": ticket(row.pk, side, CARRY_WITHIN + TICKET_SPARE), "key": key},
+            secrets={"ticket": ticket(row.pk, host_id, side, CARRY_WITHIN + TICKET_SPARE), "key": key},
             within=CARRY_WITHIN,
         )

@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
-from accounts.throttling import request_counter
+from accounts.throttling import guess_counter, request_counter
 
 Bearer = Callable[..., Client]
 
@@ -18,6 +18,7 @@ Bearer = Callable[..., Client]
 def no_old_counts() -> Iterator[None]:
     cache.clear()
     request_counter.cache_clear()
+    guess_counter.cache_clear()
     yield
     cache.clear()
 

@@ -1,6 +1,8 @@
 """Quotas: counted by token, user and address, over several processes, and without Redis."""
 
+import secrets
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import redis
@@ -10,7 +12,8 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from accounts.throttling import STEPS, RequestCounter
+from accounts.services.tokens import issue_token
+from common.counting import STEPS, RequestCounter
 from common.redis_client import connect
 
 Bearer = Callable[..., Client]
@@ -80,3 +83,46 @@ def test_without_redis_each_process_counts_alone_and_soon_asks_again(settings: S
     counter._client = shared
     counter.count("asker", quota=3, at=NOON + 10)
     assert shared.get(f"rate:asker:{int(NOON) // 60}") is not None
+
+
+# -- wrong tokens
+
+
+def bearer_of(text: str, address: str = "192.0.2.1") -> Client:
+    return Client(REMOTE_ADDR=address, headers={"authorization": f"Bearer {text}"})
+
+
+def wrong_token() -> str:
+    return f"berth_{secrets.token_hex(6)}_{secrets.token_hex(32)}"
+
+
+def test_wrong_tokens_are_counted_before_the_database_is_asked(
+    alice: User, settings: Settings, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    settings.API_RATE_FAILED = 5
+    _, text = issue_token(user=alice, name="good", scopes=["keys:read"])
+    with time_machine.travel(NOON + 10, tick=False):
+        tried = [bearer_of(wrong_token()).get("/api/v1/me").status_code for _ in range(5)]
+        assert tried == [401] * 5
+        with django_assert_num_queries(0):
+            refused = bearer_of(wrong_token()).get("/api/v1/me")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "50")
+        assert refused.json()["code"] == "throttled"
+        assert bearer_of("nonsense").get("/api/v1/me").status_code == 429
+        assert bearer_of(text, "192.0.2.2").get("/api/v1/me").status_code == 200, "nobody else is refused"
+    with time_machine.travel(NOON + 60, tick=False):
+        assert bearer_of(text).get("/api/v1/me").status_code == 200
+
+
+def test_right_tokens_are_not_counted(alice: User, settings: Settings) -> None:
+    settings.API_RATE_FAILED = 2
+    _, text = issue_token(user=alice, name="good", scopes=["keys:read"])
+    assert [bearer_of(text).get("/api/v1/me").status_code for _ in range(5)] == [200] * 5
+
+
+def test_a_network_of_ipv6_is_one_guesser(db: None, settings: Settings) -> None:
+    settings.API_RATE_FAILED = 3
+    with time_machine.travel(NOON, tick=False):
+        addresses = [f"2001:db8::{number:x}" for number in range(4)]
+        replies = [bearer_of(wrong_token(), address).get("/api/v1/me").status_code for address in addresses]
+        assert replies == [401, 401, 401, 429]

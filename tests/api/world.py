@@ -12,8 +12,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts.models import User
 from accounts.policy import SCOPES
+from accounts.services.invitations import invite_member
 from accounts.services.ssh_keys import add_ssh_key
-from accounts.services.teams import create_team, invite_member
+from accounts.services.teams import create_team
 from accounts.services.tokens import issue_token
 from accounts.services.webhook_settings import add_webhook, send_test
 from billing.models import Entry, Invoice, Payment, Payout

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts.models import User
 from billing.errors import InsufficientFunds
@@ -317,8 +317,9 @@ def make_lives(rng: random.Random, count: int) -> list[Life]:
     return lives
 
 
+@transaction.atomic
 def _fund(lives: Sequence[Life]) -> None:
-    """One posting for all of them: it moves each balance as a grant would."""
+    """One posting for all of them: it moves each balance as a transfer would."""
     funding = open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING)
     Wallet.objects.bulk_update(
         [Wallet(id=life.renter_wallet, balance_micros=life.purse.money) for life in lives],
@@ -327,9 +328,9 @@ def _fund(lives: Sequence[Life]) -> None:
     )
     total = sum(life.purse.money for life in lives)
     posting = Posting.objects.create(
-        idempotency_key=f"grant:{uuid.uuid4().hex}",
-        kind="grant",
-        source_kind="grant",
+        idempotency_key=f"transfer:{uuid.uuid4().hex}",
+        kind="transfer",
+        source_kind="transfer",
         source_id=funding.pk,
         memo="money",
         actor="test",

@@ -14,15 +14,19 @@ import time_machine
 from django.db import connection
 
 from accounts.models import User
-from billing.models import Hold, Meter, Usage, Wallet
+from billing.models import Entry, Hold, Meter, Payment, Posting, Usage, Wallet
 from billing.policy import INSTANCE_SOURCE
 from billing.selectors import ledger_findings
+from billing.services.cash import lock_purse, paid_in
 from billing.services.holds import hold_funds
+from billing.services.ledger import post
 from billing.services.meters import cap_meter, close_meter, open_meter, prove_meters
 from billing.services.settle import extend_holds, settle_meters
 from billing.services.wallets import grant_credit
 from billing.tariffs import Tariff
+from common import clock
 from common.database import use_case
+from tests.roles import as_owner
 
 START = datetime(2025, 3, 1, 9, 30, 0, 123457, tzinfo=UTC)
 UNIT = 1_000_000
@@ -35,7 +39,26 @@ def at(**offset: float) -> datetime:
 
 
 def grant(user: User, micros: int) -> None:
-    grant_credit(owner_id=user.pk, amount_micros=micros, actor="test", key=uuid.uuid4().hex, memo="top-up")
+    key = uuid.uuid4().hex
+    grant_credit(owner_id=user.pk, amount_micros=micros, actor="test", key=key, memo="top-up", confirmed_by="second")
+
+
+def pay_in(user: User, micros: int) -> Payment:
+    """Cash: a top-up by card, as Stripe's messages would have it."""
+    now = clock.now()
+    payment = Payment.objects.create(owner=user, amount_micros=micros, state="succeeded", created_at=now, paid_at=now)
+    with use_case():
+        post(
+            key=f"topup:{payment.pk.hex}",
+            kind=Posting.Kind.TOP_UP,
+            source_kind="topup",
+            source_id=payment.pk,
+            memo="Top-up by card",
+            actor="stripe",
+            movements=paid_in(lock_purse(owner_id=user.pk), micros, Entry.Kind.TOP_UP),
+            at=now,
+        )
+    return payment
 
 
 def wallet(user: User, kind: str = "renter") -> Wallet:
@@ -140,8 +163,11 @@ def assert_sound(moment: datetime | None = None) -> None:
 
 @contextmanager
 def triggers_off() -> Iterator[None]:
-    """The sabotage switch of append-only and balanced postings: this session skips triggers."""
+    """The sabotage switch of append-only and balanced postings: as the owner, who can skip triggers."""
     with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as a commit would: what was done before is checked before
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         try:
             yield
@@ -152,6 +178,12 @@ def triggers_off() -> Iterator[None]:
 def execute(query: str, *parameters: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
+
+
+def execute_as_owner(query: str, *parameters: Any) -> None:
+    """What only the owner of the tables can do, past the triggers: take walls down, wipe."""
+    with triggers_off():
+        execute(query, *parameters)
 
 
 def in_parallel(works: list[Callable[[], object]]) -> list[object]:

@@ -228,3 +228,14 @@ def early_end(charged: int, rate: int, list_rate: int, whole: int) -> int:
     """A term that ends early: its use at the undiscounted rate and 5 % more, never more than the whole term."""
     anew = half_up(Fraction(charged * list_rate, rate) * EARLY_END)
     return max(charged, min(anew, whole))
+
+
+def early_end_split(extra: int, deposit: int, spendable: int) -> tuple[int, int]:
+    """What an early end costs beyond its use: paid at once out of deposit and wallet, and owed."""
+    paid = min(extra, deposit + spendable)
+    return paid, extra - paid
+
+
+def deposit(rate: int, whole: int) -> int:
+    """Of a term without prepayment: 72 hours at the discounted rate, never more than the whole term."""
+    return min(72 * rate, whole)

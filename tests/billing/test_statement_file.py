@@ -16,8 +16,8 @@ from accounts.services.tokens import issue_token
 from billing.selectors import statement_lines
 from billing.selectors.statement_groups import statement_groups
 from billing.services.wallets import grant_credit
-from billing.statement_csv import harmless
 from common.ids import public_id
+from common.spreadsheets import harmless
 from tests.billing.coupon_money import BEGIN, UNIT, Run, at, redeem
 
 pytestmark = pytest.mark.django_db

@@ -13,14 +13,14 @@ from accounts.services.tokens import issue_token
 from billing.models import Posting
 from common import clock
 from common.ids import public_id
-from tests.billing.money import UNIT, assert_sound, grant, wallet
+from tests.billing.money import UNIT, assert_sound, pay_in, wallet
 
 
 @pytest.fixture
 def team(alice: User, bob: User) -> Team:
     found = create_team(user=alice, name="Lab")
     Membership.objects.create(team=found, user=bob, email=bob.email, joined_at=clock.now())
-    grant(alice, 10 * UNIT)
+    pay_in(alice, 10 * UNIT)
     return found
 
 

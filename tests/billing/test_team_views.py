@@ -7,17 +7,18 @@ from django.core import mail
 from django.test import Client
 
 from accounts.models import Membership, Team, User
-from accounts.services.teams import create_team, invite_member
+from accounts.services.invitations import invite_member
+from accounts.services.teams import create_team
 from common import clock
 from common.ids import public_id
-from tests.billing.money import UNIT, grant, wallet
+from tests.billing.money import UNIT, pay_in, wallet
 
 
 @pytest.fixture
 def team(alice: User, bob: User) -> Team:
     found = create_team(user=alice, name="Vision <lab>")
     Membership.objects.create(team=found, user=bob, email=bob.email, joined_at=clock.now())
-    grant(alice, 10 * UNIT)
+    pay_in(alice, 10 * UNIT)
     return found
 
 

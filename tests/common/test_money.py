@@ -27,7 +27,25 @@ def test_what_is_written_is_read(micros: int) -> None:
     assert Decimal(text) * 1_000_000 == micros
 
 
-@pytest.mark.parametrize("text", ["", "abc", "NaN", "Infinity", "1e99", "0.0000001", "1,5", "--1", "9" * 40])
+NOT_PLAIN = [
+    "1e1000000000",
+    "1e3",
+    "1E-3",
+    "+5",
+    " 5 ",
+    "5\n",
+    "5.",
+    ".5",
+    "1_000",
+    "١٢",
+    "１２",
+    "0x10",
+    "\u200b5",
+    "5\ud800",
+]
+
+
+@pytest.mark.parametrize("text", ["", "abc", "NaN", "Infinity", "1e99", "0.0000001", "1,5", "--1", "9" * 40, *NOT_PLAIN])
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_money(text)

@@ -16,7 +16,7 @@ from billing.services.coupon_codes import redeem_code
 from billing.services.wallets import open_wallet
 from common.errors import DomainError
 from tests.billing.coupon_money import UNIT, Run, assert_whole, make_code, micros, redeem
-from tests.billing.money import execute, grant, make_user
+from tests.billing.money import execute_as_owner, grant, make_user
 from tests.lock_waits import take_locks_down
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,11 +87,11 @@ def walls_down() -> Iterator[None]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = %s", [name])
             kept[name] = cursor.fetchone()[0]
-        execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        execute_as_owner(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
     yield
-    execute("TRUNCATE billing_couponcode CASCADE")
+    execute_as_owner("TRUNCATE billing_couponcode CASCADE")
     for name, table in walls.items():
-        execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {kept[name]}")
+        execute_as_owner(f"ALTER TABLE {table} ADD CONSTRAINT {name} {kept[name]}")
 
 
 def test_as_many_are_redeemed_as_were_given_out(crowd: list[User]) -> None:

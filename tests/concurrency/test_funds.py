@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from accounts.models import User
 from billing.errors import InsufficientFunds
 from billing.models import Hold
-from tests.billing.money import UNIT, Source, assert_sound, execute, grant, wallet
+from tests.billing.money import UNIT, Source, assert_sound, execute_as_owner, grant, wallet
 from tests.lock_waits import take_locks_down
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,10 +51,10 @@ def check_down() -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = %s", [name])
         (definition,) = cursor.fetchone()
-    execute(f"ALTER TABLE billing_wallet DROP CONSTRAINT {name}")
+    execute_as_owner(f"ALTER TABLE billing_wallet DROP CONSTRAINT {name}")
     yield
-    execute("TRUNCATE billing_wallet CASCADE")
-    execute(f"ALTER TABLE billing_wallet ADD CONSTRAINT {name} {definition}")
+    execute_as_owner("TRUNCATE billing_wallet CASCADE")
+    execute_as_owner(f"ALTER TABLE billing_wallet ADD CONSTRAINT {name} {definition}")
 
 
 def rush(orders: list[Source]) -> list[Exception | None]:

@@ -18,6 +18,7 @@ from marketplace.models import Gpu, Lease, Offer
 from marketplace.services import lease as walls
 from marketplace.services.lease import release_leases
 from marketplace.services.offers import check_offers
+from tests.billing.money import execute_as_owner
 from tests.lock_waits import take_locks_down
 from tests.marketplace.parallel import at_once
 from tests.marketplace.shapes import enrolled, leased, offer_of
@@ -61,11 +62,10 @@ def index_down() -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [INDEX])
         (definition,) = cursor.fetchone()
-        cursor.execute(f"DROP INDEX {INDEX}")
+    execute_as_owner(f"DROP INDEX {INDEX}")
     yield
-    with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE marketplace_lease CASCADE")
-        cursor.execute(definition)
+    execute_as_owner("TRUNCATE marketplace_lease CASCADE")
+    execute_as_owner(definition)
 
 
 def _race(offer: Offer) -> Counter[str]:

@@ -23,7 +23,7 @@ from marketplace.models import Gpu, Lease, Offer
 from marketplace.services import lease as lease_service
 from marketplace.services.offers import check_offers
 from storage.models import Image
-from tests.billing.money import UNIT, assert_sound, execute, grant, in_parallel, wallet
+from tests.billing.money import UNIT, assert_sound, execute_as_owner, grant, in_parallel, wallet
 from tests.instances.fake_host import FakeHost
 from tests.lock_waits import take_locks_down
 
@@ -92,10 +92,10 @@ def index_down() -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_indexdef('one_live_lease_per_gpu'::regclass)")
         (definition,) = cursor.fetchone()
-    execute("DROP INDEX one_live_lease_per_gpu")
+    execute_as_owner("DROP INDEX one_live_lease_per_gpu")
     yield
-    execute("TRUNCATE marketplace_lease CASCADE")
-    execute(definition)
+    execute_as_owner("TRUNCATE marketplace_lease CASCADE")
+    execute_as_owner(definition)
 
 
 @pytest.fixture

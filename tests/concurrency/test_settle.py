@@ -25,6 +25,7 @@ from tests.billing.money import (
     at,
     charged,
     execute,
+    execute_as_owner,
     grant,
     in_parallel,
     make_user,
@@ -34,6 +35,7 @@ from tests.billing.money import (
     wallet,
 )
 from tests.lock_waits import wait_until_one_waits_for_us
+from tests.roles import as_owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -107,10 +109,10 @@ def unique_down() -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'no_second_charged_twice'")
         (definition,) = cursor.fetchone()
-    execute("ALTER TABLE billing_usage DROP CONSTRAINT no_second_charged_twice")
+    execute_as_owner("ALTER TABLE billing_usage DROP CONSTRAINT no_second_charged_twice")
     yield
-    execute("TRUNCATE billing_usage")
-    execute(f"ALTER TABLE billing_usage ADD CONSTRAINT no_second_charged_twice {definition}")
+    execute_as_owner("TRUNCATE billing_usage")
+    execute_as_owner(f"ALTER TABLE billing_usage ADD CONSTRAINT no_second_charged_twice {definition}")
 
 
 def test_meters_that_forgot_their_past_cannot_charge_it_again(sources: list[Source]) -> None:
@@ -240,7 +242,7 @@ def test_hosts_wallets_are_asked_for_when_all_else_is_written(sources: list[Sour
 
 
 def _waiting_query() -> str:
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("SELECT query FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))")
         ((query,),) = cursor.fetchall()
     return str(query)

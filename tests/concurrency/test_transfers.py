@@ -13,7 +13,7 @@ from accounts.services import teams
 from billing.errors import InsufficientFunds
 from billing.services.transfers import transfer_money
 from common import clock
-from tests.billing.money import UNIT, assert_sound, grant, in_parallel, wallet
+from tests.billing.money import UNIT, assert_sound, in_parallel, pay_in, wallet
 from tests.lock_waits import take_locks_down
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +30,7 @@ def team(alice: User, bob: User) -> Team:
 
 def race(team: Team, alice: User, bob: User) -> Counter[str]:
     """Money for five; twelve want to pass it on at once."""
-    grant(alice, 5 * UNIT + UNIT // 2)
+    pay_in(alice, 5 * UNIT + UNIT // 2)
     works = [partial(transfer_money, sender=alice, team_id=team.pk, to_id=bob.pk, amount_micros=UNIT)] * AT_ONCE
     return Counter(type(result).__name__ for result in in_parallel(list(works)))
 
@@ -55,7 +55,7 @@ def test_its_pair_without_the_lock_meets_the_check_of_the_table(
 
 def test_to_and_fro_at_once_no_deadlock(team: Team, alice: User, bob: User) -> None:
     for user in (alice, bob):
-        grant(user, 100 * UNIT)
+        pay_in(user, 100 * UNIT)
     works = [
         partial(transfer_money, sender=sender, team_id=team.pk, to_id=to.pk, amount_micros=UNIT)
         for sender, to in ((alice, bob), (bob, alice)) * (AT_ONCE // 2)

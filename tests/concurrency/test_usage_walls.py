@@ -20,12 +20,14 @@ from tests.billing.money import (
     at,
     charged,
     execute,
+    execute_as_owner,
     grant,
     in_parallel,
     platform,
     settle,
     triggers_off,
 )
+from tests.roles import as_owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -78,15 +80,15 @@ def test_two_transactions_at_once_charge_a_period_once(source: Source) -> None:
 
 def test_with_the_walls_down_they_charge_it_twice_and_the_audit_tells(source: Source) -> None:
     definition = constraint("no_second_charged_twice")
-    execute("ALTER TABLE billing_usage DROP CONSTRAINT no_second_charged_twice")
+    execute_as_owner("ALTER TABLE billing_usage DROP CONSTRAINT no_second_charged_twice")
     try:
         outcomes = in_parallel([lambda: _unguarded(source)] * 2)
         assert outcomes == [None, None]
         assert charged(source.key) == 2 * RATE
         assert {"I05", "I20"} <= {finding.code for finding in ledger_findings()}
     finally:
-        execute("TRUNCATE billing_usage")
-        execute(f"ALTER TABLE billing_usage ADD CONSTRAINT no_second_charged_twice {definition}")
+        execute_as_owner("TRUNCATE billing_usage")
+        execute_as_owner(f"ALTER TABLE billing_usage ADD CONSTRAINT no_second_charged_twice {definition}")
 
 
 def _unguarded(source: Source) -> None:
@@ -124,7 +126,7 @@ def test_after_the_first_hour_neither_a_gap_nor_an_overlap_goes_in(source: Sourc
 def test_one_statement_cannot_hide_a_gap_among_its_rows(source: Source) -> None:
     settle(at(hours=1))
     row = Usage.objects.get()
-    execute("ALTER SEQUENCE billing_entry_id_seq RESTART 1000")
+    execute_as_owner("ALTER SEQUENCE billing_entry_id_seq RESTART 1000")
     begin_and_end = [(at(hours=1), at(hours=1, minutes=20)), (at(hours=1, minutes=40), at(hours=2))]
     rows = [_like(row, begin, end) for begin, end in begin_and_end]
     with pytest.raises(DatabaseError, match="must begin where"):
@@ -157,7 +159,7 @@ def test_only_usage_rows_move_a_meter(source: Source, up: bool) -> None:
 )
 def test_usage_and_meters_stay(source: Source, statement: str) -> None:
     settle(at(hours=1))
-    with pytest.raises(DatabaseError, match="is append-only"):
+    with as_owner(), pytest.raises(DatabaseError, match="is append-only"):
         execute(statement)
 
 
@@ -184,5 +186,5 @@ def constraint(name: str) -> str:
 @pytest.fixture(autouse=True)
 def _triggers_on_again() -> Iterator[None]:
     yield
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = DEFAULT")

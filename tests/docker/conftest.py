@@ -21,6 +21,7 @@ from agents.daemon import assembly
 from agents.daemon.config import AgentConfig, load_config
 from agents.daemon.enrolment import enrol
 from agents.daemon.loop import Agent
+from agents.daemon.system_disks import mounted_at
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.looking import paths_with
@@ -163,10 +164,13 @@ class Host:
             self.engine.remove_image(item["Id"], force=True)
         for mount in (self.state / "mounts").glob("*"):
             subprocess.run(["umount", mount], check=False, capture_output=True)
+        for image in (self.state / "systems").glob("*"):
+            for place in mounted_at(image):
+                subprocess.run(["umount", place], check=False, capture_output=True)
         shutil.rmtree(self.state, ignore_errors=True)
 
 
-def _host_maker(engine: Any, folders: pytest.TempPathFactory) -> Iterator[Callable[[Market], Host]]:
+def host_maker(engine: Any, folders: pytest.TempPathFactory) -> Iterator[Callable[[Market], Host]]:
     made: list[Host] = []
 
     def make(market: Market) -> Host:
@@ -193,13 +197,13 @@ def _host_maker(engine: Any, folders: pytest.TempPathFactory) -> Iterator[Callab
 
 @pytest.fixture
 def host(market: Market, engine: Any, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    for make in _host_maker(engine, tmp_path_factory):
+    for make in host_maker(engine, tmp_path_factory):
         yield make(market)
 
 
 @pytest.fixture(scope="module")
 def new_module_host(engine: Any, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Market], Host]]:
-    yield from _host_maker(engine, tmp_path_factory)
+    yield from host_maker(engine, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -231,7 +231,7 @@ class Machine:
         for identity, name in self.names.items():
             text = text.replace(identity, name).replace(bridge_name(identity), name)
         # Generations and numbers of roots go on; how many there are is what counts.
-        return re.sub(r"[0-9a-f]{32}", "ID", re.sub(r"(?<=[:-])\d+$", "N", text))
+        return re.sub(r"[0-9a-f]{32}", "ID", re.sub(r"(?<=[:-])\d+$|(?<=\.)\d+(?=\.)", "N", text))
 
 
 def checksum(path: Path) -> str:

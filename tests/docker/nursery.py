@@ -27,7 +27,7 @@ from agents.daemon.runtime import Runtime
 from agents.protocol.messages import DesiredState
 
 _ID: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12}")
-_NUMBER: Final = re.compile(r":\d+")
+_NUMBER: Final = re.compile(r"(?<=:)\d+|(?<=ID\.)\d+(?=\.)")  # of a saved root, and of one on a system disk
 _REQUEST: Final = re.compile(rb"(POST|PUT|DELETE) /v[0-9.]+/([^ ?]+)")
 _READING: Final = {"findmnt", "nvidia-smi", "losetup -n", "iptables --wait -S", "iptables --wait -C"}
 _WRITE: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -65,7 +65,7 @@ class Announcer:
         """An audit hook: called before the interpreter does what the event says."""
         step = self._step_of(event, args)
         if step:
-            self.announce(_NUMBER.sub(":N", _ID.sub("ID", step)))
+            self.announce(_NUMBER.sub("N", _ID.sub("ID", step)))
 
     def _step_of(self, event: str, args: tuple[Any, ...]) -> str:
         if event == "http.client.send":

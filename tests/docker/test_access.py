@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import time
 import uuid
@@ -104,6 +105,39 @@ def banner(visitor: str, order: DesiredInstance, port: int) -> bool:
         ["ip", "netns", "exec", visitor, "python3", "-c", reach], capture_output=True, text=True, timeout=20, check=False
     )
     return done.stdout.strip() == "SSH-"
+
+
+def answers_at(address: str, order: DesiredInstance) -> bool:
+    """Whether SSH answers somebody on this very machine who comes to it at this address."""
+    try:
+        with socket.create_connection((address, dict(order.ports)[22]), 2) as way:
+            return way.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", OUTSIDE])
+def test_the_list_holds_for_what_the_engine_s_proxy_carries(
+    host: Host, order: DesiredInstance, visitor: str, address: str
+) -> None:
+    """Loopback never passes the chains of forwarded packets: the engine's proxy takes it, or the host translates its own."""
+    host.config = replace(host.config, listen="0.0.0.0")
+    market = host.market
+    host.start()
+    order = replace(order, allow_from=["203.0.113.0/24"])
+    market.want(order)
+    market.until_phase(order.id, "running", 1)  # the agent's own look at sshd is not shut out
+    assert not answers_at(address, order)
+    order = replace(order, allow_from=["203.0.113.0/24", f"{address}/32"])
+    market.want(order)
+    eventually(lambda: answers_at(address, order), "who is on the list gets in")
+    order = replace(order, allow_from=["203.0.113.0/24"])
+    market.want(order)
+    eventually(lambda: not answers_at(address, order), "who is taken off it is shut out")
+    market.want(replace(order, run="gone", fence=2))
+    market.until_absent(order.id)
+    rules = subprocess.run(["iptables", "--wait", "-S"], check=True, capture_output=True, text=True).stdout
+    assert gate_chain(bridge_name(order.id)) not in rules
 
 
 def test_only_addresses_on_the_list_reach_ssh(host: Host, order: DesiredInstance, visitor: str) -> None:

@@ -94,10 +94,10 @@ def test_fault_026_nothing_starts_before_the_control_plane_has_spoken(
     host: Host, rented: tuple[DesiredInstance, str]
 ) -> None:
     order, _ = rented
-    host.engine.stop(host.inspect(order)["Id"], timeout=1)  # as after a reboot: ended, and restart policy "no"
+    host.engine.stop(host.inspect(order)["Id"], timeout=1)  # ended as by a reboot, and restart policy "no"
     host.market.trouble = ["503"] * 3
     host.start()
     eventually(lambda: not host.market.trouble, "it has asked three times")
     assert host.inspect(order)["State"]["Running"] is False
     row = host.market.until_phase(order.id, "exited", 1)
-    assert row.failure_code == "exited"
+    assert row.failure_code == "killed", "the engine remembers that it was told to stop it"

@@ -25,6 +25,7 @@ from instances.services import access, extra_ports, logs
 from instances.services.concluding import conclude_operations
 from instances.services.release import release_instance
 from instances.services.slips import slip_key
+from marketplace.models import Host
 from storage.models import Operation
 from storage.services.operations import OperationRow, give_up_overdue, record_operations
 from tests.instances.fake_host import FakeHost, again, order_running
@@ -70,7 +71,7 @@ def test_new_keys_of_the_account_reach_instances_with_all_keys(
     assert change(api, some, ssh_key_ids=[public_id("key", first.pk)]).json()["all_keys"] is False
     with patch(SENT) as sent, django_capture_on_commit_callbacks(execute=True):
         second = key(rin)
-    sent.assert_called_once_with("instances.follow_keys", (rin.pk.hex,))
+    sent.assert_any_call("instances.follow_keys", (rin.pk.hex,))  # its owner is written to, too
     assert access.follow_keys(user_id=rin.pk) == 1
     assert set(told(host, every).ssh_keys) == {second.public_key, first.public_key}
     assert told(host, some).ssh_keys == [first.public_key]
@@ -273,7 +274,7 @@ def test_a_link_names_this_instance_and_port_and_ends(api: Client, running: Inst
     kind, named, visit = ticket.topic.split(":", 2)
     assert (kind, named, ticket.expires_at) == ("open", label, int(now) + 300)
     stream = read_stream_ticket(settings.RELAY_SECRET, visit, now=now)
-    grant = open_grant(slip_key(running.host_id).hex(), stream.grant, now=now)
+    grant = open_grant(slip_key(running.host_id, 0).hex(), stream.grant, now=now)
     assert (grant.instance, grant.kind, grant.port, grant.once) == (running.pk.hex, "port", 8888, False)
     assert grant.expires_at == int((clock.now() + timedelta(hours=8)).timestamp())
     assert post(api, path(running, "/web-links"), {"port": 8888}, key="link").json()["url"] is None
@@ -288,3 +289,15 @@ def test_what_no_link_leads_to(rin: User, api: Client, running: Instance, settin
         assert post(api, path(running, "/web-links"), {"port": port}).status_code == status
     post(api, path(running, "/stop"))
     assert post(api, path(running, "/web-links"), {"port": 8888}).json()["code"] == "not_running"
+
+
+def test_a_list_that_the_host_cannot_keep_is_refused(api: Client, running: Instance) -> None:
+    assert api.get(path(running, "/access")).json()["allow_from_kept"] is None
+    Host.objects.filter(pk=running.host_id).update(keeps_ssh_list=False)
+    reply = change(api, running, allow_from=["203.0.113.7"])
+    assert (reply.status_code, reply.json()["code"]) == (409, "allow_list_not_kept")
+    shown = api.get(path(running, "/access")).json()
+    assert (shown["allow_from"], shown["allow_from_kept"]) == ([], False)
+    assert change(api, running, allow_from=[]).status_code == 200
+    Host.objects.filter(pk=running.host_id).update(keeps_ssh_list=True)
+    assert change(api, running, allow_from=["203.0.113.7"]).json()["allow_from_kept"] is True

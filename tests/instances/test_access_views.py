@@ -95,7 +95,7 @@ def test_one_click_opens_a_program(page: Client, running: Instance, settings: Se
     settings.RELAY_WEB_HOST, settings.RELAY_URL = "localhost:8001", "http://127.0.0.1:8001"
     opened = page.get(path(running, "web/8888"))
     assert opened["Location"].startswith(f"http://{running.pk.hex}-8888.localhost:8001/relay/v1/web/")
-    assert (opened["Referrer-Policy"], opened["Cache-Control"]) == ("no-referrer", "no-store")
+    assert (opened["Referrer-Policy"], opened["Cache-Control"]) == ("no-referrer", "no-store, private")
     assert f"{running.pk.hex}-9999" in page.get(path(running, "web?port=9999"))["Location"]
     for refused in ("web/22", "web?port=22"):
         assert page.get(path(running, refused)).status_code == 404

@@ -24,6 +24,7 @@ from instances.selectors import (
 )
 from instances.services.release import release_instance
 from instances.services.stop import stop_instance
+from marketplace.policy import SYSTEM_DISK_GB
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 
@@ -51,6 +52,7 @@ def test_what_a_host_should_run(rin: User, host: FakeHost) -> None:
         ssh_keys=[],
         env={"JUPYTER_TOKEN": instance.jupyter_token},
         stop_grace_s=10,
+        system_disk_gb=SYSTEM_DISK_GB,
     )
 
 

@@ -37,7 +37,7 @@ def check(shape: Any, described: serializers.BaseSerializer[Any]) -> None:
 
 
 def shown(instance: Instance) -> dict[str, Any]:
-    return shapes.instance_shape(again(instance), bill_of(again(instance), clock.now()), clock.now())
+    return shapes.instance_shape(again(instance), bill_of(again(instance), clock.now()), clock.now(), opens=True)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: C
     settle_meters(now=clock.now())
     since = clock.now() - timedelta(hours=2)
     check(shapes.quote_shape(quote_of(rin, running.quote_id)), schema.QuoteOut())
-    check(shapes.access_detail(again(running)), schema.AccessOut())
+    check(shapes.access_detail(again(running), opens=True), schema.AccessOut())
     samples = metrics_of(running, since=since, until=clock.now())
     check(metrics_shape(samples, 30, "sample", latest_sample(running)), MetricsOut())
     for event in InstanceEvent.objects.all():

@@ -63,7 +63,8 @@ def test_the_outlook_says_who_would_win_and_at_what_price(client: Client, rin: U
     assert "Waits now: others bid more" in text(client, f"{look}?max_price=1"), "an equal one that came earlier stands first"
     assert "Waits now" in text(client, f"{look}?max_price=2"), "it sits: its minimum run time is not over"
     hours.advance(minutes=10)
-    found = text(client, f"{look}?max_price=2&gpu_count=1")
+    assert "Wins now, at $0.50 per GPU-hour" in text(client, f"{look}?max_price=2&gpu_count=1"), "three stay free then"
+    found = text(client, f"{look}?max_price=2&gpu_count=4")
     assert "Wins now, at $1.00 per GPU-hour" in found
     assert "Others have to make room first" in found
     assert "it would have won all the time" in found

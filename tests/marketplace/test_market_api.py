@@ -105,6 +105,7 @@ def test_an_offer_has_the_documented_shape_and_invents_nothing(client: Client, h
             "measured_at": None,
             "samples": 0,
         },
+        "system_disk_gb": None,
         "network": {"up_mbps": None, "down_mbps": None, "measured_at": None, "samples": 0},
         "cuda": "12.4",
         "driver": "550.54",

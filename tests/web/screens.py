@@ -100,6 +100,8 @@ def pages(world: World) -> dict[str, tuple[str, str]]:
         "security": ("alice", "/settings/security"),
         "ssh-keys": ("alice", "/settings/ssh-keys"),
         "tokens": ("alice", "/settings/tokens"),
+        "account-log": ("alice", "/settings/log"),
+        "password-change": ("alice", "/accounts/password/change/"),
         "totp": ("alice", "/accounts/2fa/totp/activate/"),
         "password": ("alice", "/accounts/password/change/"),
         "email": ("alice", "/accounts/email/"),
@@ -144,7 +146,7 @@ def sign_in(page: Page, base: str, email: str) -> None:
 def shoot(browser: Browser, base: str, out: Path, wanted: dict[str, tuple[str, str]]) -> None:
     for language in LANGUAGES:
         for theme in THEMES:
-            for who in ("", "alice", "hana", "stella"):
+            for who in ("", "alice", "hana", "stella", "owen"):
                 context = browser.new_context(color_scheme=theme, reduced_motion="reduce")
                 context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": base}])
                 page = context.new_page()
@@ -162,6 +164,9 @@ def take(page: Page, url: str, out: Path, name: str) -> None:
     for label, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         page.goto(url, wait_until="load")
+        if "/reauthenticate/" in page.url:
+            page.fill("#id_password", PASSWORD)
+            page.click("main button[type=submit]")
         page.wait_for_timeout(700)
         over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if over > 0:

@@ -34,6 +34,6 @@ def host_with_shells(instance: Instance, rooms: Rooms | None = None, doorway: Do
     """Linked to the relay as the agent of this instance's host. Its streams are the caller's to stop."""
     made = StreamHost(settings.RELAY_URL, settings.RELAY_SECRET, rooms or PrintingRooms(), doorway)
     made.id, made.instance = instance.host_id.hex, instance.pk.hex
-    made.key = slip_key(instance.host_id).hex()
+    made.key = slip_key(instance.host_id, instance.host.agent_keys).hex()
     made.follow()
     return made

@@ -6,6 +6,7 @@ import pytest
 from django.core import mail
 from playwright.sync_api import Page, expect
 
+from accounts.services.mails import send_mails
 from common import clock
 from common.ids import public_id
 from instances.models import Instance
@@ -217,7 +218,9 @@ def test_sign_up_verify_and_two_factor(site: Site, world: World) -> None:
     page.fill("#id_password2", "a-long-enough-secret-7")
     page.click("main button[type=submit]")
     expect(page.locator("main")).to_contain_text("Verify Your Email Address")
-    link = re.search(r"https?://\S+", str(mail.outbox[-1].body))
+    send_mails(now=clock.now())
+    (own,) = [sent for sent in mail.outbox if sent.to == ["new@example.com"]]
+    link = re.search(r"https?://\S+", str(own.body))
     assert link is not None
     page.goto(link.group())
     page.click("main button[type=submit]")

@@ -13,7 +13,8 @@ from django.utils import translation
 from django_htmx.middleware import HtmxDetails
 
 from common.errors import Busy, DomainError, FieldError, NotFound
-from config.faults import FAILURES, FAULTS, FaultPages, failure_words, fault_of
+from config.failures import FAILURES
+from config.faults import FAULTS, FaultPages, failure_words, fault_of
 from instances.policy import FAULT_OF
 from marketplace.errors import GpuTaken
 
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 UNSEEN = {
     *("error", "idempotency_conflict", "missing_scope", "no_open_hold", "ledger_append_only", "gpu_claimed"),
     *("join_token_refused", "simulation_refused", "host_in_use", "still_metered", "already_corrected"),
+    "grant_refused",  # the staff panel shows its own text
 }
 
 

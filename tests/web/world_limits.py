@@ -4,7 +4,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from accounts.models import User
-from accounts.services.teams import accept_invitation, create_team, invite_member
+from accounts.services.invitations import invite_member
+from accounts.services.teams import accept_invitation, create_team
 from billing.models import Standing, Wallet
 from billing.selectors.budgets import budget_views
 from billing.services.transfers import transfer_money
@@ -12,6 +13,7 @@ from common import clock
 from common.ids import public_id
 from instances.models import Instance
 from instances.services.budgets import follow_budgets, set_budget
+from tests.billing.money import pay_in
 from tests.web.world import PASSWORD, UNIT, World
 
 
@@ -24,6 +26,7 @@ def limit_pages(world: World) -> dict[str, tuple[str, str]]:
     accept_invitation(user=wen, secret=secret)
     invite_member(user=alice, team_id=team.pk, email="somebody.with.a.long.address@department.university.example")
     _, invitation = invite_member(user=alice, team_id=create_team(user=alice, name="Robotics").pk, email="hana@example.com")
+    pay_in(alice, 25 * UNIT)
     transfer_money(sender=alice, team_id=team.pk, to_id=wen.pk, amount_micros=25 * UNIT, memo="for the ablations")
     _budgets(alice, wen, team.pk, world.instances["running"])
     wallet = Wallet.objects.get(owner=alice, kind="renter")

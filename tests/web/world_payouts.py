@@ -5,16 +5,19 @@ from uuid import UUID
 
 import time_machine
 
-from accounts.models import User
+from accounts.models import Membership, User
+from accounts.services.teams import create_team
 from billing.services.bank_export import confirm_payout, export_batch, return_payout
 from billing.services.credits import credit_source
+from billing.services.debts import freeze_owed_money
 from billing.services.payout_accounts import freeze_payouts
+from billing.services.transfers import transfer_money
 from common import clock
 from common.database import use_case
-from common.ids import new_uuid
+from common.ids import new_uuid, public_id
 from instances.models import Instance, Quote
 from marketplace.models import Gpu, Host, Lease
-from tests.billing.payouts.world import account, ask, earn
+from tests.billing.payouts.world import account, ask, earn, take_back, top_up
 from tests.web.world import World, person
 
 _LONGEST = 40
@@ -32,8 +35,15 @@ def payout_pages(world: World) -> dict[str, tuple[str, str]]:
             _day_of_rents(renter, world, now=now, day=day)
         if day in _PAYOUTS:
             _payout(world.hana, now - timedelta(days=day), fails=_PAYOUTS[day], arrives=day > 0)
-    _below_zero(User.objects.get(email="stella@example.com"), now)
+    stella = User.objects.get(email="stella@example.com")
+    _below_zero(stella, now)
+    earn(world.hana, 12, ago=3, renter=world.hana, now=now)
+    _owes(person("owen@example.com", "Owen"), person("fay@example.com", "Fay"), now)
+    offer = world.offer_of("lab-03")
+    own = f"/offers/{public_id('offr', offer.pk)}/rent?billing_mode=reserved&term=month&payment=none"
     return {
+        "rent-own": ("hana", own),
+        "wallet-owes": ("owen", "/wallet/top-up"),
         "earnings": ("hana", "/hosts/earnings"),
         "earnings-days": ("hana", "/hosts/earnings?by=day"),
         "earnings-hosts": ("hana", "/hosts/earnings?by=host"),
@@ -120,3 +130,16 @@ def _below_zero(owner: User, now: datetime) -> None:
     confirm_payout(payout_id=payout.pk, actor="staff", reference="SEPA-0391")
     _given_back(source_id, now=now, day=40, kind="disk")
     freeze_payouts(owner_id=owner.pk, reason="We have written to you about your tax number.")
+
+
+def _owes(owner: User, friend: User, now: datetime) -> None:
+    """A disputed payment that was spent, and a friend's that lies in the wallet."""
+    payment = top_up(owner, 30, at=now - timedelta(days=9))
+    earn(friend, 25, ago=8, renter=owner, now=now, granted=False)
+    take_back(payment, at=now - timedelta(days=2))
+    team = create_team(user=friend, name="Friends")
+    Membership.objects.create(team=team, user=owner, email=owner.email, joined_at=now)
+    other = top_up(friend, 40, at=now - timedelta(days=1))
+    transfer_money(sender=friend, team_id=team.pk, to_id=owner.pk, amount_micros=40_000_000)
+    take_back(other, at=now)
+    freeze_owed_money()

@@ -1,12 +1,14 @@
-"""An agent's identity: made at enrolment, counted up by each message, revoked by the operator."""
+"""An agent's identity: made at enrolment, counted up by each message, replaced when its key was revoked."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
 
-from agents.gateway.errors import Replayed, Revoked, Superseded, UnknownHost
+from agents.gateway.errors import KeyRevoked, Replayed, Revoked, Superseded, UnknownHost
 from agents.gateway.models import AgentIdentity, SupersededBoot
+from agents.gateway.policy import HOW_TO_GO_ON
 from agents.gateway.translate import common_version, host_shape
 from agents.protocol.messages import EnrolReply, EnrolRequest
 from agents.protocol.signing import Envelope
@@ -14,27 +16,31 @@ from common import clock
 from common.database import joining, use_case
 from common.digest import secret_digest
 from common.prepared import run
-from marketplace.services.hosts import enrol_host
+from marketplace.services.hosts import enrol_host, note_refused
 
 # The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends it
 # every few seconds and Django's compiler would take three times as long as the database.
 _COUNT = """
 UPDATE agent_gateway_agentidentity SET last_sequence = %s
-WHERE host_id = %s AND boot_id = %s AND last_sequence < %s AND revoked_at IS NULL
+WHERE host_id = %s AND boot_id = %s AND last_sequence < %s
+  AND NOT EXISTS (SELECT FROM marketplace_host host WHERE host.id = host_id AND host.agent_revoked_at IS NOT NULL)
 """
 
 
-def enrol_agent(*, request: EnrolRequest) -> EnrolReply:
+def enrol_agent(*, request: EnrolRequest, refused: Sequence[str] = ()) -> EnrolReply:
     """A host and its agent's identity, both or neither. The same request again gets the same reply: one may be lost."""
     protocol = common_version(request.versions)
     join_hash = secret_digest(request.token)
-    made = AgentIdentity.objects.filter(join_hash=join_hash, public_key=request.public_key, revoked_at=None)
+    made = AgentIdentity.objects.filter(join_hash=join_hash, public_key=request.public_key)
+    made = made.filter(host__agent_revoked_at=None)
     for host_id, name in made.values_list("host_id", "host__name"):
         return EnrolReply(host_id=host_id.hex, name=name, protocol=protocol)
     with joining():
         shape = host_shape(request.facts)
         host = enrol_host(token=request.token, shape=shape, agent_version=request.agent_version)
-        AgentIdentity.objects.create(host_id=host.pk, public_key=request.public_key, join_hash=join_hash)
+        _give_key(host.pk, request.public_key, join_hash)
+        if refused:
+            note_refused(host_id=host.pk, parts=refused)
     return EnrolReply(host_id=host.pk.hex, name=host.name, protocol=protocol)
 
 
@@ -71,18 +77,22 @@ def note_facts(*, host_id: UUID) -> None:
     AgentIdentity.objects.filter(pk=host_id).update(facts_known=True)
 
 
-def revoke_agent(*, host_id: UUID) -> None:
-    """Refuse every further message of this agent. Its host needs a new enrolment to come back."""
-    AgentIdentity.objects.filter(pk=host_id, revoked_at=None).update(revoked_at=clock.now())
+def _give_key(host_id: UUID, public_key: str, join_hash: str) -> None:
+    """The key of a new host, or a new one for a host whose last was revoked. Raises KeyRevoked for that very key."""
+    if AgentIdentity.objects.filter(pk=host_id, public_key=public_key).exists():
+        raise KeyRevoked("This is the key that was revoked. Enrol with --new-key.")
+    SupersededBoot.objects.filter(identity=host_id).delete()  # no message under the former key counts any more
+    AgentIdentity.objects.filter(pk=host_id).delete()
+    AgentIdentity.objects.create(host_id=host_id, public_key=public_key, join_hash=join_hash)
 
 
 def _lock_identity(host_id: UUID) -> AgentIdentity:
-    rows = AgentIdentity.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk")
-    identity = rows.first()
+    rows = AgentIdentity.objects.select_related("host").select_for_update(of=("self",), no_key=True)
+    identity = rows.filter(pk=host_id).order_by("pk").first()
     if identity is None:
         raise UnknownHost()
-    if identity.revoked_at is not None:
-        raise Revoked()
+    if identity.host.agent_revoked_at is not None:
+        raise Revoked(HOW_TO_GO_ON)
     return identity
 
 

@@ -1,6 +1,7 @@
 """The exchange: what is goes in, what should be comes out."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -25,13 +26,13 @@ from agents.gateway.translate import (
     operation_orders,
     operation_rows,
     pull_rows,
-    read_message,
+    read_report,
     self_test_row,
 )
 from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
 from common import clock
-from common.errors import DomainError
+from common.errors import DomainError, InvalidInput
 from common.wake import version_of
 from instances.selectors.moves import desired_on_host
 from instances.services.alerts import record_gpu_events
@@ -39,7 +40,7 @@ from instances.services.concluding import conclude_operations
 from instances.services.disk_use import note_disk_use
 from instances.services.reconcile import observe_report
 from instances.services.slips import slip_key
-from marketplace.services.hosts import freeze_host, record_facts, record_report
+from marketplace.services.hosts import freeze_host, note_refused, record_facts, record_report
 from marketplace.services.self_tests import record_self_test
 from storage.selectors import desired_operations
 from storage.services.operations import record_operations
@@ -48,12 +49,13 @@ from storage.services.pulls import record_pulls
 logger = logging.getLogger(__name__)
 
 AGENT = "agent"
+_FACTS = "Report.facts"
 
 
 def exchange_report(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:
     """Take in a host's report, once and in order, and tell what the host should run."""
     host_id = authentic_host(message)
-    report = read_message(Report, message.body)
+    report, refused = read_report(message.body)
     protocol = common_version(report.versions)
     rows, absent = observed_rows(report.instances), absent_ids(report.absent)
     tested = None if report.self_test is None else self_test_row(report.self_test)
@@ -61,7 +63,9 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         if not admit_message(host_id=host_id, envelope=message.envelope, received_at=received_at):
             freeze_host(host_id=host_id, reason="Two agents use the identity of this host.", actor=AGENT)
             raise TwoAgents()
-        _take_facts(host_id, report, remote_address)
+        _take_facts(host_id, report, refused, remote_address)
+        if refused:
+            note_refused(host_id=host_id, parts=refused)
         record_report(host_id=host_id, at=received_at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
         if tested is not None:
             record_self_test(host_id=host_id, row=tested, agent_version=report.agent_version, at=received_at)
@@ -80,14 +84,17 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         return _desired_state(host_id, protocol, wait_url)
 
 
-def _take_facts(host_id: UUID, report: Report, remote_address: str) -> None:
+def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_address: str) -> None:
     """Facts that cannot be right are refused alone: what the host's instances do counts all the same.
 
     Refused facts count as told. Asked for again at once they would be the same, and the agent would sync without end.
     """
-    if report.facts is None:
+    of_facts = [line for line in refused if line.startswith(_FACTS)]
+    if report.facts is None and not of_facts:
         return
     try:
+        if report.facts is None:
+            raise InvalidInput(of_facts[-1])
         record_facts(host_id=host_id, shape=host_shape(report.facts))
     except DomainError as error:
         record_refusal(
@@ -116,7 +123,7 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str) -> DesiredState:
         need_facts=not standing.facts_known,
         frozen=standing.frozen,
         self_test=standing.self_test.hex if standing.self_test else "",
-        slip_key=slip_key(host_id).hex(),
+        slip_key=slip_key(host_id, standing.agent_keys).hex(),
         operations=operation_orders(desired_operations(host_id)) if standing.has_operations else [],
         now=int(clock.now().timestamp()),
         link_url="" if standing.frozen else link_address(wait_url),

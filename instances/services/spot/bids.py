@@ -1,20 +1,33 @@
-"""Bids: placed with an order, placed again at a start, ended with the rent."""
+"""Bids: who may place them; placed with an order, placed again at a start, ended with the rent."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.translation import get_language
 
+from billing.policy import INSTANCE_SOURCE
+from billing.pricing import hold_for
+from billing.selectors import open_holds
+from billing.selectors.related import related_accounts
 from common import clock
 from common.jobs import enqueue
 from common.transitions import move
+from instances.errors import BidBarred
 from instances.models import Instance, Quote, SpotBid
 from instances.states import BID_MACHINE, BidState
 from marketplace.selectors.spot import claims_wait
 from marketplace.services.spot_market import check_spot_order
 
-NOT_HELD = {"price_micros": None, "held_since": None, "notice_at": None, "yields_at": None, "mailed_at": None}
+NOT_HELD = {
+    **{"price_micros": None, "floor_micros": None, "held_since": None},
+    **{"notice_at": None, "yields_at": None, "mailed_at": None},
+}
+_BARRED = (
+    "Nobody bids on GPUs of their own: a host's owner, members of a team of theirs, and accounts that share a card or a"
+    " payout account with them. Rent by the hour, or bid on another offer."
+)
 
 
 def standing_bids(offer_id: UUID) -> QuerySet[SpotBid]:
@@ -26,9 +39,31 @@ def bid_of(instance_id: UUID) -> SpotBid | None:
     return SpotBid.objects.filter(pk=instance_id).select_related("instance").first()
 
 
+def check_bidder(*, renter_id: UUID, host_owner_id: UUID) -> None:
+    """Raises BidBarred for the host's owner, and for whoever belongs together with them: a bid that need not win would set
+    what others pay them."""
+    if renter_id in related_accounts(host_owner_id):
+        raise BidBarred(_BARRED)
+
+
+def barred_bids(host_owner_id: UUID, bids: Sequence[SpotBid]) -> set[UUID]:
+    """Those of the bids, read with their instances, whose bidder may not bid on hosts of this owner any more."""
+    related = related_accounts(host_owner_id) if bids else frozenset()
+    return {bid.pk for bid in bids if bid.instance.renter_id in related}
+
+
+def bids_with_money(bids: Sequence[SpotBid]) -> set[UUID]:
+    """Those behind which an hour at the own maximum is held. Of a rent that runs the meter sees to that."""
+    waiting = [bid for bid in bids if bid.state == BidState.WAITING]
+    held = open_holds(source_kind=INSTANCE_SOURCE, source_ids=[bid.pk for bid in waiting]) if waiting else {}
+    short = {bid.pk for bid in waiting if held.get(bid.pk, -1) < hold_for(bid.max_price_micros * bid.gpu_count)}
+    return {bid.pk for bid in bids} - short
+
+
 def place_bid(*, quote: Quote, instance_id: UUID) -> None:
-    """The order's bid, inside its transaction. Raises OfferClosed, PriceChanged or InvalidInput."""
+    """The order's bid, inside its transaction. Raises BidBarred, OfferClosed, PriceChanged or InvalidInput."""
     most = quote.max_price_micros or 0
+    check_bidder(renter_id=quote.renter_id, host_owner_id=quote.offer.host.owner_id)
     check_spot_order(
         offer_id=quote.offer_id,
         count=quote.gpu_count,
@@ -48,6 +83,7 @@ def place_bid(*, quote: Quote, instance_id: UUID) -> None:
 def place_again(*, instance: Instance) -> None:
     """A stopped spot instance is started: its bid stands again, behind equal ones that stood meanwhile."""
     bid, most = bid_of(instance.pk), instance.spot_max_micros or 0
+    check_bidder(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
     check_spot_order(offer_id=instance.offer_id, count=instance.gpu_count, max_price_micros=most, expected_version=None)
     if bid is None:
         SpotBid.objects.create(

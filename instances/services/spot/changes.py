@@ -13,7 +13,7 @@ from instances.models import Instance, SpotBid
 from instances.selectors import instance_of
 from instances.services.meters import hold_for_use
 from instances.services.moves import RENTER, record_event, retry_stale, touch_renter
-from instances.services.spot.bids import bid_of, end_bid, hint_tick
+from instances.services.spot.bids import bid_of, check_bidder, end_bid, hint_tick
 from instances.states import BidState, InstanceState
 from marketplace.services.spot_market import drop_claim, keep_leases
 
@@ -23,12 +23,14 @@ _ENDED = (BidState.ENDED, BidState.YIELDING)
 def change_bid(*, renter: User, instance_id: UUID, max_price_micros: int) -> Instance:
     """Another maximum, in place: the container is not touched. The same one again changes nothing.
 
-    Raises InsufficientFunds, InvalidInput or UnlawfulMove (no bid stands). An equal bid of someone else now comes first.
+    Raises BidBarred, InsufficientFunds, InvalidInput or UnlawfulMove (no bid stands). An equal bid of someone else now
+    comes first.
     """
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
         bid = _standing(instance)
+        check_bidder(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
         _check_maximum(instance, max_price_micros)
         if max_price_micros != bid.max_price_micros:
             _change(instance, bid, max_price_micros)

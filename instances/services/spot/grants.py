@@ -64,7 +64,8 @@ def _grant(market: SpotMarket, bid: SpotBid, now: datetime) -> bool:
     try:
         with transaction.atomic():
             leased = lease_spot(market, holder=bid.pk, count=bid.gpu_count, price_micros=price, prefer=instance.gpu_uuids)
-            move_bid(bid, BidState.HOLDING, held_since=now, resumes_from=None, price_micros=price)
+            began = {"held_since": now, "price_micros": price, "floor_micros": market.offer.spot_floor_micros}
+            move_bid(bid, BidState.HOLDING, resumes_from=None, **began)
             _set_going(instance, leased, kind="bid_won", rate_micros_per_hour=price * bid.gpu_count)
     except (GpuTaken, StaleRow, UnlawfulMove) as error:
         logger.info("bid of %s is not served yet: %s", bid.pk, error)

@@ -1,17 +1,16 @@
 """Mail about notices: each at most once, whatever the number of workers, and none for a notice that was taken back."""
 
 import logging
-import smtplib
 from datetime import datetime
 
 from django.conf import settings
-from django.core.mail import send_mail
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from common.database import use_case
 from common.ids import public_id
+from common.mail import MAIL_FAULTS, send_mail
 from common.money import format_money
 from instances.models import SpotBid
 from instances.policy import SWEEP_BATCH
@@ -41,7 +40,7 @@ def _send(bid: SpotBid) -> bool:
         subject, body = _words(bid)
     try:
         send_mail(subject, body, None, [bid.instance.renter.email])
-    except (smtplib.SMTPException, OSError):
+    except MAIL_FAULTS:
         logger.warning("mail about the notice of %s was not sent; it is tried again", bid.pk, exc_info=True)
         with use_case():
             SpotBid.objects.filter(pk=bid.pk, notice_at=bid.notice_at).update(mailed_at=None)

@@ -1,6 +1,6 @@
 """What a bid would come to: whether it would win now, at what price, and how it would have fared over the last day."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 from uuid import UUID
 
@@ -37,8 +37,9 @@ def outlook(offer_id: UUID, *, gpu_count: int, max_micros: int, own: UUID | None
     if floor is None or max_micros < floor:
         return Outlook(lately, max_micros, gpu_count, False, 0, False, "below_floor")
     others, mine = _others(market, own)
-    holds, sits = (mine.holds, mine.sits) if mine is not None else (False, False)
-    bid = Bid(_MINE, max_micros, clock.now(), gpu_count, holds=holds, sits=sits)
+    bid = Bid(_MINE, max_micros, clock.now(), gpu_count)
+    if mine is not None:
+        bid = replace(bid, holds=mine.holds, sits=mine.sits, began_at_micros=mine.began_at_micros)
     outcome = auction([*others, bid], supply=market.supply, floor_micros=floor)
     wins = _MINE in outcome.winners
     yielding = wins and any(each.holds and each.key not in outcome.winners for each in others)
@@ -47,7 +48,7 @@ def outlook(offer_id: UUID, *, gpu_count: int, max_micros: int, own: UUID | None
 
 
 def _others(market: SpotMarket, own: UUID | None) -> tuple[list[Bid], Bid | None]:
-    found = entries(market, list(standing_bids(market.offer.pk)), clock.now())
+    found = entries(market, list(standing_bids(market.offer.pk).select_related("instance")), clock.now())
     return [each for each in found if each.key != own], next((each for each in found if each.key == own), None)
 
 

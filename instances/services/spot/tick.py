@@ -17,7 +17,7 @@ from instances.event_details import SILENT_HOST
 from instances.models import Instance, SpotBid
 from instances.policy import SPOT_RUN_AT_LEAST, SWEEP_BATCH
 from instances.services.moves import touch_renter
-from instances.services.spot.bids import standing_bids
+from instances.services.spot.bids import barred_bids, bids_with_money, standing_bids
 from instances.services.spot.grants import grant_winners, serve_claims
 from instances.services.spot.notices import begin_yield, follow_instances, give_notice, take_back_notice
 from instances.states import BidState
@@ -28,7 +28,7 @@ from marketplace.spot import Bid, Outcome, auction
 logger = logging.getLogger(__name__)
 
 _HOLDS = (BidState.HOLDING, BidState.NOTICE)
-_STANDING = Prepared(standing_bids, offer_id=UUID)
+_STANDING = Prepared(lambda offer_id: standing_bids(offer_id).select_related("instance"), offer_id=UUID)
 _STALE = Prepared(
     lambda offer_id: (
         standing_bids(offer_id)
@@ -89,9 +89,18 @@ def _decide(offer_id: UUID) -> list[SpotBid]:
 
 
 def entries(market: SpotMarket, bids: Sequence[SpotBid], now: datetime) -> list[Bid]:
-    """The bids as the auction sees them. Where no new rent may begin, only who holds GPUs takes part."""
+    """The bids as the auction sees them, with their instances.
+
+    Where no new rent may begin, only who holds GPUs takes part. Of accounts that are barred from the offer, what holds GPUs
+    takes part too, but raises nobody's price; nor does a bid behind which no money is held.
+    """
     sells = market.sells and market.offer.spot_floor_micros is not None
-    return [_entry(bid, now) for bid in bids if sells or bid.state in _HOLDS]
+    barred, backed = barred_bids(market.host.owner_id, bids), bids_with_money(bids)
+    return [
+        _entry(bid, now, backed=bid.pk in backed and bid.pk not in barred)
+        for bid in bids
+        if bid.state in _HOLDS or (sells and bid.pk not in barred)
+    ]
 
 
 def floor_of(market: SpotMarket) -> int:
@@ -100,7 +109,7 @@ def floor_of(market: SpotMarket) -> int:
     return offer.spot_floor_micros if offer.spot_floor_micros is not None else offer.spot_now_micros or 0
 
 
-def _entry(bid: SpotBid, now: datetime) -> Bid:
+def _entry(bid: SpotBid, now: datetime, *, backed: bool) -> Bid:
     holds = bid.state in _HOLDS
     waits = bid.state == BidState.WAITING
     return Bid(
@@ -111,6 +120,8 @@ def _entry(bid: SpotBid, now: datetime) -> Bid:
         holds=holds,
         sits=holds and bid.held_since is not None and now < bid.held_since + SPOT_RUN_AT_LEAST,
         rests=bid.state == BidState.YIELDING or (waits and bid.resumes_from is not None and now < bid.resumes_from),
+        began_at_micros=bid.floor_micros if holds else None,
+        backed=backed,
     )
 
 

@@ -16,6 +16,7 @@ from accounts.services.tokens import issue_token
 from common import jobs
 from common.database import use_case
 from common.errors import DomainError
+from tests.roles import as_owner
 
 HASH, OTHER_HASH = "a" * 64, "b" * 64
 
@@ -179,7 +180,7 @@ def test_a_failure_lets_the_waiting_twin_do_the_work() -> None:
 def _wait_for_a_blocked_backend() -> None:
     """Until PostgreSQL says that someone waits for a lock."""
     for _ in range(10_000):
-        with transaction.atomic(), connection.cursor() as cursor:
+        with as_owner(), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
             )

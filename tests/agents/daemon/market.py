@@ -1,8 +1,10 @@
 """A control plane in miniature over real HTTP: it checks signatures, hands out desired state, and can misbehave on order."""
 
+import base64
 import hashlib
 import hmac
 import json
+import os
 import sys
 import threading
 import time
@@ -15,7 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from agents.daemon.sealed_slips import PURPOSE
 from agents.protocol.codec import decode, encode
 from agents.protocol.messages import (
     DesiredInstance,
@@ -49,6 +53,7 @@ class Market:
         self.facts: HostFacts | None = None
         self.envelopes: list[Envelope] = []
         self.waits: list[tuple[int, str]] = []
+        self.revoked, self.refused = False, 0
         self.trouble: list[str] = []  # taken one by one: "drop" (done, but no answer), or a status code
         self.retry_after = ""
         self.need_facts = False
@@ -99,8 +104,9 @@ class Market:
             self.changed.notify_all()
 
     def slip_of(self, wanted: DesiredInstance, *, key: str = SLIP_KEY) -> str:
-        body = encode(wanted)
-        return hmac.new(bytes.fromhex(key), body, hashlib.sha256).hexdigest() + body.decode()
+        cipher = AESGCM(hmac.digest(bytes.fromhex(key), PURPOSE, hashlib.sha256))
+        nonce = os.urandom(12)
+        return base64.urlsafe_b64encode(nonce + cipher.encrypt(nonce, encode(wanted), PURPOSE)).rstrip(b"=").decode()
 
     def hand_over(self, slip: str, *, wakes: int = 1) -> None:
         """Wake the host with a slip, so many changes after the last that it knows; what it would be told stays as it is."""
@@ -228,6 +234,10 @@ class _Handler(BaseHTTPRequestHandler):
         trouble = self.market.trouble.pop(0) if self.market.trouble else ""
         if trouble.isdecimal():
             self._answer(int(trouble), b'{"detail": "in trouble"}')
+            return
+        if self.market.revoked and self.path != "/agent/v1/enrol":
+            self.market.refused += 1
+            self._answer(401, b'{"code": "revoked", "detail": "its key was revoked"}')
             return
         try:
             answer = self._take(body)

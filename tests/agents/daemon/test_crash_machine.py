@@ -17,11 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from agents.daemon.access import AccessFolders
 from agents.daemon.crew import Crew
+from agents.daemon.endings import Endings
 from agents.daemon.fences import judge
 from agents.daemon.journal import Journal
 from agents.daemon.phases import row_of
 from agents.daemon.plan import Observed, plan
-from agents.daemon.runtime import ContainerOrder
+from agents.daemon.runtime import ContainerOrder, EndedBy
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Limits, Steps
 from agents.daemon.volumes import SimulatedDisks
@@ -30,6 +31,7 @@ from agents.protocol.messages import DesiredInstance
 GPUS = ["GPU-1", "GPU-2", "GPU-3"]
 INSTANCES = [f"{number:032x}" for number in range(1, 3)]
 WHIMS = ["", "restart", "reimage", *GPUS]
+ENDED_CODES: dict[EndedBy, str] = {"itself": "exited", "host": "killed", "engine": "engine_restarted"}
 POINTS = 9  # the longest action passes this many checkpoints
 
 
@@ -57,6 +59,7 @@ class AgentMachine(RuleBasedStateMachine):
         self.wanted: dict[str, DesiredInstance] = {}
         self.ever_ran: set[tuple[str, int]] = set()  # instance and root
         self.ended: set[tuple[str, int]] = set()  # what really ended by itself: instance and generation
+        self.ended_codes: dict[tuple[str, int], str] = {}
         self.lost: set[str] = set()  # whose containers somebody removed
         self.countdown: int | None = None
         self.boot()
@@ -127,12 +130,13 @@ class AgentMachine(RuleBasedStateMachine):
             self.wanted[instance] = replace(self.wanted[instance], run=run)
             self.turns()
 
-    @rule(instance=st.sampled_from(INSTANCES))
-    def end_by_itself(self, instance: str) -> None:
+    @rule(instance=st.sampled_from(INSTANCES), by=st.sampled_from(list(ENDED_CODES)))
+    def end(self, instance: str, by: EndedBy) -> None:
         for item in self.runtime.containers(instance):
             if item.status == "running":
-                self.runtime.kill(item.id)
+                self.runtime.kill(item.id, ended_by=by)
                 self.ended.add((instance, item.generation))
+                self.ended_codes[instance, item.generation] = ENDED_CODES[by]
 
     @rule(instance=st.sampled_from(INSTANCES))
     def removed_by_the_owner(self, instance: str) -> None:
@@ -201,19 +205,20 @@ class AgentMachine(RuleBasedStateMachine):
     def settle(self) -> None:
         """After a few quiet turns everything is as it should be."""
         self.turns()
-        entries = self.journal.entries()
         for instance, desired in self.wanted.items():
             own = self.runtime.containers(instance)
             if desired.run == "gone":
                 assert own == [] and instance in self.crew.absent
                 continue
-            row = row_of(instance, entries[instance], own)
+            Endings(self.runtime, self.journal).settle(own)
+            row = row_of(instance, self.journal.entry(instance), own)
             if desired.run == "stopped":
                 assert row.phase == "stopped"
             elif row.phase == "exited":
                 assert (instance, desired.generation) in self.ended
+                assert row.failure_code in ("removed", self.ended_codes.get((instance, desired.generation)))
             elif row.phase == "failed":
-                assert instance in self.lost and row.failure_code == "create_failed"
+                assert instance in self.lost and row.failure_code == "root_lost"
             else:
                 assert (row.phase, row.generation) == ("running", desired.generation)
                 assert [(item.gpu_uuids, item.root) for item in own] == [(tuple(desired.gpu_uuids), desired.root)]

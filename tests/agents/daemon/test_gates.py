@@ -2,16 +2,17 @@
 
 import subprocess
 
-from agents.daemon.gates import Gates, gate_chain, gate_jump, gate_rules
+from agents.daemon.gates import Gates, gate_chain, gate_jumps, gate_rules
 
-BRIDGE = "berth0123456789"
+BRIDGE, PORT = "berth0123456789", 20_022
+PLACES = ("DOCKER-USER", "INPUT", "OUTPUT")
 
 
 class Table:
     """As much of iptables as gates use."""
 
     def __init__(self) -> None:
-        self.chains: dict[str, list[str]] = {"DOCKER-USER": []}
+        self.chains: dict[str, list[str]] = {place: [] for place in PLACES}
         self.calls = 0
         self.works = True
 
@@ -21,7 +22,7 @@ class Table:
         rules = self.chains.get(chain)
         if not self.works or rules is None or (verb in ("-C", "-D") and rule not in rules):
             return subprocess.CompletedProcess(words, 1, "", "no")
-        shown = "".join(f"{line}\n" for line in rules) if verb == "-S" else ""
+        shown = "".join(f"{line}\n" if line.startswith("-A ") else f"-A {chain} {line}\n" for line in rules)
         match verb:
             case "-I":
                 rules.insert(0, rule)
@@ -31,7 +32,7 @@ class Table:
                 rules.clear()
             case "-X":
                 del self.chains[chain]
-        return subprocess.CompletedProcess(words, 0, shown, "")
+        return subprocess.CompletedProcess(words, 0, shown if verb == "-S" else "", "")
 
     def load(self, text: str) -> bool:
         _, head, *rules, _ = text.strip().splitlines()
@@ -50,20 +51,27 @@ def test_rules_let_in_who_is_listed_and_drop_the_rest() -> None:
     assert gate_rules(BRIDGE, ["2001:db8::/32"]) == [f"-A {chain} -j DROP"]
 
 
+def jumps() -> dict[str, list[str]]:
+    return {place: [rule] for place, rule in gate_jumps(BRIDGE, PORT)}
+
+
+NONE: dict[str, list[str]] = {place: [] for place in PLACES}
+
+
 def test_a_gate_is_set_moved_put_back_and_taken_away() -> None:
     table = Table()
-    gates, chain, jump = Gates(table.call, table.load), gate_chain(BRIDGE), gate_jump(BRIDGE)
-    assert gates.allow(BRIDGE, []) and gates.allow(BRIDGE, []) and table.calls == 1, "looked for once"
-    assert gates.allow(BRIDGE, ["203.0.113.0/24"])
-    assert table.chains == {"DOCKER-USER": [jump], chain: gate_rules(BRIDGE, ["203.0.113.0/24"])}
+    gates, chain = Gates(table.call, table.load), gate_chain(BRIDGE)
+    assert gates.allow(BRIDGE, [], PORT) and gates.allow(BRIDGE, [], PORT) and table.calls == 1, "looked for once"
+    assert gates.allow(BRIDGE, ["203.0.113.0/24"], PORT)
+    assert table.chains == {**jumps(), chain: gate_rules(BRIDGE, ["203.0.113.0/24"])}
     calls = table.calls
-    assert gates.allow(BRIDGE, ["203.0.113.0/24"]) and table.calls == calls
-    assert gates.allow(BRIDGE, ["198.51.100.7/32"])
+    assert gates.allow(BRIDGE, ["203.0.113.0/24"], PORT) and table.calls == calls
+    assert gates.allow(BRIDGE, ["198.51.100.7/32"], PORT)
     assert table.chains[chain] == gate_rules(BRIDGE, ["198.51.100.7/32"])
-    table.chains = {"DOCKER-USER": []}  # the engine began anew
-    assert gates.assert_all() and table.chains["DOCKER-USER"] == [jump]
-    assert gates.allow(BRIDGE, [])
-    assert table.chains == {"DOCKER-USER": []}
+    table.chains = {place: [] for place in PLACES}  # the engine began anew
+    assert gates.assert_all() and {place: table.chains[place] for place in PLACES} == jumps()
+    assert gates.allow(BRIDGE, [], PORT)
+    assert table.chains == NONE
     gates.drop(BRIDGE)
 
 
@@ -71,16 +79,16 @@ def test_what_iptables_refuses_is_said_and_tried_again() -> None:
     table = Table()
     gates = Gates(table.call, table.load)
     table.works = False
-    assert not gates.allow(BRIDGE, ["203.0.113.0/24"])
+    assert not gates.allow(BRIDGE, ["203.0.113.0/24"], PORT)
     table.works = True
-    assert gates.assert_all() and table.chains["DOCKER-USER"] == [gate_jump(BRIDGE)]
+    assert gates.assert_all() and {place: table.chains[place] for place in PLACES} == jumps()
 
 
 def test_a_gate_that_an_agent_before_this_one_has_set_is_opened() -> None:
     """The last address was taken off the list while the agent was away, or it was killed before it could heed that."""
     table = Table()
-    Gates(table.call, table.load).allow(BRIDGE, ["203.0.113.0/24"])
+    Gates(table.call, table.load).allow(BRIDGE, ["203.0.113.0/24"], PORT)
     gates = Gates(table.call, table.load)
-    assert gates.allow(BRIDGE, [])
-    assert table.chains == {"DOCKER-USER": []}
-    assert gates.assert_all() and table.chains == {"DOCKER-USER": []}
+    assert gates.allow(BRIDGE, [], 0)
+    assert table.chains == NONE
+    assert gates.assert_all() and table.chains == NONE

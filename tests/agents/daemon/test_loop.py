@@ -11,7 +11,7 @@ import pytest
 
 from agents.daemon import loop as loop_module
 from agents.daemon import telemetry as telemetry_module
-from agents.daemon.runtime import Container, EngineSilent
+from agents.daemon.runtime import Container, EndedBy, EngineSilent
 from agents.daemon.self_test import SelfTester
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.protocol.messages import Check, DesiredInstance, Report
@@ -166,6 +166,45 @@ def test_an_end_by_itself_is_told_at_once(market: Market, start_agent: Start, wa
     again = renamed(wanted)
     market.want(again)
     market.until_phase(wanted.id, "running", 2)
+
+
+@pytest.mark.parametrize(("ended_by", "code"), [("itself", "exited"), ("host", "killed"), ("engine", "engine_restarted")])
+def test_whoever_ended_it_is_remembered_over_a_crash(
+    market: Market, start_agent: Start, wanted: DesiredInstance, ended_by: EndedBy, code: str
+) -> None:
+    running = start_agent()
+    market.want(wanted)
+    container = market.until_phase(wanted.id, "running", 1).container
+    simulation(running).kill(container, ended_by=ended_by)
+    assert market.until_phase(wanted.id, "exited", 1).failure_code == code
+    running.stop()
+    again = start_agent()
+    told = len(market.reports)
+    forgetful = simulation(again)
+    forgetful.who_ended = lambda container: pytest.fail("it was asked again")  # type: ignore[method-assign]
+    market.until(lambda report: len(market.reports) > told)
+    assert market.until_phase(wanted.id, "exited", 1).failure_code == code
+
+
+def test_an_end_that_the_engine_says_nothing_about_is_not_judged_yet(
+    market: Market, start_agent: Start, wanted: DesiredInstance
+) -> None:
+    running = start_agent()
+    market.want(wanted)
+    container = market.until_phase(wanted.id, "running", 1).container
+    engine = simulation(running)
+    silent, asked = True, engine.who_ended
+
+    def who_ended(container: Container) -> EndedBy:
+        if silent:
+            raise EngineSilent("no answer")
+        return asked(container)
+
+    engine.who_ended = who_ended  # type: ignore[method-assign]
+    engine.kill(container, ended_by="host")
+    assert market.until_phase(wanted.id, "unknown", 1).failure_code == ""
+    silent = False
+    assert market.until_phase(wanted.id, "exited", 1).failure_code == "killed"
 
 
 def test_what_is_so_already_is_told_at_once(market: Market, start_agent: Start, wanted: DesiredInstance) -> None:

@@ -6,13 +6,14 @@ import pytest
 
 from agents.daemon.jobs import Busy
 from agents.daemon.journal import Entry
-from agents.daemon.phases import RESTARTED, VANISHED, row_of
+from agents.daemon.phases import ASKING, RESTARTED, VANISHED, row_of
 from agents.daemon.runtime import Container
 
 ID = "a" * 32
 RUNNING = Container("c", ID, 2, "running", "s", ("GPU-1",), "t1", run_seconds=3.0)
 ENDED = replace(RUNNING, status="exited", run_seconds=0.0, exit_code=3)
-PASSED = Entry(generation=2, accepted=2)
+PASSED = Entry(generation=2, accepted=2, accepted_run="t1")
+TOLD = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
 
 
 @pytest.mark.parametrize(
@@ -24,10 +25,18 @@ PASSED = Entry(generation=2, accepted=2)
         ([RUNNING], PASSED, "running", 2, ""),
         ([RUNNING], Entry(generation=3, accepted=2), "running", 2, ""),  # the restart is yet to come
         ([RUNNING, replace(ENDED, id="d", generation=1)], PASSED, "running", 2, ""),
-        ([ENDED], PASSED, "exited", 2, "exited"),
-        ([replace(ENDED, out_of_memory=True)], PASSED, "exited", 2, "out_of_memory"),
+        ([ENDED], PASSED, "unknown", 2, ""),  # until the engine has said who ended it
+        ([ENDED], replace(PASSED, ended_run="t0", ended_by="host"), "unknown", 2, ""),
+        ([ENDED], TOLD, "exited", 2, "exited"),
+        ([replace(ENDED, exit_code=137)], TOLD, "exited", 2, "exited"),
+        ([replace(ENDED, exit_code=137)], replace(TOLD, ended_by="host"), "exited", 2, "killed"),
+        ([replace(ENDED, exit_code=0)], replace(TOLD, ended_by="engine"), "exited", 2, "engine_restarted"),
+        ([replace(ENDED, out_of_memory=True)], TOLD, "exited", 2, "out_of_memory"),
+        ([replace(ENDED, out_of_memory=True)], replace(TOLD, ended_by="host"), "exited", 2, "killed"),
+        ([replace(RUNNING, started_at="t2")], PASSED, "exited", 2, "killed"),  # ended and started again by someone else
+        ([replace(RUNNING, started_at="t2")], replace(PASSED, accepted_run=""), "running", 2, ""),  # an older journal
         ([ENDED], Entry(generation=2, starting=2, started_from="t1"), "creating", 2, ""),
-        ([ENDED], Entry(generation=2, starting=2, started_from="t0"), "exited", 2, "exited"),
+        ([ENDED], Entry(generation=2, starting=2, started_from="t0", ended_run="t1"), "exited", 2, "exited"),
         ([], PASSED, "exited", 2, "removed"),
         ([replace(ENDED, before_boot=True)], PASSED, "exited", 2, "host_restarted"),
         ([replace(ENDED, before_boot=True, out_of_memory=True)], PASSED, "exited", 2, "host_restarted"),
@@ -60,6 +69,7 @@ def test_a_running_row_has_all_there_is_to_say() -> None:
 
 
 def test_reasons_are_sentences() -> None:
-    assert "code 3" in row_of(ID, PASSED, [ENDED]).detail
+    assert "code 3" in row_of(ID, TOLD, [ENDED]).detail
+    assert row_of(ID, PASSED, [ENDED]).detail == ASKING
     assert row_of(ID, PASSED, []).detail == VANISHED
     assert row_of(ID, PASSED, [replace(ENDED, before_boot=True)]).detail == RESTARTED

@@ -21,7 +21,8 @@ from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, Pull
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Limits, Steps
 from agents.daemon.volumes import DiskFull, DiskTrouble, SimulatedDisks
-from agents.protocol.messages import FAILURES, DesiredInstance
+from agents.protocol.codes import FAILURES
+from agents.protocol.messages import DesiredInstance
 
 ID = "a" * 32
 WANTED = DesiredInstance(ID, 1, 1, "running", "i", gpu_uuids=["GPU-1"], data_disk_gb=1, ports=[(22, 40000)])
@@ -199,9 +200,32 @@ def test_a_container_that_ends_while_it_is_tested(bench: Bench) -> None:
     assert "137" in failure.detail
 
 
+def test_silence_in_a_root_of_the_renters_own_is_no_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed start is free: one that a renter can bring about at will would be use of the GPUs for nothing."""
+    monkeypatch.setattr("agents.daemon.accepting.OWN_ROOT_PATIENCE_S", 0.05)
+    bench.engine.ssh, bench.limits = False, replace(bench.limits, ssh_deadline_s=3600)
+    bench.carry_out("create", replace(WANTED, untouched=False))
+    assert [item.status for item in bench.containers()] == ["running"]
+    assert bench.journal.entry(ID).accepted == 1
+
+
+def test_a_failure_is_written_down_before_the_container_is_stopped(bench: Bench) -> None:
+    """An agent that follows on one that was killed in between must not take that signal for somebody else's."""
+    seen: list[str] = []
+    stop = bench.engine.stop
+
+    def stop_and_look(container: str, grace_s: int) -> None:
+        seen.append(bench.journal.entry(ID).failure_code)
+        stop(container, grace_s)
+
+    bench.engine.ssh, bench.engine.stop = False, stop_and_look  # type: ignore[method-assign]
+    bench.failure()
+    assert seen == ["ssh_silent"]
+
+
 @pytest.mark.parametrize("seen", [frozenset(), frozenset({"GPU-1", "GPU-2"}), frozenset({"GPU-2"})])
 def test_exactly_the_leased_gpus_are_visible(bench: Bench, seen: frozenset[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.daemon.steps.GPU_PATIENCE", 0.05)
+    monkeypatch.setattr("agents.daemon.accepting.GPU_PATIENCE", 0.05)
     bench.engine.gpus = seen
     assert bench.failure().code == "gpu_not_visible"
 
@@ -254,7 +278,7 @@ def test_the_fourth_wall_between_two_starts_at_once(
 def test_a_lost_root_is_never_replaced_by_a_fresh_one(bench: Bench) -> None:
     bench.journal.record({ID: Entry(fence=1, generation=1, accepted=1)})
     failure = bench.failure("create", replace(WANTED, generation=2))
-    assert failure.code == "create_failed"
+    assert failure.code == "root_lost"
     assert "root" in failure.detail
 
 

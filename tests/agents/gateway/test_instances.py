@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.test import Client
 
 from accounts.models import User
+from accounts.services.tokens import issue_token
 from agents.gateway.models import RefusedMessage
 from agents.protocol.codec import encode
 from agents.protocol.messages import GpuSample, InstanceSample, ObservedInstance
@@ -18,8 +20,9 @@ from instances.models import Alert, Instance, InstanceTrace
 from instances.models import InstanceSample as StoredSample
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
+from instances.services.restart import restart_instance
 from instances.states import InstanceState
-from marketplace.models import Offer
+from marketplace.models import Offer, ReliabilityEvent
 
 from .conftest import PRICE, SYNC, Agent, code_of, post, report
 
@@ -81,7 +84,7 @@ def test_seconds_and_errors_of_gpus_reach_the_renter(agent: Agent, rent: Callabl
     assert (alert.instance_id, alert.fault_of, alert.facts["xid"]) == (instance.pk, "host", 48)
     wrong = InstanceSample(50.0, 900, 10, 1, 2, [], trace=SecondTrace([-1], [0], [0], [0], [0], [0]))
     agent.sync(report(instances=[observed(instance, sample=wrong)]))
-    assert StoredSample.objects.count() == 1
+    assert (StoredSample.objects.count(), InstanceTrace.objects.count()) == (2, 1)  # the seconds alone are left out
 
 
 @pytest.mark.parametrize("change", [{"ram_mb": -1}, {"ram_mb": 2**40}, {"rx_bytes": -1}, {"cpu_pct": -1.0}])
@@ -124,3 +127,48 @@ def test_a_replayed_report_proves_nothing(agent: Agent, rent: Callable[[Agent], 
 
 def instance_proof(instance: Instance) -> object:
     return Meter.objects.values_list("proven_until", flat=True).get(source_id=instance.pk)
+
+
+def api_failure(renter: User, instance: Instance) -> dict[str, str]:
+    _, token = issue_token(user=renter, name="test", scopes=["instances:read"])
+    answer = Client(headers={"authorization": f"Bearer {token}"}).get(f"/api/v1/instances/inst_{instance.pk.hex}")
+    found: dict[str, str] = answer.json()["failure"]
+    return found
+
+
+def run_half_an_hour(agent: Agent, instance: Instance, clockwork: time_machine.Traveller) -> int:
+    """What the renter has left after it."""
+    agent.sync(report(instances=[observed(instance)]))
+    for _ in range(30):
+        clockwork.shift(timedelta(minutes=1))
+        agent.sync(report(instances=[observed(instance)]))
+    instance.refresh_from_db()
+    assert instance.state == InstanceState.RUNNING
+    return 100 * PRICE - PRICE // 2
+
+
+def test_an_end_that_the_host_brought_about_is_given_back_and_marked(
+    agent: Agent, alice: User, rent: Callable[[Agent], Instance]
+) -> None:
+    with time_machine.travel(clock.now(), tick=False) as clockwork:
+        instance = rent(agent)
+        run_half_an_hour(agent, instance, clockwork)
+        agent.sync(report(instances=[observed(instance, "exited", failure_code="killed", detail="Ended on the host.")]))
+        assert api_failure(alice, instance)["fault_of"] == "host"
+        assert open_wallet(owner_id=alice.pk).balance_micros == 100 * PRICE
+        assert ReliabilityEvent.objects.filter(host=agent.host, kind="host_fault", detail="killed").count() == 1
+
+
+def test_sshd_moved_away_and_restarted_is_nobodys_fault(
+    agent: Agent, alice: User, rent: Callable[[Agent], Instance]
+) -> None:
+    """An older agent still calls silence a failure."""
+    with time_machine.travel(clock.now(), tick=False) as clockwork:
+        instance = rent(agent)
+        left = run_half_an_hour(agent, instance, clockwork)
+        restart_instance(renter=alice, instance_id=instance.pk)
+        agent.sync(report(instances=[observed(instance, "testing", generation=2)]))
+        agent.sync(report(instances=[observed(instance, "failed", generation=2, failure_code="ssh_silent")]))
+        assert api_failure(alice, instance)["fault_of"] == "nobody"
+        assert open_wallet(owner_id=alice.pk).balance_micros == left
+        assert not ReliabilityEvent.objects.exclude(kind="started").exists()

@@ -12,12 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from agents.gateway.selectors import standing_of
 from agents.protocol.messages import Check, GpuFacts, HostFacts, SelfTestResult
-from marketplace.models import Host, SelfTest
+from marketplace.models import Host, Incident, SelfTest
 from marketplace.services.hosts import GpuShape, HostShape
 from marketplace.services.self_tests import request_self_test
 from marketplace.states import Verdict, Verification
 
-from .conftest import Agent, code_of, facts, report
+from .conftest import Agent, facts, report
 
 pytestmark = pytest.mark.django_db
 
@@ -85,8 +85,11 @@ def test_an_answer_that_nobody_asked_for_is_left_out(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("test_id", ["", "x", "A" * 32, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"])
-def test_an_answer_without_an_id_is_malformed(agent: Agent, test_id: str) -> None:
-    assert code_of(agent.send(report(self_test=SelfTestResult(test_id, [])))) == (400, "malformed")
+def test_an_answer_without_an_id_answers_nothing(agent: Agent, asked: str, test_id: str) -> None:
+    """The report around it counts: a host does not fall silent by it."""
+    assert agent.sync(report(self_test=SelfTestResult(test_id, []), engine_age_s=2.5)).self_test == asked
+    assert Host.objects.get(pk=agent.host).engine_age_s == 2.5
+    assert "Report.self_test.id" in Incident.objects.get(kind="report_refused_in_part").detail
 
 
 def test_facts_and_answer_in_one_report(agent: Agent, asked: str) -> None:

@@ -1,6 +1,8 @@
 """Slips as a host's agent gets them: the same as a sync would say, sealed under a key that only this host is told."""
 
+import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,8 +12,8 @@ from django.conf import settings
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from accounts.models import User
+from agents.daemon.sealed_slips import BadSlip, open_slip
 from agents.protocol.messages import DesiredInstance
-from agents.protocol.slips import BadSlip, open_slip
 from common import wake
 from common.ids import public_id
 from instances.models import Instance
@@ -74,6 +76,11 @@ def test_an_order_s_slip_says_what_the_sync_says(
     state = agent.sync()
     assert version == state.version
     assert open_slip(state.slip_key, slip) == told(agent)
+    assert slip.isascii() and re.fullmatch(r"[0-9A-Za-z_-]+", slip), "whoever carries it reads nothing of it"
+    instance = Instance.objects.get()
+    assert instance.jupyter_token
+    inside = base64.urlsafe_b64decode(slip + "=" * (-len(slip) % 4))
+    assert not any(word.encode() in inside for word in (instance.jupyter_token, instance.pk.hex, "berth-base"))
 
 
 def test_its_renter_s_scripts_hear_of_each_state(

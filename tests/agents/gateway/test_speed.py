@@ -11,10 +11,10 @@ from django.test import Client
 
 from agents.gateway.models import AgentIdentity
 from agents.gateway.policy import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
-from agents.gateway.services.identities import revoke_agent
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
 from common import clock
+from marketplace.services.agent_keys import revoke_agent
 
 from .conftest import SYNC, Agent, audited, code_of, encode_body, post, report
 
@@ -138,7 +138,7 @@ def test_only_the_present_boot_may(known: Agent) -> None:
 
 
 def test_revoked(known: Agent) -> None:
-    revoke_agent(host_id=known.host)
+    revoke_agent(host_id=known.host, actor="staff")
     assert code_of(download(known, 1)) == (401, "revoked")
 
 

@@ -49,7 +49,7 @@ def hidden(client: Client, join_token: Callable[[], str], relay_ports: None) -> 
 
 @pytest.fixture
 def ask(client: Client, alice: User) -> Iterator[Callable[..., tuple[int, dict[str, str]]]]:
-    _, secret = issue_token(user=alice, name="t", scopes=["instances:write"])
+    _, secret = issue_token(user=alice, name="t", scopes=["instances:connect"])
 
     def post(instance: Instance, **body: object) -> tuple[int, dict[str, str]]:
         path = f"/api/v1/instances/{public_id('inst', instance.pk)}/streams"
@@ -127,13 +127,16 @@ def test_a_ticket_is_for_one_way_into_one_instance(
 
 def test_a_ticket_of_many_uses_and_a_pair_s(agent: Agent, rent: Rent, settings: Settings) -> None:  # noqa: F811
     instance = rent(agent)
-    ticket = stream_ticket(instance=instance, kind="port", port=8888, lifetime=timedelta(hours=12), once=False)
+    ticket = stream_ticket(
+        instance=instance, kind="port", port=8888, lifetime=timedelta(hours=12), once=False, bonds=["t:ab"]
+    )
     _, grant = opened(settings, agent.sync(), ticket)
     assert (grant.port, grant.once) == (8888, False)
     assert set(ticket) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
     pair = uuid4()
-    read = read_ticket(settings.RELAY_SECRET, pair_ticket(pair=pair, side="source", lifetime=timedelta(hours=1)), now=now())
-    assert read.topic == f"pair:{pair.hex}:source"
+    leave = pair_ticket(pair=pair, host_id=agent.host, side="source", lifetime=timedelta(hours=1))
+    read = read_ticket(settings.RELAY_SECRET, leave, now=now())
+    assert read.topic == f"pair:{pair.hex}:{agent.host_id}:source"
 
 
 def test_each_exchange_tells_where_to_keep_the_link(agent: Agent, settings: Settings) -> None:

@@ -55,9 +55,11 @@ FACTS = HostFacts(
     address="gpu-01.example.org",
     warnings=["No GPU was found."],
     nvlink=False,
+    root_limit="disk",
     disk_read_mbps=3200,
     disk_write_mbps=1800,
     disk_measured_at=1_790_000_000,
+    keeps_ssh_list=True,
 )
 TRACE = SecondTrace([95, 97], [20000, 20001], [400, 410], [70, 71], [150, 151], [2047, 2048])
 MESSAGES: dict[str, Any] = {
@@ -122,6 +124,7 @@ MESSAGES: dict[str, Any] = {
                 cpu_millis=16000,
                 ram_mb=128_000,
                 data_disk_gb=50,
+                system_disk_gb=20,
                 ports=[(22, 40000), (8888, 40001)],
                 ssh_keys=["ssh-ed25519 AAAA alice@example"],
                 env={"JUPYTER_TOKEN": "secret"},
@@ -164,7 +167,7 @@ def test_a_report_of_an_older_agent_is_still_read() -> None:
 def test_facts_of_an_older_agent_are_still_read() -> None:
     golden = json.loads((FOLDER / "enrol_request.json").read_bytes())
     measured = ("nvlink", "disk_read_mbps", "disk_write_mbps", "disk_measured_at")
-    for name in (*measured, "net_up_mbps", "net_down_mbps", "net_measured_at"):
+    for name in (*measured, "keeps_ssh_list", "net_up_mbps", "net_down_mbps", "net_measured_at"):
         del golden["facts"][name]
     read = decode(EnrolRequest, json.dumps(golden).encode()).facts
     assert (read.hostname, read.nvlink, read.disk_read_mbps, read.net_measured_at) == ("gpu-01", None, None, None)

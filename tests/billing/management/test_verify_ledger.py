@@ -1,6 +1,7 @@
 """`manage.py verify_ledger` is silent on a sound ledger and names each corruption that is seeded into it."""
 
 from io import StringIO
+from typing import Any
 
 import pytest
 import time_machine
@@ -125,6 +126,12 @@ def verify() -> tuple[set[str], str]:
             assert error.returncode == 1
             return {line.split()[0] for line in out.getvalue().splitlines()}, out.getvalue()
     return set(), out.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def _books_alone(settings: Any) -> None:
+    """These sources are no instances: what other apps know of theirs is tests/instances/test_sabotage.py."""
+    settings.LEDGER_CHECKS_BESIDE = []
 
 
 @pytest.fixture

@@ -29,6 +29,8 @@ class Connect:
     """Every call is a 500 that does nothing."""
     busy_keys: bool = False
     """Another request with the same key is being carried out."""
+    accounts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pages: list[dict[str, str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: Iterator[int] = field(default_factory=itertools.count)
     base: str = ""
@@ -68,10 +70,37 @@ class Connect:
         return {"object": "list", "url": "/v1/transfers", "has_more": False, "data": found}
 
     def account(self, account_id: str) -> tuple[int, dict[str, Any]]:
+        if account_id in self.accounts:
+            return 200, self.accounts[account_id]
         if account_id not in (CONNECTED, UNFINISHED):
             return 403, _error("invalid_request_error", "account_invalid")
-        active = "active" if account_id == CONNECTED else "pending"
-        return 200, {"id": account_id, "object": "account", "capabilities": {"transfers": active}}
+        done = account_id == CONNECTED
+        active = "active" if done else "pending"
+        return 200, {"id": account_id, "object": "account", "capabilities": {"transfers": active}, "payouts_enabled": done}
+
+    def begin(self, form: dict[str, str], key: str) -> tuple[int, dict[str, Any]]:
+        """An account with nothing but what the market has said; `capabilities` come when its owner is through."""
+        with self.lock:
+            if key not in self.replies:
+                assert form["type"] == "express" and form["capabilities[transfers][requested]"] == "true"
+                made: dict[str, Any] = {
+                    "id": f"acct_1New{next(self.numbers):06d}", "object": "account", "email": form["email"],
+                    "metadata": {"berth_owner": form["metadata[berth_owner]"]}, "payouts_enabled": False,
+                    "requirements": {"currently_due": ["external_account", "individual.dob.day"]},
+                }  # fmt: skip
+                self.replies[key] = self.accounts[made["id"]] = made
+            return 200, self.replies[key]
+
+    def page(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        if form["account"] not in self.accounts:
+            return 400, _error("invalid_request_error", "account_invalid")
+        self.pages.append(form)
+        url = f"https://connect.stripe.com/setup/e/{form['account']}/{len(self.pages)}"
+        return 200, {"object": "account_link", "url": url, "created": 1, "expires_at": 301}
+
+    def reverse(self, transfer_id: str) -> None:
+        """Somebody reverses it at Stripe's own site."""
+        self.transfers[transfer_id]["reversed"] = True
 
 
 def _error(kind: str, code: str) -> dict[str, Any]:
@@ -93,6 +122,8 @@ class Handler(BaseHTTPRequestHandler):
             self._reply(500, _error("api_error", "broken"))
         elif address.path.startswith("/v1/accounts/"):
             self._reply(*self.connect.account(address.path.rpartition("/")[2]))
+        elif address.path.startswith("/v1/transfers/"):
+            self._reply(200, self.connect.transfers[address.path.rpartition("/")[2]])
         else:
             self._reply(200, self.connect.find(dict(parse_qsl(address.query))["transfer_group"]))
 
@@ -102,7 +133,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.connect.broken:
             self._reply(500, _error("api_error", "broken"))
             return
-        status, body = self.connect.make(form, self.headers["Idempotency-Key"])
+        key = self.headers["Idempotency-Key"]
+        if self.path == "/v1/accounts":
+            status, body = self.connect.begin(form, key)
+        elif self.path == "/v1/account_links":
+            status, body = self.connect.page(form)
+        else:
+            status, body = self.connect.make(form, key)
         if self.connect.lose_replies:
             self.connect.lose_replies -= 1
             self.close_connection = True

@@ -1,22 +1,30 @@
 """Payouts over HTTP: the API, the console's pages, both panels, and that nobody reaches another's."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import time_machine
+from allauth.account.models import EmailAddress
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.models import AccountEvent, OutgoingMail, User
+from accounts.policy import SCOPES
+from accounts.services.tokens import issue_token
+from billing.errors import PayoutAccountWaits
 from billing.models import Payout, PayoutAccount
-from billing.services.payouts import mark_paid
+from billing.selectors.payouts import due_owners
+from billing.services.payouts import mark_paid, start_due_payouts
 from billing.tasks import open_payouts, send_payout, send_payouts
 from common.ids import public_id
 from config.celery import SWEEPS
 from tests.billing.money import UNIT, assert_sound
 from tests.billing.payouts.connect import CONNECTED, UNFINISHED, Connect
 from tests.billing.payouts.world import IBAN, NOW, account, ask, balance, earn
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
@@ -35,9 +43,18 @@ def as_user(user: User) -> Client:
     return client
 
 
+def confirmed(user: User) -> Client:
+    """Signed in, and the password given again just now."""
+    client = as_user(user)
+    EmailAddress.objects.get_or_create(user=user, email=user.email, defaults={"verified": True, "primary": True})
+    reply = client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    assert reply.status_code == 302, reply.content.decode()
+    return client
+
+
 @pytest.fixture
 def hanas(hana: User) -> Client:
-    return as_user(hana)
+    return confirmed(hana)
 
 
 def post(client: Client, body: dict[str, Any], query: str = "", **headers: str) -> Any:
@@ -86,6 +103,8 @@ def test_what_can_be_paid_out(hanas: Client, hana: User) -> None:
         "maturing": "90.00",
         "reserve": "27.00",
         "disputed": "0.00",
+        "unpaid": "0.00",
+        "debt": "0.00",
         "payable": "153.00",
         "under_way": "0.00",
         "frozen": False,
@@ -161,6 +180,11 @@ def test_a_host_owner_names_an_account_and_is_paid(hanas: Client, hana: User) ->
     wrong = hanas.post("/hosts/payouts/account", {**BANK, "iban": "DE00370400440532013000"}).content.decode()
     assert "mistyped" in wrong
     assert hanas.post("/hosts/payouts/account", BANK)["Location"] == "/hosts/payouts"
+    text = hanas.get("/hosts/payouts").content.decode()
+    assert "Payouts to your new account begin at" in text
+    assert "Pay out $" not in text
+    assert "The payout account is new" in hanas.post("/hosts/payouts/ask", follow=True).content.decode()
+    PayoutAccount.objects.update(pays_from=NOW)
     text = hanas.get("/hosts/payouts").content.decode()
     assert "Pay out $90.00 now" in text
     assert IBAN not in text
@@ -315,19 +339,88 @@ def test_the_host_panel_shows_the_own_rows(hanas: Client, hana: User, alice: Use
     assert "90.00 USD" in hanas.get(reverse("host_panel:index")).content.decode()
 
 
-def test_the_account_in_the_host_panel(hanas: Client, hana: User) -> None:
+def test_the_host_panel_shows_the_account_and_changes_nothing(hanas: Client, hana: User) -> None:
     add = reverse("host_panel:billing_payoutaccount_add")
-    assert hanas.get(add).status_code == 200
-    assert hanas.post(add, {**BANK, "iban": "DE00370400440532013000"}).status_code == 200
-    assert hanas.post(add, BANK).status_code == 302
-    saved = PayoutAccount.objects.get()
-    assert (saved.owner_id, saved.iban) == (hana.pk, IBAN)
+    assert hanas.post(add, BANK).status_code == 403
+    saved = account(hana)
     change = reverse("host_panel:billing_payoutaccount_change", args=[saved.pk])
     assert IBAN not in hanas.get(change).content.decode()
-    hanas.post(change, {**BANK, "iban": "GB33BUKB20201555555555"})
+    assert hanas.post(change, {**BANK, "iban": "GB33BUKB20201555555555"}).status_code == 403
     saved.refresh_from_db()
-    assert saved.iban == "GB33BUKB20201555555555"
-    assert hanas.get(add).status_code == 403
+    assert saved.iban == IBAN
+
+
+# -- a new account: confirmed, told by mail, and not paid at once
+
+
+def test_no_token_names_an_account_and_a_session_must_confirm(hana: User) -> None:
+    body = {"method": "bank", "holder": "Mallory", "iban": IBAN}
+    _, text = issue_token(user=hana, name="stolen", scopes=list(SCOPES))
+    stolen = Client(headers={"authorization": f"Bearer {text}"})
+    for client in (stolen, as_user(hana)):
+        refused = put(client, body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_needed")
+    page = as_user(hana)
+    for reply in (page.get("/hosts/payouts/account"), page.post("/hosts/payouts/account", BANK)):
+        assert reply["Location"].startswith("/accounts/reauthenticate/")
+    assert not PayoutAccount.objects.exists()
+    assert put(confirmed(hana), body).status_code == 200
+
+
+def test_a_confirmation_is_good_for_minutes(hana: User) -> None:
+    client = confirmed(hana)
+    with time_machine.travel(NOW + timedelta(minutes=6), tick=False):
+        assert client.get("/hosts/payouts/account").status_code == 302
+
+
+def test_a_form_that_came_too_late_is_not_lost(hana: User) -> None:
+    client = confirmed(hana)
+    with time_machine.travel(NOW + timedelta(minutes=6), tick=False):
+        asked = client.post("/hosts/payouts/account", BANK)["Location"]
+        assert client.post(asked, {"password": PASSWORD})["Location"] == "/hosts/payouts"
+    assert PayoutAccount.objects.get().iban == IBAN
+
+
+def test_the_owner_is_told_at_the_old_address_too(hana: User) -> None:
+    client = confirmed(hana)
+    AccountEvent.objects.create(user=hana, kind="email.changed", subject="former@example.com", at=NOW)
+    client.post("/hosts/payouts/account", BANK)
+    told = OutgoingMail.objects.order_by("to")
+    assert [(row.to, row.subject) for row in told] == [
+        ("former@example.com", "Your account: Payout account changed"),
+        ("hana@example.com", "Your account: Payout account changed"),
+    ]
+    assert "3000" in told[0].body
+    assert IBAN not in told[0].body
+
+
+def test_a_new_account_waits_three_days_at_every_door(hana: User) -> None:
+    earn(hana, 100, ago=40)
+    saved = put(confirmed(hana), {"method": "bank", "holder": "Hana", "iban": IBAN}).json()
+    begins = NOW + timedelta(days=3)
+    assert saved["pays_from"] == begins.isoformat().replace("+00:00", "Z")
+    client = confirmed(hana)
+    assert post(client, {}).json()["code"] == "payout_account_waits"
+    assert start_due_payouts(now=NOW) == 0
+    with time_machine.travel(begins - timedelta(seconds=1), tick=False):
+        assert due_owners(now=begins - timedelta(seconds=1)) == []
+        with pytest.raises(PayoutAccountWaits):
+            ask(hana, at=begins - timedelta(seconds=1))
+        with pytest.raises(IntegrityError, match="too new"), transaction.atomic():
+            Payout.objects.create(owner=hana, method="bank", amount_micros=1_000_000, matured_until=NOW, requested_by="sql")
+    with time_machine.travel(begins, tick=False):
+        assert due_owners(now=begins) == [hana.pk]
+        assert start_due_payouts(now=begins) == 1
+
+
+def test_another_minimum_makes_no_new_account(hana: User) -> None:
+    client = confirmed(hana)
+    client.post("/hosts/payouts/account", BANK)
+    PayoutAccount.objects.update(pays_from=NOW - timedelta(days=1))
+    client.post("/hosts/payouts/account", {**BANK, "minimum": "50.00"})
+    assert PayoutAccount.objects.get().pays_from == NOW - timedelta(days=1)
+    client.post("/hosts/payouts/account", {**BANK, "iban": "GB33BUKB20201555555555"})
+    assert PayoutAccount.objects.get().pays_from == NOW + timedelta(days=3)
 
 
 # -- the sweeps

@@ -7,11 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from billing.models import Dispute, Payment
 from billing.payable import Payable
 from billing.selectors.payouts import due_owners
 from tests.billing.money import UNIT, assert_sound
-from tests.billing.payouts.world import NOW, account, ask, balance, days_ago, earn, payable
+from tests.billing.payouts.world import (
+    NOW,
+    account,
+    ask,
+    balance,
+    days_ago,
+    disputed_after_use,
+    earn,
+    payable,
+    take_back,
+    top_up,
+)
 
 amounts = st.integers(-(10**12), 10**12)
 
@@ -60,32 +70,25 @@ def test_what_is_under_way_has_left_the_balance(hana: User) -> None:
     assert balance(hana) == 30 * UNIT
 
 
-def dispute(renter: User, units: int, ago: float, state: str = "open") -> None:
-    payment = Payment.objects.create(
-        owner=renter, amount_micros=units * UNIT, state="succeeded", created_at=days_ago(ago), paid_at=days_ago(ago)
-    )
-    stripe_id = f"dp_{payment.pk.hex}"
-    Dispute.objects.create(payment=payment, amount_micros=units * UNIT, state=state, stripe_id=stripe_id)
-
-
 @pytest.mark.django_db
-def test_a_dispute_keeps_what_its_renter_has_paid_here_since(hana: User, alice: User, bob: User) -> None:
+def test_what_renters_owe_is_kept_and_nothing_of_others(hana: User, alice: User, bob: User) -> None:
+    """By the ledger: disputes of 200 and 50, all of it spent here and 300 of Bob's own money after it."""
     earn(hana, 100, ago=60, renter=alice)  # before the payment
-    earn(hana, 200, ago=45, renter=alice)  # 180.00 since
+    payments = [top_up(alice, 200, at=days_ago(50)), top_up(bob, 50, at=days_ago(50))]
+    earn(hana, 200, ago=46, renter=alice, granted=False)
+    earn(hana, 50, ago=46, renter=bob, granted=False)
     earn(hana, 300, ago=45, renter=bob)
-    dispute(alice, 1000, ago=50)
-    assert payable(hana).disputed_micros == 180 * UNIT
-    dispute(bob, 50, ago=50)  # less was disputed than he has paid here
-    assert payable(hana).disputed_micros == 230 * UNIT
-    assert payable(hana).payable_micros == (90 + 180 + 270 - 230) * UNIT
+    for payment in payments:
+        take_back(payment, at=days_ago(44))
+    assert payable(hana).disputed_micros == 180 * UNIT + 45 * UNIT
+    assert payable(hana).payable_micros == (90 + 270) * UNIT
 
 
 @pytest.mark.django_db
-def test_a_decided_dispute_keeps_nothing(hana: User, alice: User) -> None:
-    earn(hana, 200, ago=45, renter=alice)
-    dispute(alice, 100, ago=50, state="won")
-    dispute(alice, 100, ago=50, state="lost")
-    assert payable(hana).disputed_micros == 0
+@pytest.mark.parametrize(("state", "kept"), [("open", 180), ("lost", 180), ("won", 0)])
+def test_the_bank_s_word_frees_nothing_while_the_debt_stands(hana: User, alice: User, state: str, kept: int) -> None:
+    disputed_after_use(alice, hana, 200, state=state)
+    assert payable(hana).disputed_micros == kept * UNIT
 
 
 @pytest.mark.django_db

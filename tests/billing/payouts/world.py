@@ -1,21 +1,24 @@
 """Host owners with earnings of a known age, and what the tests of payouts ask of them."""
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import time_machine
 
 from accounts.models import User
-from billing.models import Payout, PayoutAccount
+from billing.models import Payment, Payout, PayoutAccount
 from billing.payable import Payable
 from billing.selectors.payouts import payable_of
+from billing.services.disputes import apply_disputes
 from billing.services.holds import hold_funds
 from billing.services.meters import close_meter, open_meter
 from billing.services.payouts import request_payout
+from billing.stripe.mapping import RemoteDispute
 from billing.tariffs import Tariff
 from common.database import use_case
-from tests.billing.money import UNIT, grant, wallet
+from tests.billing.money import UNIT, grant, pay_in, wallet
 
 NOW: Final = datetime(2026, 3, 31, 12, tzinfo=UTC)
 IBAN: Final = "DE89370400440532013000"  # the example of the standard's register
@@ -33,14 +36,19 @@ def earn(
     renter: User | None = None,
     now: datetime = NOW,
     of: tuple[str, uuid.UUID] | None = None,
+    granted: bool = True,
 ) -> uuid.UUID:
-    """So many units charged for one hour that ended so many days ago; the owner's share is nine tenths."""
+    """So many units charged for one hour that ended so many days ago; the owner's share is nine tenths.
+
+    `granted`: of money that the renter gets for it; else of what they have.
+    """
     payer = renter or User.objects.create_user(f"r-{uuid.uuid4().hex[:10]}@example.com", "correct-horse-battery")
     micros, end = round(units * UNIT), now - timedelta(days=ago)
     kind, key = of or ("disk", uuid.uuid4())
     source = {"source_kind": kind, "source_id": key}
     with time_machine.travel(end - timedelta(hours=1), tick=False):
-        grant(payer, micros)
+        if granted:
+            grant(payer, micros)
         with use_case():
             hold_funds(owner_id=payer.pk, amount_micros=micros, **source)  # type: ignore[arg-type]  # both named above
             open_meter(
@@ -57,13 +65,41 @@ def earn(
     return key
 
 
+def top_up(renter: User, units: int, *, at: datetime) -> Payment:
+    with time_machine.travel(at, tick=False):
+        return pay_in(renter, units * UNIT)
+
+
+def take_back(payment: Payment, *, at: datetime, state: str = "open") -> None:
+    """The bank disputes all of it; `state` is what it decides."""
+    remote = RemoteDispute(
+        id=f"du_{payment.pk.hex}",
+        status="needs_response",
+        amount_micros=payment.amount_micros,
+        reason="fraudulent",
+        intent_id="",
+        created_at=at,
+    )
+    with time_machine.travel(at, tick=False), use_case():
+        apply_disputes(payment=payment, remotes=[remote])
+        if state != "open":
+            apply_disputes(payment=payment, remotes=[replace(remote, status=state)])
+
+
+def disputed_after_use(renter: User, owner: User, units: int, *, state: str = "open") -> None:
+    """Paid by card 50 days ago, all of it used at the owner's until 45 days ago, and taken back by the bank."""
+    payment = top_up(renter, units, at=days_ago(50))
+    earn(owner, units, ago=45, renter=renter, granted=False)
+    take_back(payment, at=days_ago(44), state=state)
+
+
 def account(owner: User, method: str = "bank", **values: object) -> PayoutAccount:
     where = (
         {"stripe_account_id": "acct_1HanaConnected"}
         if method == "stripe"
         else {"holder": "Hana Host", "iban": IBAN, "bank": ""}
     )
-    return PayoutAccount.objects.create(owner=owner, method=method, **where, **values)
+    return PayoutAccount.objects.create(owner=owner, method=method, **{**where, **values})
 
 
 def payable(owner: User, at: datetime = NOW) -> Payable:

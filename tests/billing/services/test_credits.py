@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 import time_machine
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -160,6 +160,49 @@ def test_the_table_refuses_to_give_a_second_back_twice(alice: User, hana: User) 
     give_back(source, at(minutes=90))
     with pytest.raises(IntegrityError, match="no_second_given_back_twice"):
         give_back(source, at(minutes=90), key="run-2")
+
+
+def fail_runs(alice: User, hana: User, count: int, minutes: int) -> tuple[Source, list[int]]:
+    """So many runs, ten minutes apart, each ended by the host's fault; what each gave back."""
+    grant(alice, 1000 * UNIT)
+    source, back = Source(alice, hana), []
+    for number in range(count):
+        begin = at(minutes=number * (minutes + 10))
+        end = begin + timedelta(minutes=minutes)
+        with time_machine.travel(begin, tick=False):
+            source.start(begin)
+        source.run(begin, end)
+        with time_machine.travel(end, tick=False):
+            source.close()
+        back.append(give_back(source, end, since=begin, key=str(number)))
+    return source, back
+
+
+def test_two_hours_of_a_source_are_given_back_in_a_day(alice: User, hana: User) -> None:
+    source, back = fail_runs(alice, hana, 5, 45)
+    assert back == [RATE * 3 // 4, RATE * 3 // 4, RATE // 2, 0, 0]
+    assert_sound(at(minutes=275))
+    other, back = fail_runs(alice, hana, 1, 45)
+    assert (back, other.key != source.key) == ([RATE * 3 // 4], True), "each source by itself"
+
+
+def test_the_table_refuses_more_than_two_hours_in_a_day(alice: User, hana: User) -> None:
+    """The wall behind the service: whoever posts it."""
+    source, _ = fail_runs(alice, hana, 3, 45)
+
+    def insert(created: datetime, key: str, begin: datetime) -> None:
+        execute(
+            "INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, period_from,"
+            " period_to, rate_micros_per_hour, created_at)"
+            f" VALUES ('{key}', 'credit', '{INSTANCE_SOURCE}', '{source.key}', 'm', 'a',"
+            f" '{begin.isoformat()}', '{(begin + timedelta(seconds=1)).isoformat()}', 1, '{created.isoformat()}')"
+        )
+
+    with pytest.raises(IntegrityError, match="more than 2 hours given back within a day"), transaction.atomic():
+        insert(at(hours=20), "more", at(days=9))
+    with transaction.atomic():
+        insert(at(hours=48), "the day after", at(days=9))
+        transaction.set_rollback(True)  # a posting without entries is not let to its end
 
 
 @pytest.mark.parametrize(

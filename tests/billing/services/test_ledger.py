@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, ProgrammingError, connection, transaction
 
 from accounts.models import User
 from billing.errors import LedgerIsAppendOnly
@@ -11,13 +11,14 @@ from billing.models import Entry, Posting, Wallet
 from billing.services.ledger import Movement, post
 from billing.services.wallets import open_wallet
 from tests.billing.money import START, assert_sound, execute, grant, triggers_off, wallet
+from tests.roles import as_owner
 
 
 def write(key: str, *movements: Movement) -> bool:
     with transaction.atomic():
         return post(
             key=key,
-            kind=Posting.Kind.GRANT,
+            kind=Posting.Kind.TRANSFER,
             source_kind="grant",
             source_id=uuid.uuid4(),
             memo="by hand",
@@ -64,7 +65,7 @@ def test_an_unbalanced_posting_is_refused_at_commit_and_leaves_nothing(alice: Us
     with pytest.raises(IntegrityError, match="do not add up to zero"), transaction.atomic():
         written = post(
             key="a",
-            kind=Posting.Kind.GRANT,
+            kind=Posting.Kind.TRANSFER,
             source_kind="grant",
             source_id=renter.pk,
             memo="",
@@ -98,7 +99,9 @@ def test_an_entry_slipped_into_an_old_posting_is_refused(alice: User) -> None:
 )
 def test_rows_of_the_ledger_cannot_be_changed_or_deleted(alice: User, statement: str) -> None:
     grant(alice, 50)
-    with pytest.raises(IntegrityError, match="is append-only"), transaction.atomic():
+    with as_owner(), pytest.raises(IntegrityError, match="is append-only"), transaction.atomic():
+        execute(statement)
+    with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
         execute(statement)
     assert sorted(Entry.objects.values_list("amount_micros", flat=True)) == [-50, 50]
 
@@ -123,5 +126,5 @@ def test_the_models_refuse_too(alice: User) -> None:
             row.save()
         with pytest.raises(LedgerIsAppendOnly):
             row.delete()
-    with pytest.raises(IntegrityError, match="is append-only"), transaction.atomic():
+    with as_owner(), pytest.raises(IntegrityError, match="is append-only"), transaction.atomic():
         Entry.objects.all().update(amount_micros=1)

@@ -15,13 +15,14 @@ from django.db.utils import IntegrityError
 
 from accounts.models import User
 from billing.errors import LedgerIsAppendOnly
-from billing.models import Posting, Seal
+from billing.models import Entry, Posting, Seal, Wallet
 from billing.selectors import ledger_findings
 from billing.selectors.seals import seal_of
 from billing.services import seals
 from billing.services.seals import seal_ledger
 from billing.services.wallets import grant_credit
 from tests.billing.money import START, UNIT, Source, assert_sound, at, execute, grant, in_parallel, settle, triggers_off
+from tests.roles import as_owner
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_seals.py"
 NOW = at(hours=2, seconds=100)
@@ -37,6 +38,12 @@ def books(db: None, alice: User, hana: User) -> Source:
     source.run(START, NOW)
     settle(NOW)
     return source
+
+
+def of_nothing(posting: Posting, user: User) -> None:
+    """Entries that move nothing, so that the posting is complete."""
+    purse = Wallet.objects.get(owner=user, kind="renter")
+    Entry.objects.bulk_create(Entry(posting=posting, wallet=purse, kind="transfer", amount_micros=0) for _ in range(2))
 
 
 def codes() -> list[str]:
@@ -112,9 +119,10 @@ def test_a_posting_slipped_in_among_sealed_ones_is_found(books: Source, alice: U
     grant(alice, UNIT)
     seal()
     free = Posting.objects.order_by("-id").values_list("id", flat=True)[0] - 1
-    Posting.objects.create(
-        id=free, idempotency_key="late", kind="grant", source_kind="grant", source_id=alice.pk, memo="", actor="mallory"
+    late = Posting.objects.create(
+        id=free, idempotency_key="late", kind="transfer", source_kind="grant", source_id=alice.pk, memo="", actor="mallory"
     )
+    of_nothing(late, alice)
     assert codes() == ["I09"]
     assert export(tmp_path).returncode == 1
 
@@ -136,7 +144,7 @@ def test_seals_are_append_only(books: Source) -> None:
     assert sealed is not None
     with pytest.raises(LedgerIsAppendOnly):
         sealed.save()
-    with pytest.raises(IntegrityError), transaction.atomic():
+    with as_owner(), pytest.raises(IntegrityError), transaction.atomic():
         execute("UPDATE billing_seal SET body = head")
 
 
@@ -149,9 +157,10 @@ def test_nothing_slips_in_behind_a_seal(alice: User, monkeypatch: pytest.MonkeyP
     def slow() -> None:
         try:
             with transaction.atomic():
-                Posting.objects.create(
-                    idempotency_key="slow", kind="grant", source_kind="grant", source_id=alice.pk, memo="", actor="slow"
+                posting = Posting.objects.create(
+                    idempotency_key="slow", kind="transfer", source_kind="grant", source_id=alice.pk, memo="", actor="slow"
                 )
+                of_nothing(posting, alice)
                 written.set()
                 may_commit.wait(30)
         finally:

@@ -15,7 +15,7 @@ from billing.services.transfers import transfer_money
 from common import clock
 from common.errors import InvalidInput, NotFound
 from tests.billing.coupon_money import RATE, Run, redeem
-from tests.billing.money import UNIT, Source, assert_sound, at, grant, settle, wallet
+from tests.billing.money import UNIT, Source, assert_sound, at, pay_in, settle, wallet
 from tests.instances.fake_host import refused
 
 
@@ -23,7 +23,7 @@ from tests.instances.fake_host import refused
 def team(alice: User, bob: User) -> Team:
     found = create_team(user=alice, name="Lab")
     Membership.objects.create(team=found, user=bob, email=bob.email, joined_at=clock.now())
-    grant(alice, 10 * UNIT)
+    pay_in(alice, 10 * UNIT)
     return found
 
 
@@ -80,7 +80,7 @@ def test_nothing_and_less_are_no_amounts(team: Team, alice: User, bob: User, amo
 
 
 def test_only_inside_the_team(team: Team, alice: User, mallory: User) -> None:
-    grant(mallory, 10 * UNIT)
+    pay_in(mallory, 10 * UNIT)
     for sender, to in ((alice, mallory), (mallory, alice)):
         with pytest.raises(NotFound), refused():
             transfer_money(sender=sender, team_id=team.pk, to_id=to.pk, amount_micros=UNIT)

@@ -39,5 +39,5 @@ def test_a_grant_comes_from_outside_and_once(alice: User) -> None:
 @pytest.mark.parametrize("amount", [0, -1])
 def test_a_grant_is_more_than_nothing(alice: User, amount: int) -> None:
     with pytest.raises(InvalidInput):
-        grant_credit(owner_id=alice.pk, amount_micros=amount, actor="stella", key="t-1", memo="")
+        grant_credit(owner_id=alice.pk, amount_micros=amount, actor="stella", key="t-1", memo="why")
     assert not Posting.objects.exists()

@@ -8,12 +8,15 @@ import json
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import RLock, Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from stripe import WebhookSignature
+
+from billing.stripe.currencies import scale_of
 
 Json = dict[str, Any]
 
@@ -71,8 +74,11 @@ class StandIn:
     lost_replies: int = 0
     is_down: bool = False
     card_answers: str = "ok"
+    fingerprint: str = ""
+    """Of the next card that pays."""
     set_back_s: int = 0
     count: int = 0
+    settles_in: tuple[str, str] | None = None
     lock: RLock = field(default_factory=RLock)
 
     # -- the renter's and the bank's side
@@ -219,7 +225,20 @@ class StandIn:
             case _:
                 raise missing(path)
 
+    def delete_customer(self, name: str) -> None:
+        """Someone deletes a customer, with the cards, at Stripe's own site."""
+        with self.lock:
+            del self.objects["customers"][name]
+
+    def _known_customer(self, values: Json) -> None:
+        if values["customer"] not in self.objects["customers"]:
+            raise Failure(
+                400, "invalid_request_error", f"No such customer: '{values['customer']}'", code="resource_missing",
+                param="customer",
+            )  # fmt: skip
+
     def _checkout(self, values: Json) -> Json:
+        self._known_customer(values)
         line = values.get("line_items", {}).get("0", {}).get("price_data", {})
         more = values.get("payment_intent_data", {})
         session = self._add(
@@ -232,6 +251,7 @@ class StandIn:
         return session
 
     def _charge(self, values: Json) -> Json:
+        self._known_customer(values)
         intent = self._intent(int(values["amount"]), values["currency"], values.get("metadata", {}), values["customer"])
         intent["payment_method"] = self.get("payment_methods", values["payment_method"])["id"]
         if self.card_answers == "ok":
@@ -278,7 +298,17 @@ class StandIn:
             rows = rows[next(place for place, row in enumerate(rows) if row["id"] == after) + 1 :]
         limit = int(values.get("limit", 10))
         shown = [_shown(row) for row in rows[:limit]]
+        if "data.source" in values.get("expand", {}).values():
+            shown = [row | {"source": self._anything(row["source"])} for row in shown]
         return {"object": "list", "url": f"/v1/{path}", "has_more": len(rows) > limit, "data": shown}
+
+    def _anything(self, name: str) -> Any:
+        """An object by its id alone; of another's only the id."""
+        kinds = {"charges": "charge", "refunds": "refund", "disputes": "dispute"}
+        for kind, called in kinds.items():
+            if name in self.objects[kind]:
+                return _shown(self.objects[kind][name]) | {"object": called}
+        return name
 
     def _expanded(self, found: Json, names: Any) -> Json:
         shown = _shown(found)
@@ -307,10 +337,19 @@ class StandIn:
         return intent
 
     def _card(self, customer: str) -> str:
-        return str(self._add("payment_methods", "pm", type="card", card=CARD, customer=customer)["id"])
+        card = {**CARD, "fingerprint": self.fingerprint or None}
+        return str(self._add("payment_methods", "pm", type="card", card=card, customer=customer)["id"])
 
     def _move_money(self, kind: str, amount: int, source: Json) -> None:
-        self._add("balance_transactions", "txn", type=kind, amount=amount, currency=source["currency"], source=source["id"])
+        """Settled in the currency of the account's bank, at Stripe's rate between the two, in the units of each."""
+        currency, rate = self.settles_in or (source["currency"], None)
+        if rate is not None:
+            units = Decimal(amount) / scale_of(source["currency"]).per_unit * Decimal(rate)
+            amount = int((units * scale_of(currency).per_unit).to_integral_value())
+        self._add(
+            "balance_transactions", "txn", type=kind, amount=amount, currency=currency, source=source["id"],
+            exchange_rate=None if rate is None else float(rate),
+        )  # fmt: skip
 
     def _tell(self, kind: str, about: Json) -> None:
         self.count += 1

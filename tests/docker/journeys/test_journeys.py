@@ -38,7 +38,7 @@ def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> Non
     desk.look("requested")
     desk.is_now("Running")
     diary = desk.instance
-    desk.says("Running: SSH answers and every GPU is visible inside")
+    desk.says("Running: every GPU is visible inside")
     assert len(here.gpus(diary)) == 1
     assert len(desk.stack.client("alice").get("/api/v1/instances").json()["results"]) == 1, "one order of two clicks"
     desk.look("running")

@@ -205,8 +205,8 @@ def from_wallet(user: User, micros: int) -> None:
     funding = Wallet.objects.get(kind="funding")
     post(
         key=f"back:{clock.now()}:{micros}",
-        kind=Posting.Kind.GRANT,
-        source_kind="grant",
+        kind=Posting.Kind.TRANSFER,
+        source_kind="transfer",
         source_id=user.pk,
         memo="back",
         actor="test",

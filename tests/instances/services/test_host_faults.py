@@ -1,26 +1,30 @@
 """What a host's fault leaves behind: one public entry for each run, and the renter's last hour given back."""
 
+from collections.abc import Callable
+
 import pytest
 
 from accounts.models import User
-from agents.protocol.messages import FAILURES
+from agents.protocol.codes import FAILURES
 from billing.models import Posting
 from billing.selectors import costs_of, earnings_of, statement_lines
 from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import Instance, InstanceEvent
-from instances.policy import FAULT_OF
+from instances.policy import FAULT_OF, UNTOUCHED_ONLY
+from instances.selectors.moves import desired_on_host
 from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from marketplace.models import ReliabilityEvent
+from storage.models import Image
 from tests.billing.money import assert_sound, charged, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 
 RATE = 3_600_000
-HOST_FAILURES = [code for code in FAILURES if FAULT_OF.get(code, "host") == "host"]
-OTHER_FAILURES = [code for code in FAILURES if FAULT_OF.get(code, "host") != "host"]
+HOST_FAILURES = [code for code in FAILURES if FAULT_OF[code] == "host"]
+OTHER_FAILURES = [code for code in FAILURES if FAULT_OF[code] != "host"]
 
 
 def entries(host: FakeHost) -> list[tuple[str, str]]:
@@ -137,16 +141,114 @@ def test_each_broken_run_of_an_instance_counts_and_is_given_back(rin: User, host
     assert_sound()
 
 
-def test_a_restart_that_the_host_breaks_ends_a_run(rin: User, host: FakeHost, hours: Clock) -> None:
+@pytest.mark.parametrize("code", sorted(set(HOST_FAILURES) - UNTOUCHED_ONLY))
+def test_a_restart_that_the_host_breaks_counts_and_what_ran_before_it_stays_paid(
+    rin: User, host: FakeHost, hours: Clock, code: str
+) -> None:
     instance = order_running(rin, host)
     run_for(host, hours, 10)
     restart_instance(renter=rin, instance_id=instance.pk)
     host.sync()
-    host.break_next(instance, "start_failed")
+    host.break_next(instance, code)
     host.settle()
-    assert again(instance).state == "failed"
-    assert entries(host) == [("started", ""), ("host_fault", "start_failed")]
-    assert wallet(rin).balance_micros == 1000 * 1_000_000
+    assert again(instance).fault_of == "host"
+    assert entries(host) == [("started", ""), ("host_fault", code)]
+    assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE // 6
+    assert not Posting.objects.filter(kind="credit").exists()
+
+
+def restart(rin: User, instance: Instance, host: FakeHost) -> None:
+    restart_instance(renter=rin, instance_id=instance.pk)
+
+
+def stop_and_start(rin: User, instance: Instance, host: FakeHost) -> None:
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    start_instance(renter=rin, instance_id=instance.pk)
+
+
+@pytest.mark.parametrize("begin_again", [restart, stop_and_start])
+@pytest.mark.parametrize("code", sorted(UNTOUCHED_ONLY))
+def test_what_a_renter_can_do_to_the_own_root_is_nobodys_fault(
+    rin: User, host: FakeHost, hours: Clock, code: str, begin_again: Callable[..., None]
+) -> None:
+    """sshd moved away, a full root, a broken entry point: nothing is given back, and nothing is held against the host."""
+    instance = order_running(rin, host)
+    run_for(host, hours, 10)
+    begin_again(rin, instance, host)
+    host.sync()
+    host.break_next(instance, code)
+    host.settle()
+    assert again(instance).fault_of == "nobody"
+    assert entries(host) == [("started", "")]
+    assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE // 6
+    assert_sound()
+
+
+@pytest.mark.parametrize("code", sorted(UNTOUCHED_ONLY))
+@pytest.mark.parametrize("changes", [{"source": "saved"}, {"source": "named"}])
+def test_an_image_of_the_renters_own_that_does_not_start_is_nobodys_fault(
+    rin: User, host: FakeHost, code: str, changes: dict[str, str]
+) -> None:
+    instance = order(rin, host)
+    Image.objects.filter(pk=instance.image_id).update(owner=rin, official=False, **changes)
+    host.sync()
+    host.break_next(instance, code)
+    host.settle()
+    assert (again(instance).fault_of, entries(host)) == ("nobody", [])
+
+
+def test_a_root_that_was_cloned_is_its_renters_own(rin: User, host: FakeHost) -> None:
+    instance = order(rin, host)
+    Instance.objects.filter(pk=instance.pk).update(brought_root=instance.root_number)
+    host.sync()
+    host.break_next(instance, "ssh_silent")
+    host.settle()
+    assert (again(instance).fault_of, entries(host)) == ("nobody", [])
+
+
+def test_a_running_instance_fails_by_a_code_that_its_renter_can_bring_about(rin: User, host: FakeHost, hours: Clock) -> None:
+    """An agent that lost its journal tests what runs anew."""
+    instance = order_running(rin, host)
+    run_for(host, hours, 10)
+    host.break_next(instance, "ssh_silent")
+    host.settle()
+    assert (again(instance).fault_of, entries(host)) == ("nobody", [("started", "")])
+    assert not Posting.objects.filter(kind="credit").exists()
+
+
+def test_the_agent_is_told_whether_silence_can_be_its_renters(rin: User, host: FakeHost) -> None:
+    instance = order(rin, host)
+    assert [row.untouched for row in desired_on_host(host.host.pk)] == [True]
+    host.settle()
+    assert [row.untouched for row in desired_on_host(host.host.pk)] == [False]
+    other = order(rin, host)
+    Image.objects.filter(pk=other.image_id).update(owner=rin, official=False, source="named")
+    assert [row.untouched for row in desired_on_host(host.host.pk)] == [False, False]
+    assert instance.pk != other.pk
+
+
+def test_however_often_a_host_fails_two_hours_a_day_are_given_back(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    for _ in range(4):
+        run_for(host, hours, 45)
+        fail(host, instance, "killed")
+        host.settle()
+        start_instance(renter=rin, instance_id=instance.pk)
+        host.settle()
+    assert charged(instance.pk) == 3 * RATE
+    assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE
+    assert len(entries(host)) == 4 * 2 + 1, "the marks are counted all the same"
+    hours.advance(hours=24)
+    host.sync()
+    fail(host, instance, "killed")
+    host.settle()
+    start_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    run_for(host, hours, 30)
+    fail(host, instance, "killed")
+    assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE
+    assert_sound()
 
 
 def test_only_what_ran_since_the_restart_is_given_back(rin: User, host: FakeHost, hours: Clock) -> None:

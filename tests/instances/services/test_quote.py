@@ -152,9 +152,11 @@ def test_reserved_upfront_is_due_whole(rin: User, seller: FakeHost) -> None:
     assert longer.projected_micros == parse_money("1762.56") + parse_money("3.06")  # then by the hour
 
 
-def test_reserved_without_upfront_holds_an_hour_and_commits_to_the_term(rin: User, seller: FakeHost) -> None:
+def test_reserved_without_upfront_holds_an_hour_and_a_deposit_and_commits_to_the_term(rin: User, seller: FakeHost) -> None:
     quote = quote_for(rin, seller, billing_mode="reserved", term="year", payment="none", hours=24)
-    assert quote.due_now_micros == quote.rate_micros_per_hour == parse_money("1.377")
+    assert quote.rate_micros_per_hour == parse_money("1.377")
+    assert quote.deposit_micros == 72 * parse_money("1.377")
+    assert quote.due_now_micros == quote.deposit_micros + parse_money("1.377")
     assert quote.projected_micros == parse_money("33.048")
     assert quote.committed_micros == parse_money("12062.52")
 
@@ -258,3 +260,19 @@ def test_again_takes_the_same_wishes_at_the_present_price(rin: User, bob: User, 
     assert (new.rate_micros_per_hour, new.offer_version) == (8_000_000, Offer.objects.get(pk=old.offer_id).version)
     with refused(), pytest.raises(NotFound):
         quote_again(renter=bob, quote_id=old.pk)
+
+
+def test_it_names_the_system_disk(rin: User, host: FakeHost) -> None:
+    """Where the host limits roots the quote says to what; where it does not, it promises nothing."""
+    assert quote_for(rin, host).system_disk_gb == 0
+    Host.objects.update(root_limit="disk")
+    refresh_offers_of_host(host_id=host.offer.host_id)
+    quote = quote_for(rin, host)
+    assert quote.system_disk_gb == 20
+    assert quote.lines[1:] == [
+        {"item": "System disk", "quantity": "20", "unit": "GB", "unit_price": "0.00", "amount": "0.00"}
+    ]
+    Host.objects.update(disk_free_gb=25)
+    refresh_offers_of_host(host_id=host.offer.host_id)
+    with pytest.raises(DiskTooLarge, match="no room for another system disk"):
+        quote_for(rin, host)

@@ -1,12 +1,17 @@
 """Reserved terms: paid, begun, kept through stops, interrupted by the host, ended, renewed, ended early; sums by hand."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from accounts.models import User
-from billing.errors import InsufficientFunds
+from accounts.models import Membership, User
+from accounts.services.teams import create_team
+from billing.errors import InsufficientFunds, NotTransferable, OwesMoney
 from billing.models import Hold, Meter, Order, Posting
+from billing.selectors.payments import unspent_cash_micros
+from billing.selectors.payouts import payable_of
+from billing.services.transfers import transfer_money
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
 from instances.models import Instance, InstanceEvent, Term
@@ -19,7 +24,8 @@ from instances.services.sweeps import follow_terms
 from marketplace.models import Lease
 from marketplace.selectors import live_leases_of
 from marketplace.services.offers import set_price
-from tests.billing.money import UNIT, grant
+from tests.billing.coupon_money import redeem
+from tests.billing.money import UNIT, grant, pay_in
 from tests.instances.fake_host import FakeHost, again, refused
 from tests.instances.fixtures import Clock
 from tests.instances.modes import (
@@ -169,7 +175,7 @@ def test_a_failure_of_the_host_gives_the_last_hour_back_and_pauses_the_term(
 
 def test_nothing_upfront_is_charged_hour_by_hour_used_or_not(rin: User, seller: FakeHost, hours: Clock) -> None:
     instance = running(rin, seller, "reserved", term="month", payment="none")
-    assert (balance(rin), held(rin)) == (1000 * UNIT, 2_880_000)
+    assert (balance(rin), held(rin)) == (1000 * UNIT, 73 * 2_880_000)  # the deposit of 72 hours, and an hour
     stop_instance(renter=rin, instance_id=instance.pk)
     seller.settle()
     pass_time(seller, hours, 10 * 3600)
@@ -214,29 +220,130 @@ def test_early_end_without_upfront_is_owed_at_once(rin: User, seller: FakeHost, 
     assert_all_well()
 
 
-def test_early_end_that_cannot_be_paid_is_refused(bob: User, seller: FakeHost, hours: Clock) -> None:
-    grant(bob, 32 * UNIT)
-    instance = running(bob, seller, "reserved", term="month", payment="none")
-    pass_time(seller, hours, 10 * 3600)
+# A month at 80 % off: 0.72 an hour. 20 hours cost 14.40, anew 75.60: 61.20 are due at an early end.
+RATE = 720_000
+DEPOSIT = 72 * RATE
+DUE = 61_200_000
+
+
+@pytest.fixture
+def cheap(rin: User, host: FakeHost) -> FakeHost:
+    sell(host, reserved_discounts={"day": 500, "month": 8_000})
+    return host
+
+
+def run_for_20_hours(renter: User, host: FakeHost, hours: Clock) -> Instance:
+    instance = running(renter, host, "reserved", term="month", payment="none")
+    pass_time(host, hours, 20 * 3600)
+    return instance
+
+
+def test_a_change_that_cannot_be_paid_is_refused_and_a_release_is_owed(bob: User, cheap: FakeHost, hours: Clock) -> None:
+    """The deposit has 51.84 of the 61.20, the wallet 0.96."""
+    grant(bob, DEPOSIT + 21 * RATE + 240_000)
+    instance = run_for_20_hours(bob, cheap, hours)
     with refused(), pytest.raises(InsufficientFunds):
         converted(bob, instance, "hourly")
-    with refused(), pytest.raises(InsufficientFunds):
-        release_instance(renter=bob, instance_id=instance.pk)
     assert (again(instance).billing_mode, term_of(instance).state) == ("reserved", "active")
+    release_instance(renter=bob, instance_id=instance.pk)
+    cheap.settle()
+    assert term_of(instance).exit_fee_micros == DUE
+    assert (balance(bob), balance(bob, "debt")) == (0, -8_400_000)
+    assert not Hold.objects.filter(released_at=None).exists()
+    assert_all_well()
 
 
-def test_an_empty_wallet_ends_the_term_with_what_it_still_has(bob: User, seller: FakeHost, hours: Clock) -> None:
-    grant(bob, 30 * UNIT)
-    instance = running(bob, seller, "reserved", term="month", payment="none")
-    pass_time(seller, hours, 12 * 3600)
+def test_the_same_wallet_cannot_order_it_again_and_top_ups_repay_first(bob: User, cheap: FakeHost, hours: Clock) -> None:
+    """The audit's way: nothing upfront, a wallet of 16.00, used, ended, no debt, again."""
+    grant(bob, 16 * UNIT)
+    with refused(), pytest.raises(InsufficientFunds):
+        rented(bob, cheap, "reserved", term="month", payment="none")
+    grant(bob, DEPOSIT + 20 * RATE - 16 * UNIT)
+    instance = run_for_20_hours(bob, cheap, hours)
+    release_instance(renter=bob, instance_id=instance.pk)
+    cheap.settle()
+    owed = -balance(bob, "debt")
+    assert owed == DUE - DEPOSIT
+    redeem(bob, 500)  # coupons do not help
+    month = {"term": "month", "payment": "none"}
+    choices: tuple[tuple[str, dict[str, Any]], ...] = (("hourly", {}), ("reserved", {"term": "day"}), ("reserved", month))
+    for mode, wishes in choices:
+        with refused(), pytest.raises(OwesMoney):
+            rented(bob, cheap, mode, **wishes)
+    pay_in(bob, owed - 1)
+    with refused(), pytest.raises(OwesMoney):
+        rented(bob, cheap, "hourly")
+    pay_in(bob, 10 * UNIT)
+    assert (balance(bob, "debt"), balance(bob)) == (0, 10 * UNIT - 1)
+    assert rented(bob, cheap, "hourly").state == "requested"
+    assert_all_well()
+
+
+def test_the_hosts_share_of_what_is_owed_is_not_paid_out_before_it_is(bob: User, cheap: FakeHost, hours: Clock) -> None:
+    """Else a friend's host with a huge discount makes cash of a debt that nobody ever pays."""
+    grant(bob, DEPOSIT + 20 * RATE)
+    instance = run_for_20_hours(bob, cheap, hours)
+    release_instance(renter=bob, instance_id=instance.pk)
+    owed = -balance(bob, "debt")
+    later = clock.now() + timedelta(days=60)
+    earned = balance(cheap.owner, "host")
+    assert earned == 75_600_000 * 9 // 10
+    found = payable_of(owner_id=cheap.owner.pk, now=later)
+    assert (found.disputed_micros, found.payable_micros) == (owed, (earned - owed) // 10_000 * 10_000)
+    pay_in(bob, owed)
+    assert payable_of(owner_id=cheap.owner.pk, now=later).payable_micros == earned
+
+
+def test_what_an_early_end_would_cost_is_neither_passed_on_nor_sent_back(
+    bob: User, alice: User, cheap: FakeHost, hours: Clock
+) -> None:
+    """Of the 61.20 the deposit has 51.84: 9.36 of the wallet stay."""
+    pay_in(bob, DEPOSIT + 20 * RATE + RATE + 100 * UNIT)
+    team = create_team(user=bob, name="Lab")
+    Membership.objects.create(team=team, user=alice, email=alice.email, joined_at=clock.now())
+    instance = run_for_20_hours(bob, cheap, hours)
+    most = balance(bob) - held(bob) - (DUE - DEPOSIT)
+    assert unspent_cash_micros(bob.pk) == most
+    with refused(), pytest.raises(NotTransferable, match=r"answers for"):
+        transfer_money(sender=bob, team_id=team.pk, to_id=alice.pk, amount_micros=most + 1)
+    transfer_money(sender=bob, team_id=team.pk, to_id=alice.pk, amount_micros=most)
+    kept = balance(bob) - DUE
+    release_instance(renter=bob, instance_id=instance.pk)
+    assert (balance(bob), balance(bob, "debt")) == (kept, 0)
+    assert kept >= 0
+    assert_all_well()
+
+
+def test_an_empty_wallet_ends_the_term_early_and_the_rest_is_owed(bob: User, cheap: FakeHost, hours: Clock) -> None:
+    """20 hours were paid for; the deposit has 51.84 of what is due, and the wallet 0.24."""
+    grant(bob, DEPOSIT + 20 * RATE + 240_000)
+    instance = running(bob, cheap, "reserved", term="month", payment="none")
+    pass_time(cheap, hours, 22 * 3600)
     term = term_of(instance)
-    assert (term.state, balance(bob)) == ("exited", 0)
-    assert term.exit_fee_micros == 30 * UNIT - 28_800_000, "ten hours were paid for, and 1.20 was left"
-    seller.settle()
+    assert (term.state, balance(bob), term.exit_fee_micros) == ("exited", 0, DUE)
+    assert balance(bob, "debt") == -9_120_000
+    cheap.settle()
     assert again(instance).state == "stopped"
     assert live_leases_of(instance.pk) == []
     assert "term_unpaid" in kinds(instance)
     assert_all_well()
+
+
+def test_a_term_that_never_began_gives_its_deposit_back(rin: User, cheap: FakeHost) -> None:
+    instance = rented(rin, cheap, "reserved", term="month", payment="none")
+    assert held(rin) == DEPOSIT + RATE
+    release_instance(renter=rin, instance_id=instance.pk)
+    cheap.settle()
+    assert (balance(rin), held(rin)) == (1000 * UNIT, 0)
+    assert_all_well()
+
+
+def test_a_term_that_is_over_gives_its_deposit_back(rin: User, cheap: FakeHost, hours: Clock) -> None:
+    instance = running(rin, cheap, "reserved", term="month", payment="none")
+    hours.advance(days=31)
+    follow_terms(now=clock.now())
+    assert term_of(instance).state == "ended"
+    assert not Hold.objects.filter(released_at=None, source_kind="deposit").exists()
 
 
 def test_release_ends_a_term_early_and_gives_back(rin: User, seller: FakeHost, hours: Clock) -> None:

@@ -18,6 +18,7 @@ from marketplace.search.orders import Walk
 from marketplace.search.terms import OfferQuery
 from marketplace.selectors import offer_page_json
 from tests.marketplace.search.seeded import seed_market
+from tests.roles import as_owner
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -138,7 +139,9 @@ def test_a_lost_connection_ends_it_and_the_next_search_begins_another(
     first = thread()
     assert first is not None
     with monkeypatch.context() as broken:
-        broken.setattr(columns, "_LOOK", "SELECT pg_terminate_backend(pg_backend_pid()), %s, %s")
+        broken.setattr(
+            columns, "_LOOK", "SELECT set_config('role', 'none', false), pg_terminate_backend(pg_backend_pid()), %s, %s"
+        )
         wait_until("the thread ends", lambda: not first.is_alive())
     assert "is not kept young for now" in caplog.text
     Offer.objects.update(gpu_free=0)
@@ -148,7 +151,7 @@ def test_a_lost_connection_ends_it_and_the_next_search_begins_another(
 @pytest.mark.usefixtures("quick")
 def test_a_table_that_was_emptied_is_seen() -> None:
     total()
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("TRUNCATE marketplace_offer CASCADE")
     wait_until("the change is seen", lambda: total() == 0)
 

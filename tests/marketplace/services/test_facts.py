@@ -131,3 +131,17 @@ def test_unknown_hosts_and_impossible_facts_are_refused(hana: User) -> None:
         record_facts(host_id=uuid4(), shape=shape(1))
     with pytest.raises(InvalidInput):
         record_facts(host_id=enrolled(hana, CARDS).pk, shape=_with(shape(CARDS), ram_mb=0))
+
+
+def test_a_host_that_limits_roots_keeps_room_for_a_system_disk(hana: User) -> None:
+    """Of what it has free a system disk is taken first: the rest is what a data disk can have."""
+    host = enrolled(hana, CARDS)
+    assert (offer_of(host).system_disk_gb, offer_of(host).disk_free_gb) == (0, 1500)
+    limited = _with(shape(CARDS), root_limit="disk", disk_free_gb=135)
+    record_facts(host_id=host.pk, shape=limited)
+    assert (offer_of(host).system_disk_gb, offer_of(host).disk_free_gb) == (20, 110)
+    record_facts(host_id=host.pk, shape=_with(limited, disk_free_gb=12))
+    assert offer_of(host).disk_free_gb == 0
+    record_facts(host_id=host.pk, shape=_with(limited, root_limit="none"))
+    assert (offer_of(host).system_disk_gb, offer_of(host).disk_free_gb) == (0, 130)
+    assert check_offers(repair=False) == []

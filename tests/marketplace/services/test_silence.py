@@ -4,11 +4,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
+import time_machine
+from django.test import Client
+from django.urls import reverse
 
 from accounts.models import User
 from common import clock
-from marketplace.models import Host, Incident, Offer
-from marketplace.policy import BREAKER_WINDOW, HOST_SILENT_AFTER
+from marketplace.models import Host, Incident, Offer, ReliabilityEvent
+from marketplace.policy import BREAKER_DAY, BREAKER_LASTS, BREAKER_WINDOW, HOST_SILENT_AFTER
 from marketplace.selectors import breaker_open
 from marketplace.services.hosts import record_report
 from marketplace.services.silence import mark_silent_hosts
@@ -83,6 +86,85 @@ def test_hosts_that_have_been_silent_for_long_do_not_count(fleet: Fleet) -> None
     _last_seen(hosts[2:8], later)
     _last_seen(hosts[8:], later - HOST_SILENT_AFTER - timedelta(seconds=1))
     assert mark_silent_hosts(now=later) == 2
+
+
+def keep_reporting(hosts: list[Host], start: datetime, minutes: int, *, every: int = 10) -> datetime:
+    """These report and the sweep runs, every ten seconds; the others are silent. When it is then."""
+    for second in range(0, minutes * 60 + 1, every):
+        _last_seen(hosts, start + timedelta(seconds=second))
+        with time_machine.travel(start + timedelta(seconds=second), tick=False):
+            mark_silent_hosts(now=clock.now())
+    return start + timedelta(minutes=minutes)
+
+
+def outages() -> list[tuple[datetime | None, bool]]:
+    return [(row.ends_at, row.detail == "mass_silence") for row in ReliabilityEvent.objects.order_by("id")]
+
+
+def test_three_of_nine_switched_off_together_are_gone_after_its_time(fleet: Fleet) -> None:
+    """They neither keep it open for ever nor have their outages forgiven for ever."""
+    start = clock.now()
+    hosts = fleet(9)
+    _last_seen(hosts, start)
+    minutes = round(BREAKER_LASTS.total_seconds() / 60)
+    now = keep_reporting(hosts[3:], start, minutes)
+    assert breaker_open(now)
+    assert _states() == {"online": 9}
+    now = keep_reporting(hosts[3:], now, 3)
+    assert not breaker_open(now)
+    assert _states() == {"online": 6, "silent": 3}
+    incident = Incident.objects.get(kind="mass_silence")
+    assert incident.closed_by == "time limit"
+    assert incident.closed_at is not None
+    assert BREAKER_LASTS <= incident.closed_at - incident.opened_at <= BREAKER_LASTS + timedelta(seconds=10)
+    assert outages() == [(None, False)] * 3
+    assert set(ReliabilityEvent.objects.values_list("starts_at", flat=True)) == {incident.closed_at}
+    now = keep_reporting(hosts[3:], now, 60)
+    assert Incident.objects.filter(kind="mass_silence").count() == 1, "it does not open again for the same hosts"
+    assert Offer.objects.filter(gpu_free=0).count() == 3
+
+
+def test_hosts_that_come_and_go_do_not_have_more_forgiven_in_a_day(fleet: Fleet) -> None:
+    """Three of nine are switched off for ten minutes of every fifteen."""
+    now = clock.now()
+    hosts = fleet(9)
+    for _ in range(8):
+        now = keep_reporting(hosts, now, 5)
+        now = keep_reporting(hosts[3:], now, 10)
+    incidents = Incident.objects.filter(kind="mass_silence", closed_at__isnull=False)
+    open_for = sum(((each.closed_at or now) - each.opened_at for each in incidents), timedelta(0))
+    assert BREAKER_LASTS <= open_for <= BREAKER_LASTS + timedelta(minutes=1)
+    assert "time limit" in set(incidents.values_list("closed_by", flat=True))
+    assert any(not forgiven for _end, forgiven in outages())
+
+
+def test_it_may_open_again_a_day_later(fleet: Fleet) -> None:
+    start = clock.now()
+    hosts = fleet(9)
+    now = keep_reporting(hosts[3:], start, round(BREAKER_LASTS.total_seconds() / 60) + 3)
+    now = keep_reporting(hosts, now + BREAKER_DAY, 1)
+    now = keep_reporting(hosts[3:], now, 3)
+    assert breaker_open(now)
+
+
+def test_staff_end_it_and_the_record_names_them(fleet: Fleet, stella: User) -> None:
+    start = clock.now()
+    hosts = fleet(9)
+    now = keep_reporting(hosts[3:], start, 3)
+    assert breaker_open(now)
+    incident = Incident.objects.get(kind="mass_silence")
+    panel = Client()
+    panel.force_login(stella)
+    form = {"action": "close", "_selected_action": [incident.pk]}
+    with time_machine.travel(now, tick=False):
+        reply = panel.post(reverse("admin:marketplace_incident_changelist"), form)
+    assert reply.status_code == 302
+    incident.refresh_from_db()
+    assert (incident.closed_at, incident.closed_by) == (now, stella.email)
+    assert not breaker_open(now)
+    now = keep_reporting(hosts[3:], now, 3)
+    assert _states() == {"online": 6, "silent": 3}
+    assert Incident.objects.filter(kind="mass_silence").count() == 1
 
 
 def test_frozen_and_retired_hosts_are_not_marked(fleet: Fleet) -> None:

@@ -200,6 +200,7 @@ def entry(row: SpotBid, now: datetime) -> Bid:
         gpus=row.gpu_count,
         holds=holds,
         sits=holds and row.held_since is not None and now - row.held_since < SPOT_RUN_AT_LEAST,
+        began_at_micros=row.floor_micros if holds else None,
         rests=not holds and (row.state == BidState.YIELDING or (row.resumes_from is not None and now < row.resumes_from)),
     )
 
@@ -235,8 +236,8 @@ def fund(orderer: User, bidders: list[User]) -> None:
     paid = Movement(funding.pk, Entry.Kind.FUNDING, -1_000 * UNIT * len(wallets))
     post(
         key="grant:bidders",
-        kind=Posting.Kind.GRANT,
-        source_kind="grant",
+        kind=Posting.Kind.TRANSFER,
+        source_kind="transfer",
         source_id=funding.pk,
         memo="for bids",
         actor="test",

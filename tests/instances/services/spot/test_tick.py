@@ -97,7 +97,7 @@ def test_notice_then_preemption_then_resumption_with_the_data_disk_kept(
     run(hours, spot, 7)
     tick_offer(offer_id=spot.offer.pk)
     noticed = bid_of(loser)
-    assert seen(loser) == ("running", "notice", 1_000_000)
+    assert seen(loser) == ("running", "notice", 500_000)  # whoever outbids it has not taken its GPUs yet
     assert noticed.notice_at == clock.now()
     assert noticed.yields_at == clock.now() + SPOT_NOTICE
     [told] = [row for row in desired_instances(spot.host.pk) if row.id == loser.pk]
@@ -275,7 +275,8 @@ def test_a_spot_rent_whose_money_ends_is_stopped_and_bids_no_more(
 ) -> None:
     grant(alice, 2 * UNIT)
     mine = bid(alice, spot, 2.00)
-    bid(bo, spot, 1.90, gpus=4)
+    bid(bo, spot, 9.00, gpus=3)
+    bid(bo, spot, 1.90)
     for _ in range(160):
         hours.advance(seconds=30)
         spot.sync()
@@ -325,16 +326,21 @@ def test_an_offer_off_the_market_starts_nothing_and_ends_nothing(
     assert seen(waiting)[0] == "waiting"
 
 
-def test_a_raised_floor_is_for_new_bids_and_the_price_within_the_own_maximum(
+def test_a_raised_floor_is_for_rents_that_begin_later_and_a_lowered_one_for_all(
     spot: FakeHost, rin: User, bo: User, hana: User
 ) -> None:
+    """By raising it step by step a host would otherwise read off what its renters would pay at most, and charge that."""
     low, high = bid(rin, spot, 0.80), bid(bo, spot, 3.00)
     set_prices(actor_id=hana.pk, change=ListingChange(spot.offer.pk, spot_floor_micros=1_000_000))
+    later = bid(bo, spot, 3.00)
+    assert [seen(each)[2] for each in (low, high, later)] == [500_000, 500_000, 1_000_000]
+    assert SpotPrice.objects.latest("id").price_micros == 1_000_000
+    set_prices(actor_id=hana.pk, change=ListingChange(spot.offer.pk, spot_floor_micros=400_000))
     turn(spot)
-    assert [seen(each) for each in (low, high)] == [("running", "holding", 800_000), ("running", "holding", 1_000_000)]
+    assert [seen(each)[2] for each in (low, high, later)] == [400_000] * 3
     set_prices(actor_id=hana.pk, change=ListingChange(spot.offer.pk, spot_floor_micros=0))
     turn(spot)
-    assert [seen(each) for each in (low, high)] == [("running", "holding", 800_000), ("running", "holding", 1_000_000)]
+    assert [seen(each) for each in (low, high)] == [("running", "holding", 400_000)] * 2
     with pytest.raises(UnlawfulMove), refused():
         change_bid(renter=bo, instance_id=high.pk, max_price_micros=9_000_000)
 
@@ -373,7 +379,8 @@ def test_a_bid_may_be_raised_lowered_and_repeated_in_place(spot: FakeHost, rin: 
     change_bid(renter=rin, instance_id=mine.pk, max_price_micros=2_000_000)
     assert events(mine).count("bid_changed") == 1
     assert Meter.objects.get(closed_at=None).most_micros == 4 * UNIT
-    bid(bo, spot, 1.70, gpus=3)
+    bid(bo, spot, 9.00, gpus=2)
+    bid(bo, spot, 1.70, gpus=2)
     assert seen(mine)[2] == 1_700_000
     change_bid(renter=rin, instance_id=mine.pk, max_price_micros=600_000)
     tick_offer(offer_id=spot.offer.pk)

@@ -1,0 +1,41 @@
+"""The tables of accounts."""
+
+from accounts.models.people import (
+    ApiToken,
+    Membership,
+    RememberedReply,
+    SshKey,
+    Team,
+    User,
+    UserManager,
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+)
+from accounts.models.safety import (
+    AccountEvent,
+    AccountSession,
+    EndedCredential,
+    InvitationMail,
+    KnownDevice,
+    OutgoingMail,
+)
+
+__all__ = [
+    "AccountEvent",
+    "AccountSession",
+    "ApiToken",
+    "EndedCredential",
+    "InvitationMail",
+    "KnownDevice",
+    "Membership",
+    "OutgoingMail",
+    "RememberedReply",
+    "SshKey",
+    "Team",
+    "User",
+    "UserManager",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookEvent",
+]

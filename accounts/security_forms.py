@@ -1,0 +1,58 @@
+"""What can be asked of an account's log: which kinds, and from when to when."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import AccountEvent
+
+# By the part of the kind before its dot.
+_GROUPS = (
+    ("", _("everything")),
+    ("login", _("sign-ins and sessions")),
+    ("password", _("password, e-mail, two-factor")),
+    ("token", _("API tokens")),
+    ("key", _("SSH keys")),
+    ("webhook", _("webhooks")),
+    ("team", _("teams")),
+    ("payout", _("payouts")),
+    ("limit", _("limits")),
+)
+_ALSO = {
+    "login": ("signup", "session"),
+    "password": ("email", "factor", "profile"),
+    "payout": ("payout_account",),
+}
+
+
+class EventForm(forms.Form):
+    """Days are whole days by UTC, both included. A field that is wrong is told and filters nothing."""
+
+    group = forms.ChoiceField(label=_("What"), choices=_GROUPS, required=False)
+    day_from = forms.DateField(label=_("From day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    day_to = forms.DateField(label=_("To day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+
+    def applied(self, events: QuerySet[AccountEvent]) -> QuerySet[AccountEvent]:
+        self.is_valid()
+        given: dict[str, Any] = getattr(self, "cleaned_data", {})
+        if given.get("group"):
+            events = events.filter(of_group(given["group"]))
+        if given.get("day_from"):
+            events = events.filter(at__gte=_midnight(given["day_from"]))
+        if given.get("day_to"):
+            events = events.filter(at__lt=_midnight(given["day_to"]) + timedelta(days=1))
+        return events
+
+
+def of_group(group: str) -> Q:
+    asked = Q()
+    for name in (group, *_ALSO.get(group, ())):
+        asked |= Q(kind=name) | Q(kind__startswith=f"{name}.")
+    return asked
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, tzinfo=UTC)

@@ -1,0 +1,39 @@
+"""Slips: one instance's desired state, carried by a wake-up through Redis and the relay, which cannot read it.
+
+It saves the exchange in which the agent would have learnt the same. A slip is base64url of a nonce of 12 bytes and of
+`DesiredInstance` as JSON under AES-256-GCM, whose key follows from the `slip_key` that the host's last DesiredState brought:
+it holds the password's hash and the tokens of the instance's programs, and only the control plane can have written it.
+"""
+
+import base64
+import hashlib
+import hmac
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from agents.protocol.codec import MalformedMessage, decode
+from agents.protocol.messages import DesiredInstance
+
+PURPOSE: Final = b"berth-slip-v2\n"
+_NONCE: Final = 12
+
+
+class BadSlip(Exception):
+    """The slip is not sealed with this key, or is none."""
+
+
+def open_slip(key: str, slip: str) -> DesiredInstance:
+    if not key:
+        raise BadSlip("This host has been told no key to slips.")
+    try:
+        sealed = base64.urlsafe_b64decode(slip + "=" * (-len(slip) % 4))
+        return decode(DesiredInstance, _cipher(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], PURPOSE))
+    except (ValueError, InvalidTag, MalformedMessage) as error:
+        raise BadSlip(f"The slip cannot be read: {error or 'its seal does not match'}") from error
+
+
+def _cipher(key: str) -> AESGCM:
+    """A key of its own: the same `slip_key` also seals grants."""
+    return AESGCM(hmac.digest(bytes.fromhex(key), PURPOSE, hashlib.sha256))

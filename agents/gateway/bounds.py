@@ -1,0 +1,226 @@
+"""What an agent may say, field by field. Its words and figures reach pages, the API and shells, and it may be hostile.
+
+A new field of a message fails the tests until it has a rule here. What is shown to people is text of a length; codes are of
+closed vocabularies, with "unknown" for others; figures are within what a machine can have.
+"""
+
+from typing import Final
+
+from agents.gateway.rules import (
+    ADDRESS,
+    ANY,
+    at_most,
+    code,
+    even,
+    maybe,
+    newest,
+    only,
+    or_empty,
+    real,
+    text,
+    texts,
+    vital,
+    whole,
+    word,
+    words,
+)
+from agents.protocol.codec import Rule, Rules
+from agents.protocol.codes import FAILURES, OPERATION_FAILURES, REASONS
+from agents.protocol.messages import (
+    Check,
+    DiskUse,
+    EnrolRequest,
+    GpuFacts,
+    GpuSample,
+    HostFacts,
+    InstanceSample,
+    LayerProgress,
+    ObservedInstance,
+    ObservedOperation,
+    Report,
+    SelfTestResult,
+)
+from agents.protocol.readings import GpuEvent, SecondTrace
+
+UNKNOWN: Final = "unknown"
+SENTENCE: Final = 300
+_MOST_BYTES: Final = 2**50  # 1 PiB
+_MOST_MB: Final = 2**30
+_MOST_VRAM_MB: Final = 2**21  # 2 TiB
+_MOST_CORES: Final = 4096
+_MOST_CPU_PCT: Final = 100 * _MOST_CORES
+_MOST_WATT: Final = 10_000
+_MOST_CELSIUS: Final = 200
+_FASTEST_MBPS: Final = 10_000_000
+_YEAR_2100: Final = 4_102_444_800  # in Unix seconds
+_CENTURY_S: Final = 3_155_760_000
+_DAY_S: Final = 86_400
+_WHOLE: Final = 2**53
+_TRACED_S: Final = 120
+_LARGEST_LOG: Final = 2 * 1024 * 1024
+
+ID: Final = word(r"[0-9a-f]{32}")
+GPU_UUID: Final = word(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}")
+REFERENCE: Final = r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,399}"
+_VERSION: Final = r"[0-9A-Za-z][0-9A-Za-z.+~:_ -]{0,39}"
+_COUNT: Final = whole(0, _WHOLE, 0)
+_SIZE: Final = whole(0, _MOST_BYTES, 0)
+_DECIMAL: Final = word(r"[0-9]{1,15}")
+_SPEED: Final = maybe(whole(0, _FASTEST_MBPS, None))
+_STAMP: Final = maybe(whole(0, _YEAR_2100, None))
+
+# What operations bring, by name; `lines` is a log, which instances.services.logs reads.
+OUTCOMES: Final[dict[str, Rule]] = {
+    **dict.fromkeys(("bytes", "copied_bytes", "copied_files", "cuts", "deleted_files", "resumed_at"), _DECIMAL),
+    **dict.fromkeys(("same_files", "size_bytes", "size_gb", "stored_bytes"), _DECIMAL),
+    "applied": code(("now", "at_next_start")),
+    "checksum": word(r"[0-9A-Za-z:+/=-]{1,128}"),
+    "cut": code(("yes", "")),
+    "digest": word(r"(sha256:[0-9a-f]{64})?"),
+    "lines": Rule(lambda value: value[:_LARGEST_LOG]),
+    "reference": word(REFERENCE),
+    "simulated": code(("true",)),
+}
+
+BOUNDS: Final[Rules] = {
+    GpuFacts: {
+        "uuid": GPU_UUID,
+        "name": text(120),
+        "vram_mb": whole(0, _MOST_VRAM_MB),
+        "index": whole(0, 1023, 0),
+        "pcie_gen": whole(0, 15, 0),
+        "pcie_width": whole(0, 64, 0),
+        "simulated": Rule(ANY.read, True),
+        "healthy": Rule(ANY.read, False),
+        "detail": text(SENTENCE),
+    },
+    HostFacts: {
+        "hostname": text(255),
+        "runtime": ANY,
+        "runtime_version": or_empty(word(_VERSION, UNKNOWN)),
+        "kernel": or_empty(word(r"[0-9A-Za-z][0-9A-Za-z.+~:_-]{0,119}", UNKNOWN)),
+        "cpu_model": text(120),
+        "cpu_cores": whole(1, _MOST_CORES),
+        "ram_mb": whole(1, _MOST_MB),
+        "disk_total_gb": whole(0, _MOST_MB),
+        "disk_free_gb": whole(0, _MOST_MB),
+        "disk_kind": Rule(ANY.read, UNKNOWN),
+        "driver": or_empty(word(_VERSION, UNKNOWN)),
+        "cuda": or_empty(word(r"[0-9]{1,2}\.[0-9]{1,2}", "")),
+        "gpus": ANY,  # how many is the market's to judge: marketplace.services.inventory
+        "images": words(REFERENCE, 500),
+        "port_first": whole(0, 65_535),
+        "port_last": whole(0, 65_535),
+        "address": ADDRESS,
+        "warnings": texts(SENTENCE, 32),
+        "nvlink": ANY,
+        "disk_read_mbps": _SPEED,
+        "disk_write_mbps": _SPEED,
+        "disk_measured_at": _STAMP,
+        "net_up_mbps": _SPEED,
+        "net_down_mbps": _SPEED,
+        "net_measured_at": _STAMP,
+        "keeps_ssh_list": ANY,
+        "root_limit": code(("", "disk", "none"), ""),
+        "behind_nat": ANY,
+    },
+    Check: {
+        "id": word(r"[a-z][a-z0-9_]{0,39}"),
+        "passed": ANY,
+        "actual": text(SENTENCE),
+        "required": text(200),
+        "remedy": text(SENTENCE),
+        "value": maybe(real(-1e12, 1e12, None)),
+        "unit": code(("", "MiB", "GB", "TFLOPS", "MB/s", "Mbit/s", "IOPS", "s"), ""),
+        "gpu": or_empty(GPU_UUID),
+        "reason": code(("", *REASONS), "failed"),
+        "simulated": Rule(ANY.read, True),
+    },
+    SelfTestResult: {"id": ID, "checks": ANY, "seconds": real(0, _DAY_S, 0.0)},
+    ObservedOperation: {
+        "id": ID,
+        "phase": ANY,
+        "done_bytes": _SIZE,
+        "total_bytes": _SIZE,
+        "detail": text(SENTENCE),
+        "failure_code": code(("", *FAILURES, *OPERATION_FAILURES), UNKNOWN),
+        "outcome": only(OUTCOMES),
+        "done_files": _COUNT,
+        "total_files": _COUNT,
+    },
+    GpuSample: {
+        "uuid": GPU_UUID,
+        "util_pct": whole(0, 100),
+        "vram_used_mb": whole(0, _MOST_VRAM_MB),
+        "temperature_c": whole(0, _MOST_CELSIUS),
+        "power_w": whole(0, _MOST_WATT),
+    },
+    InstanceSample: {
+        "cpu_pct": real(0, _MOST_CPU_PCT),
+        "ram_mb": whole(0, _MOST_MB),
+        "disk_mb": whole(0, _MOST_MB),
+        "rx_bytes": whole(0, _MOST_BYTES),
+        "tx_bytes": whole(0, _MOST_BYTES),
+        "gpus": at_most(64),
+        "oom_kills": whole(0, 1_000_000, 0),
+        "trace": Rule(even, None),
+        "sessions": whole(0, 100_000, 0),
+    },
+    SecondTrace: {
+        "gpu": newest(_TRACED_S, 0, 100),
+        "vram": newest(_TRACED_S, 0, 64 * _MOST_VRAM_MB),
+        "power": newest(_TRACED_S, 0, 64 * _MOST_WATT),
+        "temp": newest(_TRACED_S, 0, _MOST_CELSIUS),
+        "cpu": newest(_TRACED_S, 0, _MOST_CPU_PCT),
+        "ram": newest(_TRACED_S, 0, _MOST_MB),
+    },
+    DiskUse: {
+        "id": ID,
+        "used_mb": whole(0, _WHOLE),
+        "total_mb": whole(0, _WHOLE),
+        "inodes_used": whole(0, _WHOLE),
+        "inodes_total": whole(0, _WHOLE),
+    },
+    LayerProgress: {
+        "id": word(r"[0-9a-zA-Z]{1,12}"),
+        "done_bytes": _SIZE,
+        "total_bytes": _SIZE,
+        "step": code(("waiting", "downloading", "downloaded", "unpacking", "ready"), "waiting"),
+        "unpacked_bytes": _SIZE,
+    },
+    ObservedInstance: {
+        "id": ID,
+        "generation": whole(0, _WHOLE),
+        "phase": ANY,
+        "gpu_uuids": words(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}", 64),
+        "container": or_empty(word(r"[0-9A-Za-z_.-]{1,128}", "")),
+        "run_seconds": real(0, _CENTURY_S, 0.0),
+        "detail": text(SENTENCE),
+        "failure_code": code(("", *FAILURES), UNKNOWN),
+        "sample": ANY,
+        "layers": at_most(64),
+    },
+    GpuEvent: {"uuid": GPU_UUID, "xid": whole(1, 9999), "count": vital(whole(1, 1_000_000))},
+    Report: {
+        "agent_version": word(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,19}", UNKNOWN),
+        "versions": at_most(16),
+        "facts": ANY,
+        "instances": ANY,
+        "absent": words(r"[0-9a-f]{32}", 10_000),
+        "foreign": words(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", 100),
+        "engine_age_s": real(0, _CENTURY_S, float(_DAY_S)),
+        "self_test": ANY,
+        "operations": ANY,
+        "gpu_events": at_most(64),
+        "disks": ANY,
+    },
+    EnrolRequest: {
+        "token": ANY,
+        "public_key": ANY,
+        "agent_version": word(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,19}", UNKNOWN),
+        "versions": at_most(16),
+        "facts": ANY,
+    },
+}
+# Who enrols is there to be told, so a wrong address ends the enrolment; a host that is known keeps the one it has.
+BOUNDS_AT_ENROLMENT: Final[Rules] = {**BOUNDS, HostFacts: {**BOUNDS[HostFacts], "address": ANY}}

@@ -1,0 +1,115 @@
+"""Builders of rules: what one value in an agent's message may be. Each says in its error what was asked for."""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+from agents.protocol.codec import NO_STAND_IN, Rule
+from common.addresses import read_address
+from common.errors import InvalidInput
+from common.printable import cut_printable
+
+ANY = Rule(lambda value: value)  # its type says everything
+
+
+def text(size: int) -> Rule:
+    """For people to read: made printable and cut, never refused."""
+    return Rule(lambda value: cut_printable(value, size))
+
+
+def whole(least: float, most: float, instead: Any = NO_STAND_IN) -> Rule:
+    return Rule(_between(least, most), instead)
+
+
+real = whole  # the type of the field tells them apart
+
+
+def word(pattern: str, instead: Any = NO_STAND_IN) -> Rule:
+    shape = re.compile(pattern)
+
+    def read(value: str) -> str:
+        if not shape.fullmatch(value):
+            raise ValueError(f"of the form {pattern}")
+        return value
+
+    return Rule(read, instead)
+
+
+def code(known: Collection[str], instead: Any = NO_STAND_IN) -> Rule:
+    """One of a closed vocabulary."""
+
+    def read(value: str) -> str:
+        if value not in known:
+            raise ValueError("a code that is known here")
+        return value
+
+    return Rule(read, instead)
+
+
+def words(pattern: str, most: int) -> Rule:
+    """A list of words: those of another form are left out, the list is cut."""
+    return Rule(word(pattern).read, each=most)
+
+
+def texts(size: int, most: int) -> Rule:
+    return Rule(text(size).read, each=most)
+
+
+def at_most(count: int) -> Rule:
+    return Rule(lambda values: values[:count])
+
+
+def newest(count: int, least: int, most: int) -> Rule:
+    """A list of whole numbers, oldest first: the last so many, each within bounds."""
+    check = _between(least, most)
+    return Rule(lambda values: [check(value) for value in values[-count:]])
+
+
+def maybe(rule: Rule) -> Rule:
+    """The rule, or nothing said."""
+    return Rule(lambda value: None if value is None else rule.read(value), rule.instead)
+
+
+def or_empty(rule: Rule) -> Rule:
+    return Rule(lambda value: value and rule.read(value), rule.instead)
+
+
+def vital(rule: Rule) -> Rule:
+    """The rule, whose refusal costs the part that holds the field though the field has a default."""
+    return replace(rule, vital=True)
+
+
+def only(known: dict[str, Rule]) -> Rule:
+    """A table of texts: of the keys that are known, each with a value that its rule takes."""
+
+    def read(table: dict[str, str]) -> dict[str, str]:
+        return {key: known[key].read(value) for key, value in table.items() if key in known}
+
+    return Rule(read)
+
+
+def even(parts: Any) -> Any:
+    """Lists of one length, or none of them."""
+    if parts is not None and len({len(part) for part in vars(parts).values()}) > 1:
+        raise ValueError("lists of equal length")
+    return parts
+
+
+def _between(least: float, most: float) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if not least <= value <= most:
+            raise ValueError(f"from {least} to {most}")
+        return value
+
+    return read
+
+
+def _address(value: str) -> str:
+    try:
+        return value and read_address(value)
+    except InvalidInput as error:
+        raise ValueError("a host name or an IP address that renters can reach") from error
+
+
+ADDRESS = Rule(_address, "")

@@ -1,0 +1,24 @@
+"""System checks of the money: `manage.py check --database default`, and before each `migrate`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Error
+from django.db import connections
+from django.db.utils import DatabaseError
+
+from billing.models import LedgerCurrency
+from billing.selectors.currency import currency_difference
+
+
+def check_currency(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """A market that is set to another currency than its ledger would take yen for dollars."""
+    if "default" not in (databases or ()):
+        return []
+    try:
+        if LedgerCurrency._meta.db_table not in connections["default"].introspection.table_names():
+            return []  # no ledger yet
+        words = currency_difference()
+    except DatabaseError:
+        return []  # whoever needs the database says so
+    return [Error(f"MARKET_CURRENCY: {words}.", id="billing.E001")] if words else []

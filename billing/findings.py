@@ -1,0 +1,16 @@
+"""What a check of the ledger has found."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that breaks an invariant of the ledger."""
+
+    code: str
+    says: str
+    subject: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.subject}: {self.detail} (must hold: {self.says})"

@@ -1,0 +1,25 @@
+"""`manage.py grant_app_role`: makes the role that the market works with and gives it its rights; after each `migrate`."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from common.roles import RoleRefused, grant_role
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the database role that APP_DATABASE_URL names, where there is none, and give it the rights that the market "
+        "needs. Run as the owner of the tables (DATABASE_URL), after each migration."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.APP_DATABASE_URL:
+            raise CommandError("Set APP_DATABASE_URL to the address that the market itself connects with.")
+        try:
+            role = grant_role(settings.APP_DATABASE_URL)
+        except RoleRefused as error:
+            raise CommandError(str(error)) from error
+        if options["verbosity"]:
+            self.stdout.write(f"The market works as {role}.")

@@ -1,0 +1,46 @@
+"""The chain of seals beside its anchors outside the database."""
+
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+
+from billing.anchors import Anchor, read_anchors
+from billing.findings import Finding
+from billing.models import Seal
+
+_SAYS: Final = "the chain has each seal that was anchored outside the database, with the head that it had"
+
+
+def anchor_findings() -> list[Finding]:
+    """What differs; empty where no folder is set, or before the first seal."""
+    if not settings.LEDGER_ANCHOR_DIR:
+        return []
+    try:
+        anchors = read_anchors(Path(settings.LEDGER_ANCHOR_DIR))
+    except OSError as error:
+        return [_finding(settings.LEDGER_ANCHOR_DIR, f"the folder cannot be read: {error}")]
+    heads = dict(Seal.objects.filter(number__in=[anchor.number for anchor in anchors]).values_list("number", "head"))
+    return [_finding(anchor.name, words) for anchor in anchors if (words := _difference(anchor, heads))]
+
+
+def head_findings(number: int, head: str) -> list[Finding]:
+    """The same for a head that somebody wrote down, such as the one in yesterday's mail."""
+    anchor = Anchor(f"seal {number}", number, head, is_signed=True)
+    heads = dict(Seal.objects.filter(number=number).values_list("number", "head"))
+    words = _difference(anchor, heads)
+    return [_finding(anchor.name, words)] if words else []
+
+
+def _difference(anchor: Anchor, heads: dict[int, str]) -> str:
+    if not anchor.is_signed:
+        return "it is damaged, or none of the market's keys has signed it"
+    if anchor.number not in heads:
+        return f"seal {anchor.number} is missing, its head was {anchor.head[:16]}"
+    if heads[anchor.number] != anchor.head:
+        return f"the head of seal {anchor.number} was {anchor.head[:16]}, now {heads[anchor.number][:16]}"
+    return ""
+
+
+def _finding(subject: str, detail: str) -> Finding:
+    return Finding("I11", _SAYS, f"anchor {subject}", detail)

@@ -1,0 +1,37 @@
+"""What is metered and held for now, by opaque sources: for those who know what a source is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from billing.models import Hold, Meter
+
+
+@dataclass(frozen=True)
+class OpenMeter:
+    """How far a running meter is proven, and where a stop has capped it."""
+
+    proven_until: datetime
+    capped_at: datetime | None
+
+
+def open_meters(*, source_kind: str) -> dict[UUID, OpenMeter]:
+    rows = Meter.objects.filter(source_kind=source_kind, closed_at__isnull=True).order_by()
+    return {
+        source_id: OpenMeter(proven_until, capped_at)
+        for source_id, proven_until, capped_at in rows.values_list("source_id", "proven_until", "capped_at")
+    }
+
+
+def locked_meter(*, source_kind: str, source_id: UUID) -> OpenMeter | None:
+    """The source's open meter, locked until the transaction ends: after wallets, before hosts and instances."""
+    rows = Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True)
+    meter = rows.select_for_update(of=("self",), no_key=True).order_by("pk").first()
+    return None if meter is None else OpenMeter(meter.proven_until, meter.capped_at)
+
+
+def sources_in_use() -> set[tuple[str, UUID]]:
+    """Kind and id of everything that holds money or runs a meter."""
+    holds = Hold.objects.filter(released_at__isnull=True).order_by().values_list("source_kind", "source_id")
+    meters = Meter.objects.filter(closed_at__isnull=True).order_by().values_list("source_kind", "source_id")
+    return {*holds, *meters}

@@ -1,0 +1,181 @@
+"""Where money that was taken back, or never paid, has gone: followed through the ledger, micro-unit by micro-unit.
+
+The ledger does not say which micro-unit of a wallet pays for what, so a rule has to. This one is "taken back first": as
+long as a wallet holds some of the money in question, whatever leaves it is that money, what arrived first leaving first
+(Clayton's rule, first in, first out, among what is in question). Nothing is invented or lost: what is in question lies in
+one place at a time, and the places never hold more of it than was taken back. It is the cautious order for whoever paid
+hosts with it: no other order lets more of it reach them.
+
+    leaves(x) = min(x, lying)        lying' = lying − leaves(x) + arrives
+
+What leaves the market goes the other way round, or it would carry off the money in question and leave a clean wallet: a
+refund or a dispute takes what is in question of its own payment, a repayment what its own debtor owes, and then the money
+that is not in question. Of what else is in question it takes only what the balance that stays cannot hold.
+
+    leaves(x) = own(x) + min(x − own(x), max(0, lying − own(x) − stays))
+
+Of a charge the host's share counts first and the platform's fee last. What a host gives back to the payer is in question
+again as far as it was before. What has been paid out to a host does not end it: later earnings answer for it.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import Literal
+from uuid import UUID
+
+Place = tuple[Literal["wallet", "term", "debt"], UUID]
+"""A renter's wallet, what was prepaid for a term, or what somebody owes."""
+
+Earned = tuple[Place, UUID]
+"""What a host's wallet has earned from a place."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Money that leaves `source`; of it `arrives` gets to `target`, and the rest is nobody's that answers for it.
+
+    Without a `target` it leaves the market: it is `of` a payment or a debtor, and `stays` is what is left at the source.
+    """
+
+    number: int  # of the ledger's entry: what comes first
+    source: Place | Earned
+    target: Place | Earned | None
+    micros: int
+    arrives: int
+    of: UUID | None = None
+    stays: int = 0
+
+
+@dataclass(frozen=True)
+class Start:
+    """Money in question appears: `debtor` is who owes it, for a `payment` that was taken back."""
+
+    number: int
+    debtor: UUID
+    target: Place | Earned
+    micros: int
+    payment: UUID | None = None
+
+
+@dataclass(frozen=True)
+class _Lot:
+    debtor: UUID
+    payment: UUID | None
+    micros: int
+
+
+Read = Callable[[Place, int, bool], Sequence[Flow]]
+"""The flows of a place after an entry, in order, a page of them; of one that holds nothing only what comes back to it."""
+
+
+class _Lots:
+    """Money in question in one place: whose debt it is, in the order in which it arrived."""
+
+    def __init__(self) -> None:
+        self.lots: deque[_Lot] = deque()
+
+    def put(self, lot: _Lot) -> None:
+        if lot.micros > 0:
+            self.lots.append(lot)
+
+    def take(self, micros: int, of: UUID | None = None) -> list[_Lot]:
+        """The first of them; with `of` only those of this payment or debtor."""
+        taken, kept = [], deque[_Lot]()
+        for lot in self.lots:
+            part = min(micros, lot.micros) if of is None or of in (lot.payment, lot.debtor) else 0
+            micros -= part
+            if part:
+                taken.append(replace(lot, micros=part))
+            if part < lot.micros:
+                kept.append(replace(lot, micros=lot.micros - part))
+        self.lots = kept
+        return taken
+
+    def leave(self, flow: Flow) -> None:
+        """Out of the market."""
+        own = 0 if flow.of is None else sum(lot.micros for lot in self.take(flow.micros, flow.of))
+        lying = sum(lot.micros for lot in self.lots)
+        self.take(min(flow.micros - own, max(0, lying - flow.stays)))
+
+    def by_debtor(self) -> dict[UUID, int]:
+        found: dict[UUID, int] = defaultdict(int)
+        for lot in self.lots:
+            found[lot.debtor] += lot.micros
+        return dict(found)
+
+
+class _Reader:
+    """The flows of one place that have not been followed yet."""
+
+    def __init__(self, place: Place, read: Read) -> None:
+        self.place, self.read = place, read
+        self.page: deque[Flow] = deque()
+        self.only_returns = True
+
+    def restart(self, after: int, *, only_returns: bool) -> None:
+        self.only_returns = only_returns
+        self.page = deque(self.read(self.place, after, only_returns))
+
+
+def follow(starts: Iterable[Start], read: Read) -> dict[Place | Earned, dict[UUID, int]]:
+    """Where the money lies after all that the ledger says, by whose debt it is.
+
+    Bounded: only places that the money reached are read, from the entry on by which it came.
+    """
+    return _Walk(read).run(sorted(starts, key=lambda start: start.number))
+
+
+class _Walk:
+    def __init__(self, read: Read) -> None:
+        self.read = read
+        self.places: dict[Place | Earned, _Lots] = defaultdict(_Lots)
+        self.readers: dict[Place, _Reader] = {}
+        self.queue: list[tuple[int, str, Place]] = []  # the next flow of each reader; a stale one is passed over
+
+    def run(self, starts: Sequence[Start]) -> dict[Place | Earned, dict[UUID, int]]:
+        for start in starts:
+            self._go_on(until=start.number)
+            self._put(start.target, start.number, [_Lot(start.debtor, start.payment, start.micros)])
+        self._go_on(until=None)
+        found = {place: lots.by_debtor() for place, lots in self.places.items()}
+        return {place: debts for place, debts in found.items() if debts}
+
+    def _go_on(self, until: int | None) -> None:
+        while self.queue and (until is None or self.queue[0][0] < until):
+            number, _order, place = heappop(self.queue)
+            reader = self.readers[place]
+            if reader.page and reader.page[0].number == number:
+                self._move(reader.page.popleft())
+                if not reader.page:
+                    reader.restart(number, only_returns=not self.places[place].lots)
+                self._wait(reader)
+
+    def _move(self, flow: Flow) -> None:
+        if flow.target is None:
+            self.places[flow.source].leave(flow)
+            return
+        left, arriving = flow.arrives, []
+        for lot in self.places[flow.source].take(flow.micros):
+            arriving.append(replace(lot, micros=min(left, lot.micros)))
+            left -= arriving[-1].micros
+        self._put(flow.target, flow.number, arriving)
+
+    def _put(self, target: Place | Earned, number: int, lots: Sequence[_Lot]) -> None:
+        if not any(lot.micros > 0 for lot in lots):
+            return
+        for lot in lots:
+            self.places[target].put(lot)
+        if isinstance(target[0], str):
+            self._open(target, number)
+
+    def _open(self, place: Place, number: int) -> None:
+        reader = self.readers.setdefault(place, _Reader(place, self.read))
+        if reader.only_returns:
+            reader.restart(number, only_returns=False)
+            self._wait(reader)
+
+    def _wait(self, reader: _Reader) -> None:
+        if reader.page:
+            heappush(self.queue, (reader.page[0].number, str(reader.place[1]), reader.place))

@@ -1,0 +1,78 @@
+"""Where a host can be reached: a host name or an IP address and nothing else, since people paste it into a shell."""
+
+import ipaddress
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from common.errors import InvalidInput, wrong_field
+
+LONGEST: Final = 253
+HIGHEST_PORT: Final = 65_535
+_LABEL: Final = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+# What a column may hold: lower-case labels divided by dots, or an IPv6 address as `ipaddress` writes it. For PostgreSQL.
+COLUMN_PATTERN: Final = rf"^((?=.{{1,{LONGEST}}}$){_LABEL}(\.{_LABEL})*|(?=[0-9a-f:]*:)[0-9a-f:]{{2,39}})$"
+_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+# Where the last label is a number, programs read the whole as an IPv4 address, in forms such as 127.1 or 0x7f.1.
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LOOPBACK_NAME: Final = "localhost"
+
+
+def read_address(text: str, *, field: str = "address") -> str:
+    """The address in its one spelling: lower case, an internationalised name in its ASCII form, IPv6 without brackets.
+
+    Private addresses are taken: a market of one laboratory lives in them. Loopback is taken only where the market itself
+    is on it, as the demo is, since elsewhere it would lead renters to their own machines. Raises InvalidInput.
+    """
+    found = _ip(text, field) if ":" in text or text.startswith("[") else _name(text, field)
+    if _is_loopback(found) and not _is_loopback(urlsplit(settings.SITE_URL).hostname or ""):
+        raise wrong_field(field, "A loopback address leads every renter to their own machine: give one that others reach.")
+    return found
+
+
+def shown_address(text: str) -> str:
+    """The same of what is kept; "" for what may not be shown."""
+    try:
+        return read_address(text)
+    except InvalidInput:
+        return ""
+
+
+def in_url(address: str) -> str:
+    """The address as an URL holds it."""
+    return f"[{address}]" if ":" in address else address
+
+
+def _name(text: str, field: str) -> str:
+    try:
+        name = text.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        name = ""
+    if not name or len(name) > LONGEST or not _NAME.fullmatch(name):
+        raise wrong_field(field, "An address is a host name (letters, digits, hyphens and dots) or an IP address.")
+    return _ip(name, field) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
+
+
+def _ip(text: str, field: str) -> str:
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    try:
+        found = ipaddress.ip_address(inner)
+    except ValueError as error:
+        raise wrong_field(field, "This is neither a host name nor an IP address.") from error
+    mapped = isinstance(found, ipaddress.IPv6Address) and (found.ipv4_mapped is not None or found.scope_id is not None)
+    # Reserved networks hold 255.255.255.255, and of IPv6 the loopback address.
+    nowhere = found.is_multicast or found.is_unspecified or found.is_link_local
+    if mapped or nowhere or (found.is_reserved and not found.is_loopback):
+        raise wrong_field(field, "Nobody can reach a host at a multicast, link-local, mapped or reserved address.")
+    return str(found)
+
+
+def _is_loopback(address: str) -> bool:
+    if address == _LOOPBACK_NAME or address.endswith(f".{_LOOPBACK_NAME}"):
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

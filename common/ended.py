@@ -1,0 +1,51 @@
+"""Tells the relay, by Redis, which credentials have ended: it refuses tickets that are bound to one, and cuts their streams.
+
+Redis is a hint here too: a sweep writes the same again from PostgreSQL (accounts.services.access).
+"""
+
+import logging
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+import redis
+from django.db import transaction
+
+from common.redis_client import connect
+
+logger = logging.getLogger(__name__)
+
+KEY: Final = "ended"  # a sorted set: name → Unix second from which on no ticket bound to it is left. A channel, too
+
+
+def tell_ended(names: Mapping[str, int]) -> None:
+    """After the present transaction has committed. `names`: until when (Unix seconds) tickets could still be shown."""
+    transaction.on_commit(lambda: tell_ended_now(names))
+
+
+def tell_ended_now(names: Mapping[str, int]) -> None:
+    if not names:
+        return
+    try:
+        pipe = _client().pipeline(transaction=False)
+        pipe.zadd(KEY, dict(names))
+        for name, until in names.items():
+            pipe.publish(KEY, f"{until} {name}")
+        pipe.execute()
+    except redis.RedisError:
+        logger.warning(
+            "the relay was not told of %d ended credentials: Redis is unreachable; the sweep tells it", len(names)
+        )
+
+
+def forget_ended(*, before: int) -> None:
+    """Drop what no ticket is bound to any more."""
+    try:
+        _client().zremrangebyscore(KEY, "-inf", before)
+    except redis.RedisError:
+        logger.warning("ended credentials were not dropped: Redis is unreachable")
+
+
+@cache
+def _client() -> redis.Redis:
+    return connect(timeout_s=1)

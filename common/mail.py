@@ -1,0 +1,49 @@
+"""The one door for mail that the market words itself: headers stay on one line, and no name becomes a link."""
+
+import smtplib
+from collections.abc import Sequence
+from typing import Final
+
+from django.core import mail
+
+__all__ = ["MAIL_FAULTS", "name_in_mail", "one_line", "send_mail"]
+
+# What sending may raise once headers and body are clean: the server refuses, is away, or the address is none.
+MAIL_FAULTS: Final = (smtplib.SMTPException, OSError, ValueError)
+
+_SUBJECT_CHARS: Final = 150
+_NAME_CHARS: Final = 40
+_NO_NAME: Final = "–"
+
+
+def send_mail(subject: str, body: str, sender: str | None, recipients: Sequence[str]) -> None:
+    """Send plain text. No part of the subject can begin another header. Raises one of MAIL_FAULTS."""
+    mail.send_mail(one_line(subject, most=_SUBJECT_CHARS), _encodable(body), sender, list(recipients))
+
+
+def one_line(text: str, *, most: int) -> str:
+    """The text without line breaks, control and direction characters, shortened to `most` characters."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return _shortened(" ".join(printable.split()), most)
+
+
+def name_in_mail(name: str, *, most: int = _NAME_CHARS) -> str:
+    """A name that somebody else typed, as mail may show it: letters, digits, spaces and hyphens of any script.
+
+    Dots, colons, slashes and the like become spaces, so no mail program finds an address in it to make a link of.
+    """
+    plain = "".join(character if _is_plain(character) else " " for character in name)
+    return _shortened(" ".join(plain.split()), most) or _NO_NAME
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() and (character.isalnum() or character == "-")
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates, which no mail can hold, become question marks."""
+    return text.encode("utf-8", "replace").decode()

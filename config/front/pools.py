@@ -1,0 +1,136 @@
+"""Threads that answer requests of one kind, and the queue before them."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Final, NamedTuple
+
+from django.db import connections
+
+from config.front.policy import Share, Traffic
+
+logger = logging.getLogger(__name__)
+STOP_WITHIN_S: Final = 5.0
+
+# Of the time that a request may wait: where one has waited for that long, no other is let in behind it.
+_FULL: Final = 0.5
+
+Work = Callable[[], None]
+
+
+class _Job(NamedTuple):
+    work: Work
+    done: "asyncio.Future[bool]"
+    since: float
+
+
+class Pool:
+    """`ask` belongs to the event loop; the work is done by threads, each with database connections of its own."""
+
+    def __init__(self, traffic: Traffic, share: Share) -> None:
+        self._share = share
+        self._lock = (
+            threading.Lock()
+        )  # held for a few instructions: a free thread and a waiting job must not miss each other
+        self._waiting: deque[_Job] = deque()
+        # The thread that became free last is asked first: its stack, its connection and their caches are warm.
+        self._free: list[SimpleQueue[_Job | None]] = []
+        self._threads = [
+            threading.Thread(target=self._run, name=f"web-{traffic}-{number}", daemon=True)
+            for number in range(share.threads)
+        ]
+        self._ended = False
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Let each thread end what it is at, and close its connections."""
+        with self._lock:
+            self._ended = True
+            self._waiting.clear()
+            free, self._free = self._free, []
+        for inbox in free:
+            inbox.put(None)
+        until = time.monotonic() + STOP_WITHIN_S
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def has_room(self) -> bool:
+        """Whether another request is likely to be begun in time: the one that waits longest tells."""
+        share, waiting = self._share, self._waiting
+        if len(waiting) >= share.queue:
+            return False
+        try:
+            return share.patience_s is None or time.monotonic() - waiting[0].since <= share.patience_s * _FULL
+        except IndexError:  # nobody waits, or a thread has just taken the last one
+            return True
+
+    async def ask(self, work: Work) -> bool:
+        """True when the work is done; False when no thread was free in time. Raises what the work raised."""
+        loop = asyncio.get_running_loop()
+        job = _Job(work, loop.create_future(), time.monotonic())
+        with self._lock:
+            inbox = self._free.pop() if self._free else None
+            if inbox is None:
+                self._waiting.append(job)
+        if inbox is not None:
+            inbox.put(job)
+            return await job.done
+        if self._share.patience_s is None:
+            return await job.done
+        end = loop.call_later(self._share.patience_s, self._give_up, job)
+        try:
+            return await job.done
+        finally:
+            end.cancel()
+
+    def _give_up(self, job: _Job) -> None:
+        """Unless a thread has it by now."""
+        with self._lock:
+            if job not in self._waiting:
+                return
+            self._waiting.remove(job)
+        _settle(job.done, None, began=False)
+
+    def _run(self) -> None:
+        inbox: SimpleQueue[_Job | None] = SimpleQueue()
+        while (job := self._next(inbox)) is not None:
+            error: BaseException | None = None
+            try:
+                job.work()
+            except BaseException as caught:  # raised where the request is awaited
+                error = caught
+            _tell(job.done, error)
+        connections.close_all()
+
+    def _next(self, inbox: "SimpleQueue[_Job | None]") -> _Job | None:
+        """The job that waits longest, or else the next one; None at the end."""
+        with self._lock:
+            if self._ended:
+                return None
+            if self._waiting:
+                return self._waiting.popleft()
+            self._free.append(inbox)
+        return inbox.get()
+
+
+def _tell(done: "asyncio.Future[bool]", error: BaseException | None) -> None:
+    try:
+        done.get_loop().call_soon_threadsafe(_settle, done, error)
+    except RuntimeError:  # the loop has ended before its last request
+        logger.info("A request was answered after the event loop had ended.")
+
+
+def _settle(done: "asyncio.Future[bool]", error: BaseException | None, began: bool = True) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(began)
+    else:
+        done.set_exception(error)

@@ -1,0 +1,103 @@
+"""Answers that cost no thread and no database: refusals for programs and for browsers, and `/healthz`."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from common.api import PROBLEM_TYPE, problem_body
+from common.errors import Busy, DomainError
+from common.json import to_json
+from config.front.policy import RETRY_S
+from config.lane import BodyTooLarge
+from config.policy import PROGRAM_PREFIXES
+
+Header = tuple[str, str]
+_SAFE: Final[tuple[Header, ...]] = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"))
+_POLICY: Final[Header] = ("content-security-policy", "default-src 'none'; style-src 'self'; script-src 'self'")
+
+
+class BodyTooLate(DomainError):
+    code = "body_too_late"
+    status = 408
+    title = "The request's body did not arrive in time"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole answer."""
+
+    status: int
+    headers: list[Header] = field(default_factory=list)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """What is said to a program, and in other words to a person."""
+
+    error: DomainError
+    title: str | Promise
+    advice: str | Promise
+    headers: tuple[Header, ...] = ()
+
+    def problem(self) -> Reply:
+        return Reply(
+            self.error.status,
+            [("content-type", PROBLEM_TYPE), *_SAFE, *self.headers],
+            to_json(problem_body(self.error)),
+        )
+
+    def page(self, language: str) -> Reply:
+        headers = [("content-type", "text/html; charset=utf-8"), _POLICY, *_SAFE, *self.headers]
+        return Reply(self.error.status, headers, _page(self, language))
+
+
+@cache
+def _page(refusal: Refusal, language: str) -> bytes:
+    """Rendered once: it asks nobody who reads it."""
+    with translation.override(language):
+        facts = {"language": language, "title": refusal.title, "advice": refusal.advice}
+        return render_to_string("refused.html", facts).encode()
+
+
+def reply_of(refusal: Refusal, *, path: str, accept: str, cookies: str, languages: str) -> Reply:
+    """For a browser a page in its language, for everything else a problem document."""
+    if "text/html" not in accept or path.startswith(PROGRAM_PREFIXES):
+        return refusal.problem()
+    chosen = f"{settings.LANGUAGE_COOKIE_NAME}="
+    wanted = cookies.partition(chosen)[2] if chosen in cookies else languages
+    return refusal.page("zh-hans" if wanted.lower().startswith("zh") else "en")
+
+
+_CLOSE: Final[Header] = ("connection", "close")  # what is left of the body is not waited for
+BUSY: Final = Refusal(
+    Busy("More is asked of the market than it can answer right now. Nothing was done: send the request again."),
+    _("Too much is going on right now."),
+    _("Nothing was done. Try again in a few seconds."),
+    (("retry-after", str(RETRY_S)),),
+)
+TOO_LATE: Final = Refusal(
+    BodyTooLate("The request's body did not arrive in time. Nothing was done: send it again as a whole."),
+    _("What you sent did not arrive in time."),
+    _("Nothing was done. Check your connection and send it again."),
+    (_CLOSE,),
+)
+
+
+@cache
+def too_large(most: int) -> Refusal:
+    return Refusal(
+        BodyTooLarge(f"At most {most} bytes."),
+        _("What you sent is too large."),
+        _("Nothing was done. Send less at once."),
+        (_CLOSE,),
+    )
+
+
+HEALTHY: Final = Reply(200, [("content-type", "application/json"), *_SAFE], to_json({"status": "ok"}))

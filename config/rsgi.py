@@ -1,0 +1,12 @@
+"""Entry point of the web processes, served by granian: Django behind `config.front`."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.prod")
+os.environ["BERTH_PROCESS"] = "web"  # before the settings are read: see config.waits
+
+from django.core.wsgi import get_wsgi_application
+
+from config.front.app import Front
+
+application = Front(get_wsgi_application())

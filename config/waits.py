@@ -1,0 +1,75 @@
+"""How long a process waits for PostgreSQL and Redis: a page must not wait for as long as a migration may."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from django.core.exceptions import ImproperlyConfigured
+
+from config.env import read_int, read_text
+
+
+@dataclass(frozen=True)
+class Waits:
+    """For PostgreSQL, in milliseconds unless the name says otherwise; 0 waits without end."""
+
+    connect_s: int
+    statement: int
+    lock: int
+    idle_in_transaction: int
+
+
+_BY_PROCESS: Final[Mapping[str, Waits]] = MappingProxyType(
+    {
+        "web": Waits(connect_s=3, statement=15_000, lock=3_000, idle_in_transaction=15_000),
+        "jobs": Waits(connect_s=5, statement=110_000, lock=5_000, idle_in_transaction=120_000),  # a task has 120 s
+        # manage.py: migrations, checks of the whole ledger.
+        "maintenance": Waits(connect_s=10, statement=0, lock=5_000, idle_in_transaction=600_000),
+    }
+)
+_PROCESS: Final = "BERTH_PROCESS"
+
+
+def connection_options() -> dict[str, Any]:
+    """What libpq is told for each connection of this process. What is prepared (common.prepared) is planned once: with lists
+    among its values PostgreSQL would plan it each time. A dead line is noticed within a minute.
+    """
+    waits = _waits()
+    told = {
+        "plan_cache_mode": "force_generic_plan",
+        "statement_timeout": waits.statement,
+        "lock_timeout": waits.lock,
+        "idle_in_transaction_session_timeout": waits.idle_in_transaction,
+    }
+    return {
+        "options": " ".join(f"-c {name}={value}" for name, value in told.items()),
+        "connect_timeout": waits.connect_s,
+        "keepalives": 1,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 60_000,
+    }
+
+
+def broker_options() -> dict[str, Any]:
+    """For Redis as the broker, in seconds. The jobs wait in it for work, the web only leaves hints there."""
+    return {"socket_connect_timeout": 2, "socket_timeout": 2 if _process() == "web" else 10}
+
+
+def _process() -> str:
+    process = read_text(_PROCESS, "maintenance")
+    if process not in _BY_PROCESS:
+        raise ImproperlyConfigured(f"{_PROCESS} must be one of {', '.join(_BY_PROCESS)}, not {process!r}.")
+    return process
+
+
+def _waits() -> Waits:
+    usual = _BY_PROCESS[_process()]
+    return Waits(
+        usual.connect_s,
+        read_int("STATEMENT_TIMEOUT_MS", usual.statement),
+        read_int("LOCK_TIMEOUT_MS", usual.lock),
+        read_int("IDLE_TRANSACTION_TIMEOUT_MS", usual.idle_in_transaction),
+    )

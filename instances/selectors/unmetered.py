@@ -1,0 +1,101 @@
+"""The ledger beside what it is about: what runs is metered, proofs are what hosts said, nothing is held for nothing.
+
+`billing` knows none of this. It belongs to `verify_ledger` and to every audit all the same, by LEDGER_CHECKS_BESIDE.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Model, QuerySet
+
+from billing.estimates import RESERVED
+from billing.policy import (
+    CLOCK_TOLERANCE,
+    DISK_SOURCE,
+    HOLD_SOURCE,
+    INSTANCE_SOURCE,
+    PROOF_BRIDGE,
+    RETENTION_SOURCE,
+    SNAPSHOT_SOURCE,
+    TERM_SOURCE,
+    VOLUME_SOURCE,
+    WATCH_SOURCE,
+)
+from billing.selectors import Finding
+from billing.selectors.sources import open_meters, sources_in_use
+from instances.models import Instance, Term, Watch
+from instances.states import Desired, InstanceState, TermState
+from storage.selectors.volumes import snapshots_among, volumes_among
+
+
+def _among(model: type[Model]) -> Callable[[Iterable[UUID]], set[UUID]]:
+    return lambda ids: set(model._default_manager.filter(pk__in=ids).values_list("pk", flat=True))
+
+
+# What there is of each kind of source.
+_SUBJECTS: Final[Mapping[str, Callable[[Iterable[UUID]], set[UUID]]]] = {
+    **dict.fromkeys((INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), _among(Instance)),
+    TERM_SOURCE: _among(Term),
+    WATCH_SOURCE: _among(Watch),
+    VOLUME_SOURCE: volumes_among,
+    SNAPSHOT_SOURCE: snapshots_among,
+}
+_METERED: Final = "what runs has an open meter that no stop has capped"
+_REPORTED: Final = "no open meter is proven further than its host's last report"
+_EXISTS: Final = "money is held, and meters run, for what exists"
+
+
+def metering_findings() -> list[Finding]:
+    """What differs at two looks: something may begin or end between the reads of one."""
+    first = {(finding.code, finding.subject) for finding in _look()}
+    return [finding for finding in _look() if (finding.code, finding.subject) in first] if first else []
+
+
+def unmetered_instances() -> list[UUID]:
+    """Those that run with no meter of their own, or with one that is capped although nobody has asked for a stop."""
+    metered = {source for source, meter in open_meters(source_kind=INSTANCE_SOURCE).items() if meter.capped_at is None}
+    running = _running().exclude(billing_mode=RESERVED).values_list("pk", flat=True)
+    return sorted(set(running) - metered)
+
+
+def _look() -> Iterable[Finding]:
+    for instance_id in unmetered_instances():
+        yield Finding("I30", _METERED, f"instance {instance_id}", "it runs and is not charged")
+    for term_id in _unmetered_terms():
+        yield Finding("I30", _METERED, f"term {term_id}", "its instance runs, and the term is not charged")
+    yield from _ahead()
+    yield from _orphans()
+
+
+def _running() -> QuerySet[Instance]:
+    return Instance.objects.filter(state=InstanceState.RUNNING, desired=Desired.RUNNING).order_by()
+
+
+def _unmetered_terms() -> list[UUID]:
+    reserved = _running().filter(billing_mode=RESERVED).values("pk")
+    terms = Term.objects.filter(state=TermState.ACTIVE, instance_id__in=reserved).order_by().values_list("pk", flat=True)
+    return sorted(set(terms) - set(open_meters(source_kind=TERM_SOURCE)))
+
+
+def _ahead() -> Iterable[Finding]:
+    seen = Instance.objects.order_by().values_list("pk", "host__last_seen_at")
+    reported = {INSTANCE_SOURCE: (dict(seen.exclude(state=InstanceState.GONE)), CLOCK_TOLERANCE)}
+    terms = Term.objects.filter(state=TermState.ACTIVE).order_by().values_list("pk", "instance__host__last_seen_at")
+    reported[TERM_SOURCE] = (dict(terms), PROOF_BRIDGE)  # the sweep that turns terms proves them to their end
+    for kind, (last_seen, tolerance) in reported.items():
+        for source_id, meter in open_meters(source_kind=kind).items():
+            at = last_seen.get(source_id)
+            if at is not None and meter.proven_until > at + tolerance:
+                detail = f"proven until {meter.proven_until}, its host was last heard of at {at}"
+                yield Finding("I31", _REPORTED, f"{kind} {source_id}", detail)
+
+
+def _orphans() -> Iterable[Finding]:
+    in_use: dict[str, set[UUID]] = {}
+    for kind, source_id in sources_in_use():
+        in_use.setdefault(kind, set()).add(source_id)
+    for kind, ids in sorted(in_use.items()):
+        known = _SUBJECTS[kind](ids) if kind in _SUBJECTS else set()
+        for source_id in sorted(ids - known):
+            yield Finding("I32", _EXISTS, f"{kind} {source_id}", "there is no such thing")

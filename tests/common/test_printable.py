@@ -1,0 +1,65 @@
+"""One rule for names, in Python and in PostgreSQL."""
+
+import unicodedata
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import connection
+
+from common.errors import InvalidInput
+from common.printable import PrintableField, check_printable, is_printable, is_printable_sql, made_printable, printable
+
+KEPT = ["", "T4 in Kraków", "深度学习 一号", "\u3000", "a\u00a0b", "naïve", "名字（甲）", "👍🏽", "✌️", "नमस्ते", "O'Neil <b>"]
+REFUSED = {
+    "line feed": "a\nBcc: x@y.z",
+    "carriage return": "a\rb",
+    "tab": "a\tb",
+    "escape": "\x1b[31mred",
+    "delete": "a\x7f",
+    "C1 control": "a\x85b",
+    "soft hyphen": "a\xadb",
+    "zero width space": "\u200b",
+    "zero width joiner": "a\u200db",
+    "right-to-left mark": "a\u200f",
+    "right-to-left override": "exe\u202ecod",
+    "isolate": "a\u2066b\u2069",
+    "line separator": "a\u2028b",
+    "byte order mark": "\ufeffa",
+    "Hangul filler": "\u3164",
+    "braille blank": "\u2800",
+    "tag": "a\U000e0041",
+    "no character": "a\uffff",
+}
+OF_PYTHON_ALONE = {"NUL": "a\x00b", "half a surrogate pair": "a\ud800b"}
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_people_write_is_kept(text: str) -> None:
+    assert is_printable(text)
+    check_printable("name", text)
+
+
+@pytest.mark.parametrize("text", [*REFUSED.values(), *OF_PYTHON_ALONE.values()], ids=[*REFUSED, *OF_PYTHON_ALONE])
+def test_what_does_not_show_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        check_printable("name", text)
+    assert [error.field for error in caught.value.errors] == ["name"]
+    with pytest.raises(ValidationError):
+        printable(text)
+    with pytest.raises(InvalidInput):
+        PrintableField(name="name").get_db_prep_save(text, connection)
+    assert is_printable(made_printable(text))
+
+
+def test_no_control_character_and_no_surrogate_is_printable() -> None:
+    unseen = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cc", "Cs", "Zl", "Zp")]
+    assert [character for character in unseen if is_printable(character)] == []
+
+
+@pytest.mark.django_db
+def test_the_database_draws_the_same_line() -> None:
+    codes = [code for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT code FROM unnest(%s) AS code WHERE NOT ({is_printable_sql('chr(code)')})", [codes])
+        refused = {row[0] for row in cursor.fetchall()}
+    assert refused == {code for code in codes if not is_printable(chr(code))}
