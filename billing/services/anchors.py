@@ -1,16 +1,15 @@
 """Carries the head of the ledger's seals out of the database: into a folder after each seal, and daily into a mail."""
 
 import logging
-import smtplib
 from pathlib import Path
 
 from django.conf import settings
-from django.core.mail import send_mail
 
 from accounts.models import User
 from billing.anchors import anchor_text, write_anchor
 from billing.models import LedgerAudit
 from billing.selectors.seals import latest_seals
+from common.mail import MAIL_FAULTS, send_mail
 from common.money import format_money
 
 logger = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ def mail_audit(audit: LedgerAudit) -> bool:
         lines += [f"manage.py verify_ledger --seal {audit.seal_number}:{audit.head}"]
     try:
         send_mail(f"[Berth] Ledger audit of {audit.started_at:%Y-%m-%d}: {verdict}", "\n".join(lines), None, to)
-    except (smtplib.SMTPException, OSError):
+    except MAIL_FAULTS:
         logger.exception("the mail about the ledger's audit was not sent")
         return False
     return True

@@ -14,12 +14,12 @@ from tests.services_plugin import APP_ROLE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-APPEND_ONLY = ["posting", "entry", "usage", "seal", "invoice", "record", "ledgeraudit"]
+APPEND_ONLY = ["posting", "entry", "usage", "seal", "invoice", "record", "ledgeraudit", "ledgercurrency"]
 KEPT = ["wallet", "hold", "meter", "order", "payment", "refund", "dispute", "payout", "grant"]
 FORBIDDEN = [
     *(f"TRUNCATE billing_{name} CASCADE" for name in (*APPEND_ONLY, *KEPT)),
     *(f"ALTER TABLE billing_{name} DISABLE TRIGGER ALL" for name in (*APPEND_ONLY, *KEPT)),
-    *(f"UPDATE billing_{name} SET id = id" for name in ("posting", "entry", "usage", "invoice", "record", "ledgeraudit")),
+    *(f"UPDATE billing_{name} SET id = id" for name in ("posting", "entry", "usage", "invoice", "record", "ledgeraudit", "ledgercurrency")),
     "UPDATE billing_seal SET head = body",
     *(f"DELETE FROM billing_{name}" for name in (*APPEND_ONLY, *KEPT)),
     "INSERT INTO billing_record (subject, subject_id, content, at) VALUES ('x', gen_random_uuid(), '{}', now())",

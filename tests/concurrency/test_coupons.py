@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from accounts.models import User
 from billing.errors import CouponGone, CouponRedeemed
 from billing.models import Coupon, CouponCode
+from billing.policy import COUPON_TRIES
 from billing.services.coupon_codes import redeem_code
 from billing.services.wallets import open_wallet
 from common.errors import DomainError
@@ -122,9 +123,9 @@ def test_without_both_too_many_are_redeemed(crowd: list[User]) -> None:
 
 def test_one_person_redeems_once(alice: User) -> None:
     make_code("ONCE", 1)
-    outcomes = all_at_once([redeeming(alice, "ONCE")] * CROWD)
+    outcomes = all_at_once([redeeming(alice, "ONCE")] * COUPON_TRIES)
     assert sum(outcome is None for outcome in outcomes) == 1
-    assert sum(isinstance(outcome, CouponRedeemed) for outcome in outcomes) == CROWD - 1
+    assert sum(isinstance(outcome, CouponRedeemed) for outcome in outcomes) == COUPON_TRIES - 1
     assert micros(alice, "coupon") == UNIT
     assert_whole()
 

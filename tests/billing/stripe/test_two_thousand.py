@@ -29,8 +29,10 @@ CHUNK = 3_000
 def test_final_balances_equal_the_oracle(market: Market) -> None:
     dice = random.Random(4)
     renters = User.objects.bulk_create([User(email=f"renter-{number}@example.com") for number in range(RENTERS)])
-    PaymentProfile.objects.bulk_create([PaymentProfile(owner=user, customer_id=f"cus_{user.pk.hex}") for user in renters])
-    _live(market, renters, dice)
+    profiles = PaymentProfile.objects.bulk_create(
+        [PaymentProfile(owner=user, customer_id=link.create_customer(owner_id=user.pk, email=user.email)) for user in renters]
+    )
+    _live(market, profiles, dice)
     deliveries = _deliveries(market, dice)
     for begin in range(0, len(deliveries), CHUNK):
         for event in deliveries[begin : begin + CHUNK]:
@@ -48,11 +50,14 @@ def test_final_balances_equal_the_oracle(market: Market) -> None:
     assert Reconciliation.objects.count() == 2
 
 
-def _live(market: Market, renters: list[User], dice: random.Random) -> None:
+def _live(market: Market, profiles: list[PaymentProfile], dice: random.Random) -> None:
     """What truly happens at Stripe: most pay, some leave, some are refunded there or disputed, and some of that ends."""
-    payments = [Payment(owner=renters[n % RENTERS], amount_micros=dice.randrange(5, 200) * UNIT) for n in range(PAYMENTS)]
-    for payment in payments:
-        buyer = Buyer(payment.owner_id, f"cus_{payment.owner_id.hex}")
+    payments = []
+    for number in range(PAYMENTS):
+        profile = profiles[number % RENTERS]
+        payment = Payment(owner=profile.owner, amount_micros=dice.randrange(5, 200) * UNIT)
+        payments.append(payment)
+        buyer = Buyer(profile.owner_id, profile.customer_id)
         session = link.open_checkout(
             payment_id=payment.pk,
             buyer=buyer,
