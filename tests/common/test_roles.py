@@ -19,7 +19,10 @@ KEPT = ["wallet", "hold", "meter", "order", "payment", "refund", "dispute", "pay
 FORBIDDEN = [
     *(f"TRUNCATE billing_{name} CASCADE" for name in (*APPEND_ONLY, *KEPT)),
     *(f"ALTER TABLE billing_{name} DISABLE TRIGGER ALL" for name in (*APPEND_ONLY, *KEPT)),
-    *(f"UPDATE billing_{name} SET id = id" for name in ("posting", "entry", "usage", "invoice", "record", "ledgeraudit", "ledgercurrency")),
+    *(
+        f"UPDATE billing_{name} SET id = id"
+        for name in ("posting", "entry", "usage", "invoice", "record", "ledgeraudit", "ledgercurrency")
+    ),
     "UPDATE billing_seal SET head = body",
     *(f"DELETE FROM billing_{name}" for name in (*APPEND_ONLY, *KEPT)),
     "INSERT INTO billing_record (subject, subject_id, content, at) VALUES ('x', gen_random_uuid(), '{}', now())",

@@ -21,7 +21,14 @@ _BEGAN = timedelta(hours=3)
 def mode_pages(world: World) -> dict[str, tuple[str, str]]:
     """Name → (who, path)."""
     now = clock.now()
-    grant_credit(owner_id=world.alice.pk, amount_micros=2_000 * UNIT, actor="staff", key="modes", memo="For long rents")
+    grant_credit(
+        owner_id=world.alice.pk,
+        amount_micros=2_000 * UNIT,
+        actor="staff",
+        key="modes",
+        memo="For long rents",
+        confirmed_by="second",
+    )
     tiered = _run(world, "sh-gpu-12", "sweep-lr", now, billing_mode="tiered")
     prepaid = _run(world, "hpc-h2", "pretrain-13b", now, billing_mode="reserved", term="week", payment="upfront")
     monthly = _run(world, "hpc-a1", "serving", now, billing_mode="reserved", term="month", payment="none", data_disk_gb=200)

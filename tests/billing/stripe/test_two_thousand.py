@@ -30,7 +30,10 @@ def test_final_balances_equal_the_oracle(market: Market) -> None:
     dice = random.Random(4)
     renters = User.objects.bulk_create([User(email=f"renter-{number}@example.com") for number in range(RENTERS)])
     profiles = PaymentProfile.objects.bulk_create(
-        [PaymentProfile(owner=user, customer_id=link.create_customer(owner_id=user.pk, email=user.email)) for user in renters]
+        [
+            PaymentProfile(owner=user, customer_id=link.create_customer(owner_id=user.pk, email=user.email))
+            for user in renters
+        ]
     )
     _live(market, profiles, dice)
     deliveries = _deliveries(market, dice)
@@ -57,7 +60,7 @@ def _live(market: Market, profiles: list[PaymentProfile], dice: random.Random) -
         profile = profiles[number % RENTERS]
         payment = Payment(owner=profile.owner, amount_micros=dice.randrange(5, 200) * UNIT)
         payments.append(payment)
-        buyer = Buyer(profile.owner_id, profile.customer_id)
+        buyer = Buyer(profile.owner_id, str(profile.customer_id))
         session = link.open_checkout(
             payment_id=payment.pk,
             buyer=buyer,
