@@ -3,11 +3,12 @@
 from typing import ClassVar
 
 from django.contrib import admin
+from django.contrib.admin import EmptyFieldListFilter
 from django.forms import ModelForm
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
-from accounts.models import AccountEvent, ApiToken, SshKey, User
+from accounts.models import AccountEvent, ApiToken, OutgoingMail, SshKey, User
 from accounts.panels import ReadOnlyAdmin, staff_panel
 from accounts.services.access import end_access
 
@@ -55,3 +56,14 @@ class AccountEventAdmin(ReadOnlyAdmin):
     list_filter = ("kind",)
     list_select_related = ("user",)
     search_fields = ("user__email", "address")
+
+
+@admin.register(OutgoingMail, site=staff_panel)
+class OutgoingMailAdmin(ReadOnlyAdmin):
+    """Without its body, which may hold a link that lets someone in."""
+
+    list_display = ("created_at", "to", "subject", "tries", "fault", "due_at", "sent_at", "given_up_at")
+    list_filter = (("sent_at", EmptyFieldListFilter), ("given_up_at", EmptyFieldListFilter))
+    search_fields = ("to", "key")
+    ordering = ("-created_at", "-id")
+    exclude: ClassVar = ("body",)

@@ -90,9 +90,16 @@ LOGIN_TRIES: Final = "5/5m/key"
 LOGIN_TRIES_OF_NETWORK: Final = "20/m/key"
 LOGIN_TRIES_FOR_ADDRESS: Final = "100/h/key"
 
-MAIL_BATCH: Final = 50
-MAIL_CLAIM: Final = timedelta(minutes=2)  # after which a mail whose sender died, or whose server refused, is tried again
-MAIL_TRIED: Final = timedelta(days=1)
+# Of mail. A pass sends so many, and begins no further one after so long.
+MAIL_BATCH: Final = 100
+MAIL_PASS_S: Final = 15.0
+MAIL_TASK_S: Final = 45  # then the worker's process is ended
+MAIL_CLAIM: Final = timedelta(seconds=60)  # longer than that: nobody sends what another may still be sending
+# After the first, second, … try that failed; the last value goes on until the mail expires.
+MAIL_WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (30, 120, 600, 1800, 3600, 7200, 14_400))
+MAIL_REST: Final = timedelta(seconds=30)  # when the server itself fails, nothing is sent for so long
+MAIL_TRIED: Final = timedelta(days=3)  # unless who queues it names another time
+MAIL_KEPT: Final = timedelta(days=7)  # without its body
 
 # Mails of invitations that may leave: (how many, within). By one person, for one team, and to one address by anybody.
 INVITATIONS_BY_SENDER: Final = ((20, timedelta(hours=1)), (50, timedelta(days=1)))

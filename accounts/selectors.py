@@ -8,7 +8,7 @@ from uuid import UUID
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from accounts.errors import InvitationExpired
 from accounts.models import (
@@ -17,6 +17,7 @@ from accounts.models import (
     ApiToken,
     KnownDevice,
     Membership,
+    OutgoingMail,
     SshKey,
     Team,
     User,
@@ -232,6 +233,14 @@ def invitation_of(user: User, secret: str) -> Membership:
 
 def count_people() -> int:
     return User.objects.filter(is_active=True).count()
+
+
+def count_mails() -> dict[str, int]:
+    """Those that wait, and those that were given up in the last days."""
+    waiting = Q(sent_at=None, given_up_at=None)
+    return OutgoingMail.objects.aggregate(
+        waiting=Count("pk", filter=waiting), given_up=Count("pk", filter=Q(given_up_at__isnull=False))
+    )
 
 
 # -- webhooks

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from accounts.policy import MAIL_TASK_S
 from accounts.services import access, invitations, mails, webhook_sending
 from common import clock
 
@@ -21,9 +22,14 @@ def drop_old_invitation_mails() -> None:
     invitations.drop_old_invitation_mails(now=clock.now())
 
 
-@shared_task(name="accounts.send_mails")
+@shared_task(name="accounts.send_mails", time_limit=MAIL_TASK_S)
 def send_mails() -> None:
     mails.send_mails(now=clock.now())
+
+
+@shared_task(name="accounts.drop_old_mails")
+def drop_old_mails() -> None:
+    mails.drop_old_mails(now=clock.now())
 
 
 @shared_task(name="accounts.tell_all_ended")

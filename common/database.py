@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from django.db import transaction
+from django.db import connection, transaction
 
 _joined: ContextVar[bool] = ContextVar("joined", default=False)
 
@@ -27,3 +27,20 @@ def joining() -> Iterator[None]:
             yield
         finally:
             _joined.reset(token)
+
+
+@contextmanager
+def only_one(lock: int) -> Iterator[bool]:
+    """Whether nobody else is inside with this number. The lock is the connection's: a worker that dies gives it back.
+
+    No transaction is open because of it. (A pooler in transaction mode would break it.)
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [lock])
+        (ours,) = cursor.fetchone()
+    try:
+        yield ours
+    finally:
+        if ours:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [lock])

@@ -6,10 +6,13 @@ from typing import Final
 
 from django.core import mail
 
-__all__ = ["MAIL_FAULTS", "name_in_mail", "one_line", "send_mail"]
+__all__ = ["MAIL_FAULTS", "fault_name", "is_of_one_mail", "name_in_mail", "one_line", "send_mail"]
 
 # What sending may raise once headers and body are clean: the server refuses, is away, or the address is none.
 MAIL_FAULTS: Final = (smtplib.SMTPException, OSError, ValueError)
+# These speak against one mail, unless the code says that the server is away. All others are the server's own.
+_OF_ONE_MAIL: Final = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError, smtplib.SMTPNotSupportedError, ValueError)
+_SERVER_IS_AWAY: Final = 421
 
 _SUBJECT_CHARS: Final = 150
 _NAME_CHARS: Final = 40
@@ -19,6 +22,17 @@ _NO_NAME: Final = "–"
 def send_mail(subject: str, body: str, sender: str | None, recipients: Sequence[str]) -> None:
     """Send plain text. No part of the subject can begin another header. Raises one of MAIL_FAULTS."""
     mail.send_mail(one_line(subject, most=_SUBJECT_CHARS), _encodable(body), sender, list(recipients))
+
+
+def is_of_one_mail(fault: Exception) -> bool:
+    """Whether it speaks against this mail alone, its address or what it says: another one may well be taken."""
+    return isinstance(fault, _OF_ONE_MAIL) and _code_of(fault) != _SERVER_IS_AWAY
+
+
+def fault_name(fault: Exception) -> str:
+    """Its kind and the server's code. Not the server's words: they may repeat a link that stands in the mail."""
+    code = _code_of(fault)
+    return type(fault).__name__ if code is None else f"{type(fault).__name__} {code}"
 
 
 def one_line(text: str, *, most: int) -> str:
@@ -34,6 +48,12 @@ def name_in_mail(name: str, *, most: int = _NAME_CHARS) -> str:
     """
     plain = "".join(character if _is_plain(character) else " " for character in name)
     return _shortened(" ".join(plain.split()), most) or _NO_NAME
+
+
+def _code_of(fault: Exception) -> int | None:
+    if isinstance(fault, smtplib.SMTPRecipientsRefused):
+        return next((answer[0] for answer in fault.recipients.values()), None)
+    return fault.smtp_code if isinstance(fault, smtplib.SMTPResponseException) else None
 
 
 def _is_plain(character: str) -> bool:

@@ -93,6 +93,7 @@ SWEEPS: Final[dict[str, float]] = {
     "billing.seal_ledger": 3600,
     "accounts.send_webhooks": 10,
     "accounts.send_mails": 10,
+    "accounts.drop_old_mails": 3600,
     "accounts.tell_all_ended": 30,
     "accounts.drop_old_webhook_events": 3600,
     "accounts.drop_old_invitation_mails": 3600,

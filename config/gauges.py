@@ -8,7 +8,7 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from accounts.selectors import count_people
+from accounts.selectors import count_mails, count_people
 from instances.selectors import count_by_state
 from instances.states import InstanceState
 from marketplace.selectors.hosts import all_hosts
@@ -22,6 +22,7 @@ class MarketCounts(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield GaugeMetricFamily("berth_users", "Active users", value=count_people())
         yield GaugeMetricFamily("berth_open_incidents", "Incidents that need a person", value=open_incidents().count())
+        yield _by_state("berth_mails", "Mails that wait or were given up in a week", ["waiting", "given_up"], count_mails())
         hosts = Counter(all_hosts().values_list("state", flat=True))
         yield _by_state("berth_hosts", "Hosts, retired ones left out", HostState.values, hosts)
         yield _by_state("berth_instances", "Instances ever rented", InstanceState.values, count_by_state())

@@ -1,10 +1,14 @@
 """What keeps accounts safe: their log, sessions and devices, credentials that have ended, mail that waits."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
+from accounts.policy import MAIL_TRIED
 from common import clock
 from common.ids import new_uuid
 
@@ -79,19 +83,46 @@ class EndedCredential(models.Model):
         return self.name
 
 
+def mail_expiry() -> datetime:
+    """Until when a mail is tried for which nobody names another time."""
+    return clock.now() + MAIL_TRIED
+
+
 class OutgoingMail(models.Model):
-    """A mail that waits to be sent. Its row goes with it: bodies may hold links that let someone in."""
+    """A mail to one address: written down in the transaction that tells of something, sent by a worker afterwards.
+
+    Its body goes when it has left or was given up, since bodies may hold links that let someone in. The rest stays for some
+    days, for the staff, and so that the same `key` is not told twice.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
+    key = models.CharField(max_length=200, null=True, blank=True, unique=True, help_text="Of what it tells.")
     to = models.EmailField()
     subject = models.CharField(max_length=200)
-    body = models.TextField()
-    due_at = models.DateTimeField(default=clock.now)
+    body = models.TextField(blank=True)
     created_at = models.DateTimeField(default=clock.now)
+    due_at = models.DateTimeField(default=clock.now, help_text="Not tried before; behind a try that is under way.")
+    expires_at = models.DateTimeField(default=mail_expiry, help_text="Not tried after.")
+    tries = models.PositiveIntegerField(default=0, db_default=0)
+    fault = models.CharField(max_length=80, blank=True, db_default="", help_text="What the last try came to.")
+    server_failed_at = models.DateTimeField(null=True, blank=True, help_text="When the mail server itself failed it.")
+    sent_at = models.DateTimeField(null=True, blank=True)
+    given_up_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("outgoing mail")
+        verbose_name_plural = _("outgoing mail")
         ordering = ("created_at", "id")
-        indexes: ClassVar = [models.Index(fields=["due_at"], name="outgoing_mail_due")]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(sent_at=None) | Q(given_up_at=None), name="mail_ends_one_way"),
+            models.CheckConstraint(
+                condition=Q(sent_at=None, given_up_at=None) | Q(body=""), name="mail_that_is_over_has_no_body"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["due_at"], condition=Q(sent_at=None, given_up_at=None), name="outgoing_mail_due"),
+            models.Index(fields=["created_at"], name="outgoing_mail_age"),
+        ]
 
     def __str__(self) -> str:
         return f"mail to {self.to}"

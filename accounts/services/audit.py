@@ -65,5 +65,5 @@ def _tell(user: User, event: AccountEvent) -> None:
             settings.SITE_URL + reverse("account_events"),
         ]
         subject = _("Your account: %(what)s") % facts
-    for address in addresses_of(user):
-        queue_mail(to=address, subject=subject, body="\n\n".join(sentences))
+    for number, address in enumerate(addresses_of(user)):
+        queue_mail(to=address, subject=subject, body="\n\n".join(sentences), key=f"event:{event.pk.hex}:{number}")

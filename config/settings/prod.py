@@ -25,4 +25,3 @@ EMAIL_PORT = read_int("MAIL_PORT", 587)
 EMAIL_HOST_USER = read_text("MAIL_USER", "")
 EMAIL_HOST_PASSWORD = read_secret("MAIL_PASSWORD", "")
 EMAIL_USE_TLS = read_bool("MAIL_TLS", True)
-EMAIL_TIMEOUT = 10

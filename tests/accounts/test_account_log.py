@@ -134,7 +134,7 @@ def test_mail_is_tried_again_until_it_leaves(kim: User, monkeypatch: pytest.Monk
         assert send_mails(now=clock.now()) == 0
     assert send_mails(now=clock.now()) == 0, "claimed by the one that failed"
     assert send_mails(now=clock.now() + timedelta(minutes=3)) == 1
-    assert not OutgoingMail.objects.exists(), "a body may hold a link that lets someone in"
+    assert not OutgoingMail.objects.exclude(body="").exists(), "a body may hold a link that lets someone in"
 
 
 def test_the_second_factor_is_noted(kim: User) -> None:

@@ -67,6 +67,8 @@ def test_metrics_on_this_machine(db: None, alice: User) -> None:
     assert b'berth_instances{state="running"} 0.0' in reply.content
     assert b'berth_hosts{state="online"} 0.0' in reply.content
     assert b"berth_open_incidents 0.0" in reply.content
+    assert b'berth_mails{state="waiting"} 0.0' in reply.content
+    assert b'berth_mails{state="given_up"} 0.0' in reply.content
     assert Client(REMOTE_ADDR="::1").get("/metrics").status_code == 200
 
 
