@@ -130,7 +130,6 @@ class TeamMembersView(ListAPIView[Membership]):
 
         def work() -> tuple[int, Any]:
             member, secret = invitations.invite_member(user=asker(request), team_id=_team(team_id), **wanted)
-            invitations.mail_when_kept(user=asker(request), member=member, secret=secret)
             return 201, {**MemberOut(member).data, "secret": secret}
 
         return reply_once(request, work, once=("secret",))

@@ -30,19 +30,17 @@ def team_list(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def team(request: SignedInRequest, team_id: str) -> HttpResponse:
     """An invitation's link is part of the one answer that makes it."""
-    key, secret, mailed, fault = parse_public_id("team", team_id), "", False, None
+    key, secret, fault = parse_public_id("team", team_id), "", None
     form = InviteForm(request.POST or None)
     if form.is_valid():
         try:
-            member, secret = invitations.invite_member(user=request.user, team_id=key, **form.cleaned_data)
-            mailed = invitations.mail_invitation(user=request.user, member=member, secret=secret)
+            _, secret = invitations.invite_member(user=request.user, team_id=key, **form.cleaned_data)
             form = InviteForm()
         except DomainError as error:
             fault = error
     context = team_page(request.user, key, month_span("")) | {
         "form": form,
         "secret": secret,
-        "mailed": mailed,
         "refused": fault,
     }
     return with_wait(render(request, "billing/team.html", context, status=fault.status if fault else 200), fault)

@@ -1,14 +1,12 @@
 """Invitations to teams: made, written to the invited address, and bounded, since each is mail to whom the sender chooses."""
 
-import logging
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -27,21 +25,21 @@ from accounts.policy import (
 )
 from accounts.selectors import members_of, owned_team
 from accounts.services.audit import note_event
+from accounts.services.mails import queue_mail
 from accounts.services.teams import lock_team
 from common import clock
 from common.database import use_case
 from common.digest import secret_digest
-from common.mail import MAIL_FAULTS, name_in_mail, send_mail
-
-logger = logging.getLogger(__name__)
+from common.mail import name_in_mail
 
 Limits = Sequence[tuple[int, timedelta]]
 
 
 def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membership.Role.MEMBER) -> tuple[Membership, str]:
-    """An invitation for this address alone, and its secret, which is kept nowhere. Invited anew, the old one is void.
+    """An invitation for this address alone, mailed to it, and its secret, which is kept until that mail has left.
 
-    It counts as one mail, whether that arrives or not. Raises InvitedLately, TooManyInvitations, AlreadyMember, TooMany.
+    Invited anew, the old one is void. It counts as one mail, whether that arrives or not. Raises InvitedLately,
+    TooManyInvitations, AlreadyMember, TooMany.
     """
     secret, now = secrets.token_urlsafe(INVITATION_SECRET_BYTES), clock.now()
     with use_case():
@@ -58,33 +56,8 @@ def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membersh
         member.expires_at = now + INVITATION_LIFETIME
         member.save()
         note_event(user_id=user.pk, kind="team.invited", subject=f"{team.name}: {member.email}")
+        _queue_mail(user, member, secret)
     return member, secret
-
-
-def mail_invitation(*, user: User, member: Membership, secret: str) -> bool:
-    """Write to the invited address, in the inviter's language. False when it could not be sent: the link is shown too.
-
-    The mail is the market's, so it says little in the sender's words: their address, which they have proven, and the
-    team's name without anything that a mail program could make a link of.
-    """
-    facts = {"who": user.email, "team": name_in_mail(member.team.name), "days": INVITATION_LIFETIME.days}
-    sentences = [
-        _("%(who)s invites you to the team “%(team)s”. Members rent with their own wallets and may pass money on.") % facts,
-        _("To join, sign in or sign up with this very address and open the link within %(days)s days:") % facts,
-        settings.SITE_URL + reverse("team_join", args=[secret]),
-        _("If you do not know the sender, do nothing: without you nobody can use this link."),
-    ]
-    try:
-        send_mail(_("Invitation to a team"), "\n\n".join(sentences), None, [member.email])
-    except MAIL_FAULTS:
-        logger.warning("the invitation %s was not mailed", member.pk, exc_info=True)
-        return False
-    return True
-
-
-def mail_when_kept(*, user: User, member: Membership, secret: str) -> None:
-    """Write once the transaction that made the invitation has committed; a rehearsal writes to nobody."""
-    transaction.on_commit(partial(mail_invitation, user=user, member=member, secret=secret))
 
 
 def drop_old_invitation_mails(*, now: datetime) -> int:
@@ -104,6 +77,22 @@ def _count_mail(*, sender: User, team_id: UUID, email: str, now: datetime) -> No
     _refuse_beyond(INVITATIONS_FOR_TEAM, Q(team_id=team_id), now)
     _refuse_beyond(INVITATIONS_TO_ADDRESS, Q(email=email), now)
     InvitationMail.objects.create(sender_id=sender.pk, team_id=team_id, email=email, at=now)
+
+
+def _queue_mail(user: User, member: Membership, secret: str) -> None:
+    """To the invited address, in the inviter's language.
+
+    The mail is the market's, so it says little in the sender's words: their address, which they have proven, and the
+    team's name without anything that a mail program could make a link of.
+    """
+    facts = {"who": user.email, "team": name_in_mail(member.team.name), "days": INVITATION_LIFETIME.days}
+    sentences = [
+        _("%(who)s invites you to the team “%(team)s”. Members rent with their own wallets and may pass money on.") % facts,
+        _("To join, sign in or sign up with this very address and open the link within %(days)s days:") % facts,
+        settings.SITE_URL + reverse("team_join", args=[secret]),
+        _("If you do not know the sender, do nothing: without you nobody can use this link."),
+    ]
+    queue_mail(to=member.email, subject=_("Invitation to a team"), body="\n\n".join(sentences))
 
 
 def _refuse_again(same: Q, now: datetime) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core import mail
 from django.test import Client
 
 from accounts.models import Membership, Team, User
 from common.ids import public_id
+from tests.mails import sent
 
 Bearer = Callable[..., Client]
 
@@ -68,7 +68,7 @@ def test_a_member_is_refused_what_owners_do(guest: Client, path: str, secret: st
 
 
 def test_a_repeated_invitation_is_mailed_once_and_shows_its_secret_once(
-    owner: Client, path: str, mailoutbox: list[mail.EmailMessage], django_capture_on_commit_callbacks: Any
+    owner: Client, path: str, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         first, again = (
@@ -77,17 +77,15 @@ def test_a_repeated_invitation_is_mailed_once_and_shows_its_secret_once(
         )
     assert (first.status_code, again.status_code) == (201, 201)
     assert (first.json()["id"], again.json()["secret"]) == (again.json()["id"], None)
-    assert [message.to for message in mailoutbox] == [["bob@example.com"]]
-    assert first.json()["secret"] in mailoutbox[0].body
+    assert [message.to for message in sent("Invitation")] == [["bob@example.com"]]
+    assert first.json()["secret"] in sent("Invitation")[0].body
 
 
-def test_a_rehearsal_invites_and_writes_to_nobody(
-    owner: Client, path: str, mailoutbox: list[mail.EmailMessage], django_capture_on_commit_callbacks: Any
-) -> None:
+def test_a_rehearsal_invites_and_writes_to_nobody(owner: Client, path: str, django_capture_on_commit_callbacks: Any) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         reply = send(owner, "POST", f"{path}/members?dry_run=true", {"email": "bob@example.com"})
     assert (reply.status_code, reply.json()["secret"]) == (200, None)
-    assert (Membership.objects.count(), mailoutbox) == (1, [])
+    assert (Membership.objects.count(), sent("Invitation")) == (1, [])
 
 
 def test_an_invitation_is_for_its_address_alone(mallory: User, bearer: Bearer, secret: str) -> None:
