@@ -176,14 +176,8 @@ STANDING_DRIFT = timedelta(minutes=5)
 RELEASE_TOLD_DAYS = (7, 3, 1)
 """So many days before a stopped instance's data is released its renter is written to."""
 
-NOTICE_CLAIM = timedelta(minutes=10)
-"""A worker that began to send a mail and has not said that it left is taken for dead after this: another one sends it."""
-
-NOTICE_TRIED = timedelta(days=3)
-"""A mail that cannot be sent is tried for so long."""
-
 NOTICE_BATCH = 500
-"""Mails that one pass of the sweep sends."""
+"""Mails that one pass of the sweep puts into the outbox."""
 
 BUDGET_MARKS = (50, 80, 100)
 """Percent of a budget at which its people are told, once each."""

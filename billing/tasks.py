@@ -33,9 +33,9 @@ def extend_holds() -> None:
     settle.extend_holds(now=clock.now())
 
 
-@shared_task(name="billing.send_notices")
-def send_notices() -> None:
-    notices.send_notices(now=clock.now())
+@shared_task(name="billing.queue_notices")
+def queue_notices() -> None:
+    notices.queue_notices(now=clock.now())
 
 
 @shared_task(name="billing.open_payouts")

@@ -101,7 +101,6 @@ ALERT_MEMORY_FOR: Final = timedelta(minutes=2)
 ALERT_QUIET_AFTER: Final = timedelta(hours=24)  # a kill or a GPU's fault that did not come again is over
 ALERT_SILENT_AFTER: Final = timedelta(seconds=90)  # of its host: what is not seen is not over
 ALERT_MAIL_TRIED: Final = timedelta(days=1)
-ALERT_MAIL_CLAIM: Final = timedelta(minutes=5)
 ALERTS_KEPT: Final = timedelta(days=180)
 
 SWEEP_BATCH: Final = 500
@@ -113,9 +112,9 @@ WATCH_LONGEST: Final = timedelta(days=30)
 WATCH_KEPT: Final = timedelta(days=30)
 WATCH_MAX_PRICE_MICROS: Final = 10_000_000_000  # per GPU and hour
 
-# One turn of a watch tries at most this many offers; mail that could not be sent is tried again for this long.
+# One turn of a watch tries at most this many offers.
 WATCH_OFFERS_TRIED: Final = 20
-WATCH_MAIL_TRIED: Final = timedelta(days=1)
+FREE_GPU_TOLD: Final = timedelta(hours=1)  # later than that, nobody is told that GPUs were free
 
 # Whose fault each failure is. The host's is only what no renter can bring about: docs/reliability.md says why of each.
 FAULT_OF: Final[Mapping[str, str]] = {

@@ -126,9 +126,9 @@ def follow_alerts() -> None:
     alerts.follow_alerts(now=clock.now())
 
 
-@shared_task(name="instances.send_alert_mails")
-def send_alert_mails() -> None:
-    alert_mails.send_alert_mails(now=clock.now())
+@shared_task(name="instances.queue_alert_mails")
+def queue_alert_mails() -> None:
+    alert_mails.queue_alert_mails(now=clock.now())
 
 
 @shared_task(name="instances.serve_watches")
@@ -136,9 +136,9 @@ def serve_watches() -> None:
     watches.serve_watches(now=clock.now())
 
 
-@shared_task(name="instances.send_watch_mails")
-def send_watch_mails() -> None:
-    watch_mails.send_watch_mails(now=clock.now())
+@shared_task(name="instances.queue_watch_mails")
+def queue_watch_mails() -> None:
+    watch_mails.queue_watch_mails(now=clock.now())
 
 
 @shared_task(name="instances.drop_old_watches")
@@ -166,9 +166,9 @@ def tick_due() -> None:
     tick.tick_due(now=clock.now())
 
 
-@shared_task(name="instances.send_notice_mails")
-def send_notice_mails() -> None:
-    notice_mails.send_notice_mails(now=clock.now())
+@shared_task(name="instances.queue_notice_mails")
+def queue_notice_mails() -> None:
+    notice_mails.queue_notice_mails(now=clock.now())
 
 
 @shared_task(name="instances.conclude_operations")
@@ -236,9 +236,9 @@ def follow_archives() -> None:
     archives.follow_archives(now=clock.now())
 
 
-@shared_task(name="instances.send_archive_mails")
-def send_archive_mails() -> None:
-    archive_mails.send_archive_mails(now=clock.now())
+@shared_task(name="instances.queue_archive_mails")
+def queue_archive_mails() -> None:
+    archive_mails.queue_archive_mails(now=clock.now())
 
 
 @shared_task(name="instances.follow_sync_schedules")

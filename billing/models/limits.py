@@ -65,8 +65,7 @@ class Budget(models.Model):
 class Notice(models.Model):
     """Something about money that one person has to know: told once by mail, and on their pages while it matters.
 
-    `claimed_at` is set before the mail server is asked, `mailed_at` when it has taken the mail: a worker that dies in
-    between costs at most one mail sent twice, and none is lost. The words are made of `facts` in the reader's language.
+    `mailed_at` is when its mail went into the outbox. The words are made of `facts` in the reader's language.
     """
 
     class Kind(models.TextChoices):
@@ -83,7 +82,6 @@ class Notice(models.Model):
     ends_at = models.DateTimeField(null=True, blank=True, help_text="The date that it announces.")
     facts = models.JSONField(default=dict)
     at = models.DateTimeField(default=clock.now)
-    claimed_at = models.DateTimeField(null=True, blank=True)
     mailed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

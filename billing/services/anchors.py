@@ -1,18 +1,15 @@
 """Carries the head of the ledger's seals out of the database: into a folder after each seal, and daily into a mail."""
 
-import logging
 from pathlib import Path
 
 from django.conf import settings
 
 from accounts.models import User
+from accounts.services.mails import queue_mail
 from billing.anchors import anchor_text, write_anchor
 from billing.models import LedgerAudit
 from billing.selectors.seals import latest_seals
-from common.mail import MAIL_FAULTS, send_mail
 from common.money import format_money
-
-logger = logging.getLogger(__name__)
 
 
 def anchor_ledger() -> bool:
@@ -33,7 +30,10 @@ def anchor_ledger() -> bool:
 
 
 def mail_audit(audit: LedgerAudit) -> bool:
-    """Tell the operator what an audit has found, and the head that it saw, which no database can take back."""
+    """Tell the operator what an audit has found, and the head that it saw. Sent, no database can take it back.
+
+    In the transaction that stores the audit. False when there is nobody to tell.
+    """
     to = settings.OPERATOR_MAIL or list(
         User.objects.filter(is_superuser=True, is_active=True).values_list("email", flat=True)
     )
@@ -51,9 +51,7 @@ def mail_audit(audit: LedgerAudit) -> bool:
     if audit.head:
         lines += ["", "Keep this mail. To compare the ledger with it later:"]
         lines += [f"manage.py verify_ledger --seal {audit.seal_number}:{audit.head}"]
-    try:
-        send_mail(f"[Berth] Ledger audit of {audit.started_at:%Y-%m-%d}: {verdict}", "\n".join(lines), None, to)
-    except MAIL_FAULTS:
-        logger.exception("the mail about the ledger's audit was not sent")
-        return False
+    subject = f"[Berth] Ledger audit of {audit.started_at:%Y-%m-%d}: {verdict}"
+    for address in to:
+        queue_mail(to=address, subject=subject, body="\n".join(lines), key=f"audit:{audit.pk}:{address}"[:200])
     return True

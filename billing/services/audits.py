@@ -8,14 +8,18 @@ from billing.models import Grant, LedgerAudit
 from billing.selectors import Finding
 from billing.selectors.audit import all_findings
 from billing.selectors.seals import latest_seals
+from billing.services.anchors import mail_audit
 from common import clock
 from common.database import use_case
 
 KEPT_FINDINGS = 200
 
 
-def audit_ledger(*, asked_by: str) -> tuple[LedgerAudit, list[Finding]]:
-    """Everything that breaks an invariant now; the run is stored, with the first findings and the seal it saw."""
+def audit_ledger(*, asked_by: str, mailed: bool = False) -> tuple[LedgerAudit, list[Finding]]:
+    """Everything that breaks an invariant now; the run is stored, with the first findings and the seal it saw.
+
+    `mailed`: the operator is written to about it.
+    """
     started_at, begun = clock.now(), time.monotonic()
     last = next(iter(latest_seals(1)), None)
     findings = all_findings()
@@ -39,4 +43,6 @@ def audit_ledger(*, asked_by: str) -> tuple[LedgerAudit, list[Finding]]:
             count=len(findings),
             findings=kept,
         )
+        if mailed:
+            mail_audit(row)
     return row, findings

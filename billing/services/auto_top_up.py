@@ -4,6 +4,7 @@ import logging
 from datetime import datetime
 from uuid import UUID
 
+from accounts.services.mails import queue_mail
 from billing.errors import CardRefused, StripeRefused, StripeUnreachable
 from billing.models import Payment, PaymentProfile
 from billing.payment_notices import auto_failure_mail
@@ -18,7 +19,6 @@ from billing.stripe import link
 from billing.stripe.link import Buyer
 from common import wake
 from common.database import use_case
-from common.mail import MAIL_FAULTS, send_mail
 from common.transitions import move
 
 logger = logging.getLogger(__name__)
@@ -42,9 +42,9 @@ def top_up_low_wallets(*, now: datetime) -> int:
 
 
 def tell_auto_failures(*, now: datetime) -> int:
-    """Write to everyone whose card was refused and who has not been written to; how many messages left."""
+    """Write to everyone whose card was refused and who was not written to; how many messages are in the outbox for it."""
     untold = PaymentProfile.objects.filter(auto_told_at=None).exclude(auto_failure="").select_related("owner")
-    return sum(_tell(profile) for profile in untold[:200] if _claim(profile, now))
+    return sum(_tell(profile, now) for profile in untold[:200])
 
 
 def _low(now: datetime) -> list[UUID]:
@@ -123,19 +123,11 @@ def _fail(payment: Payment, failure: str, intent_id: str) -> None:
         wake.touch(f"user:{payment.owner_id.hex}")
 
 
-def _claim(profile: PaymentProfile, now: datetime) -> bool:
-    with use_case():
-        own = PaymentProfile.objects.filter(pk=profile.pk, auto_told_at=None).exclude(auto_failure="")
-        return bool(own.update(auto_told_at=now))
-
-
-def _tell(profile: PaymentProfile) -> bool:
+def _tell(profile: PaymentProfile, now: datetime) -> bool:
     mail = auto_failure_mail(profile)
-    try:
-        send_mail(mail.subject, mail.body, None, [profile.owner.email])
-    except MAIL_FAULTS:
-        logger.warning("mail about the card of %s was not sent; it is tried again", profile.pk, exc_info=True)
-        with use_case():
-            PaymentProfile.objects.filter(pk=profile.pk).update(auto_told_at=None)
-        return False
+    with use_case():
+        same = PaymentProfile.objects.filter(pk=profile.pk, auto_told_at=None, auto_failure=profile.auto_failure)
+        if not same.update(auto_told_at=now):
+            return False  # another worker was faster, or its owner was
+        queue_mail(to=profile.owner.email, subject=mail.subject, body=mail.body)
     return True

@@ -20,6 +20,7 @@ from billing.policy import (
     VOLUME_SOURCE,
 )
 from billing.selectors.budgets import BudgetView, budget_views, budgets_of, period_key, rooms_of
+from billing.services.notices import drop_notices_of_budget
 from billing.services.wallets import open_wallet
 from common import clock, wake
 from common.database import use_case
@@ -67,7 +68,7 @@ def change_budget(*, owner_id: UUID, budget_id: UUID, limit_micros: int | None =
         budget = _locked(owner_id, budget_id)
         if limit_micros is not None and limit_micros != budget.limit_micros:
             budget.limit_micros, budget.told_period, budget.told_percent = limit_micros, "", 0
-            Notice.objects.filter(kind=Notice.Kind.BUDGET, subject_id=budget.pk).delete()
+            drop_notices_of_budget(budget.pk)
         if hard is not None:
             budget.hard = hard
         budget.save(update_fields=["limit_micros", "hard", "told_period", "told_percent"])
@@ -78,7 +79,7 @@ def change_budget(*, owner_id: UUID, budget_id: UUID, limit_micros: int | None =
 def remove_budget(*, owner_id: UUID, budget_id: UUID) -> None:
     with use_case():
         budget = _locked(owner_id, budget_id)
-        Notice.objects.filter(kind=Notice.Kind.BUDGET, subject_id=budget.pk).delete()
+        drop_notices_of_budget(budget.pk)
         note_event(user_id=owner_id, kind="limit.removed", subject=_named(budget))
         budget.delete()
 

@@ -1,23 +1,19 @@
-"""Sends the mails about wallets, data and budgets: when a worker dies, none is lost and at most one goes twice."""
+"""What people are told about wallets, data and budgets: data that is about to go, and the mails about all of it."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Q
-
+from accounts.policy import MAIL_TRIED
+from accounts.services.mails import queue_mail, withdraw_mails
 from accounts.services.webhooks import emit
 from billing.models import Notice
 from billing.notice_words import mail_of
-from billing.policy import NOTICE_BATCH, NOTICE_CLAIM, NOTICE_TRIED
+from billing.policy import NOTICE_BATCH
 from common.database import use_case
 from common.ids import public_id
-from common.mail import MAIL_FAULTS, send_mail
-
-logger = logging.getLogger(__name__)
 
 INSTANCE: Final = "instance"
 _PREFIXES: Final = {INSTANCE: "inst", "volume": "vol", "snapshot": "snap"}
@@ -48,34 +44,35 @@ def announce_releases(*, announcements: Sequence[Announcement], now: datetime) -
     return len(fresh)
 
 
-def send_notices(*, now: datetime) -> int:
-    """Send what has not been sent; how many mails left. One whose sender fell silent is sent by another later on."""
-    due = Notice.objects.filter(_unclaimed(now), mailed_at=None, at__gt=now - NOTICE_TRIED).exclude(
-        kind=Notice.Kind.RELEASE, ends_at__lte=now
-    )
+def queue_notices(*, now: datetime) -> int:
+    """Put what was not written about into the outbox of mail; how many. Nobody is told of data that has gone already."""
+    due = Notice.objects.filter(mailed_at=None, at__gt=now - MAIL_TRIED).exclude(kind=Notice.Kind.RELEASE, ends_at__lte=now)
     notices = list(due.select_related("person").order_by("at", "pk")[:NOTICE_BATCH])
-    return sum(_send(notice, now) for notice in notices if _claim(notice, now))
+    return sum(_queue(notice, now) for notice in notices)
 
 
-def _claim(notice: Notice, now: datetime) -> bool:
-    with use_case():
-        return bool(Notice.objects.filter(_unclaimed(now), pk=notice.pk, mailed_at=None).update(claimed_at=now))
+def drop_notices_of_budget(budget_id: UUID) -> None:
+    """They do not hold any more; nor do their mails, unless they have left. Inside a use case."""
+    notices = Notice.objects.filter(kind=Notice.Kind.BUDGET, subject_id=budget_id)
+    withdraw_mails(mail_key(pk) for pk in notices.values_list("pk", flat=True))
+    notices.delete()
 
 
-def _send(notice: Notice, now: datetime) -> bool:
+def mail_key(notice_id: UUID) -> str:
+    """By which its mail is known in the outbox."""
+    return f"notice:{notice_id.hex}"
+
+
+def _queue(notice: Notice, now: datetime) -> bool:
     mail = mail_of(notice)
-    try:
-        send_mail(mail.subject, mail.body, None, [notice.person.email])
-    except MAIL_FAULTS:
-        logger.warning("mail %s was not sent; it is tried again", notice.key, exc_info=True)
-        return False
+    until = notice.at + MAIL_TRIED
+    if notice.kind == Notice.Kind.RELEASE and notice.ends_at is not None:
+        until = min(until, notice.ends_at)
     with use_case():
-        Notice.objects.filter(pk=notice.pk).update(mailed_at=now)
+        if not Notice.objects.filter(pk=notice.pk, mailed_at=None).update(mailed_at=now):
+            return False  # another worker was faster, or it does not hold any more
+        queue_mail(to=notice.person.email, subject=mail.subject, body=mail.body, key=mail_key(notice.pk), expires_at=until)
     return True
-
-
-def _unclaimed(now: datetime) -> Q:
-    return Q(claimed_at=None) | Q(claimed_at__lte=now - NOTICE_CLAIM)
 
 
 def _tell_programs(one: Announcement) -> None:

@@ -64,7 +64,7 @@ class SpotBid(models.Model):
     resumes_from = models.DateTimeField(null=True, blank=True, help_text="No sooner after it yielded: prices may flap.")
     notice_at = models.DateTimeField(null=True, blank=True)
     yields_at = models.DateTimeField(null=True, blank=True)
-    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When its renter was written to about the notice.")
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When the mail about its notice went into the outbox.")
     language = models.CharField(max_length=10, default="en", help_text="In which its renter is written to.")
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -85,3 +85,8 @@ class SpotBid(models.Model):
 
     def __str__(self) -> str:
         return f"bid of {self.instance_id}"
+
+    @property
+    def mail_key(self) -> str:
+        """By which the mail about its present notice is known in the outbox."""
+        return f"spot:{self.pk.hex}:{self.notice_at:%Y%m%dT%H%M%S.%f}"

@@ -42,7 +42,7 @@ class Watch(models.Model):
     created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When its user was written to about its end.")
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When the mail about its end went into the outbox.")
 
     class Meta:
         verbose_name = _("place in the wait list")

@@ -70,7 +70,7 @@ class InstanceUsage(models.Model):
 class Alert(models.Model):
     """Something amiss with an instance, told once by mail and webhook and shown while it lasts. `key` tells GPUs apart.
 
-    `claimed_at` is set before the mail server is asked, `mailed_at` once it has taken the mail.
+    `mailed_at` is when its mail went into the outbox.
     """
 
     class Kind(models.TextChoices):
@@ -91,7 +91,6 @@ class Alert(models.Model):
     seen_at = models.DateTimeField(default=clock.now, help_text="When it was last found to be so.")
     resolved_at = models.DateTimeField(null=True, blank=True)
     resolution = models.CharField(max_length=8, blank=True, help_text="over, renter, ended")
-    claimed_at = models.DateTimeField(null=True, blank=True)
     mailed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -114,6 +113,11 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.instance_id}"
+
+    @property
+    def mail_key(self) -> str:
+        """By which its mail is known in the outbox."""
+        return f"alert:{self.pk.hex}"
 
 
 class AlertMute(models.Model):

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from accounts.models import User
 from common.errors import NotFound
@@ -17,7 +17,6 @@ from instances.policy import (
     ALERT_DISK_PCT,
     ALERT_IDLE_BELOW_PCT,
     ALERT_IDLE_FOR,
-    ALERT_MAIL_CLAIM,
     ALERT_MAIL_TRIED,
     ALERT_MEMORY_FOR,
     ALERT_MEMORY_PCT,
@@ -158,8 +157,7 @@ def muted_kinds(instance: Instance) -> list[str]:
 
 
 def alerts_to_mail(now: datetime) -> QuerySet[Alert]:
-    free = Q(claimed_at=None) | Q(claimed_at__lte=now - ALERT_MAIL_CLAIM)
-    due = Alert.objects.filter(free, mailed_at=None, resolved_at=None, raised_at__gt=now - ALERT_MAIL_TRIED)
+    due = Alert.objects.filter(mailed_at=None, resolved_at=None, raised_at__gt=now - ALERT_MAIL_TRIED)
     return due.select_related("instance", "instance__renter").order_by("raised_at", "pk")
 
 

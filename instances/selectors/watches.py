@@ -8,11 +8,12 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from accounts.models import User
+from accounts.policy import MAIL_TRIED
 from billing.policy import WATCH_SOURCE
 from billing.selectors import open_holds
 from common.errors import NotFound
 from instances.models import Watch
-from instances.policy import SWEEP_BATCH, WATCH_MAIL_TRIED
+from instances.policy import SWEEP_BATCH
 from instances.states import WatchAction, WatchState
 
 
@@ -57,11 +58,11 @@ def expired_watches(now: datetime) -> list[Watch]:
 
 
 def watches_to_mail(now: datetime) -> list[Watch]:
-    """Ended places whose users have not been written to yet; who cancelled knows it already."""
+    """Ended places whose users were not written to; who cancelled knows it already."""
     ended = Watch.objects.filter(
         mailed_at=None,
         state__in=[WatchState.TOLD, WatchState.RENTED, WatchState.FAILED, WatchState.EXPIRED],
-        ended_at__gt=now - WATCH_MAIL_TRIED,
+        ended_at__gt=now - MAIL_TRIED,
     )
     return list(ended.select_related("user", "instance", "offer__host").order_by("ended_at")[:SWEEP_BATCH])
 

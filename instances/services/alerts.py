@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
+from accounts.services.mails import withdraw_mails
 from accounts.services.webhooks import emit
 from common import clock
 from common.database import use_case
@@ -149,7 +150,7 @@ def _raise(instance: Instance, finding: Finding, now: datetime, *, fault_of: str
     actor = HOST if finding.kind == Alert.Kind.GPU_FAULT else SYSTEM
     record_event(instance, kind=f"alert_{finding.kind}", actor=actor, detail=_detail_of(finding.facts))
     emit(user_id=instance.renter_id, kind="alert.raised", payload=alert_payload(alert))
-    enqueue("instances.send_alert_mails")
+    enqueue("instances.queue_alert_mails")
     touch_renter(instance)
     return True
 
@@ -189,6 +190,7 @@ def _close(alert: Alert, resolution: str, now: datetime, *, actor: str) -> None:
     open_one = Alert.objects.filter(pk=alert.pk, resolved_at=None)
     if not open_one.update(resolved_at=now, resolution=resolution):
         return
+    withdraw_mails([alert.mail_key])
     alert.resolved_at, alert.resolution = now, resolution
     record_event(alert.instance, kind="alert_over", actor=actor, detail=_RESOLUTIONS[resolution] % {"alert": alert.kind})
     emit(user_id=alert.instance.renter_id, kind="alert.resolved", payload=alert_payload(alert))

@@ -1,7 +1,6 @@
-"""Mail about archives before deletion: when a worker dies none is lost, and at most one goes twice."""
+"""Mail about archives before deletion: each is put into the outbox once, with the mark that it was."""
 
-import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
@@ -9,25 +8,23 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
+from accounts.services.mails import queue_mail
 from common.database import use_case
 from common.ids import public_id
-from common.mail import MAIL_FAULTS, name_in_mail, send_mail
+from common.mail import name_in_mail
 from storage.selectors.object_storage import syncs_to_mail
-from storage.services.sync_mails import claim_mail, mark_mailed
+from storage.services.sync_mails import mark_mailed
 from storage.states import SyncMail
 
 if TYPE_CHECKING:
     from storage.models import Sync
 
-logger = logging.getLogger(__name__)
-
-CLAIM: Final = timedelta(minutes=2)
 _WHY_CHARS: Final = 200
 
 
-def send_archive_mails(*, now: datetime) -> int:
-    """How many messages left."""
-    return sum(_send(sync, now) for sync in syncs_to_mail() if _claim(sync, now))
+def queue_archive_mails(*, now: datetime) -> int:
+    """How many messages are in the outbox for it."""
+    return sum(_queue(sync, now) for sync in syncs_to_mail())
 
 
 def mail_words(sync: "Sync") -> tuple[str, str]:
@@ -53,20 +50,17 @@ def mail_words(sync: "Sync") -> tuple[str, str]:
     ) % told
 
 
-def _claim(sync: "Sync", now: datetime) -> bool:
-    with use_case():
-        return claim_mail(sync, now=now, since=now - CLAIM)
-
-
-def _send(sync: "Sync", now: datetime) -> bool:
+def _queue(sync: "Sync", now: datetime) -> bool:
     address = settings.SITE_URL + reverse("instance", args=[public_id("inst", sync.subject_id)])
     with override(sync.owner.language):
         subject, sentence = mail_words(sync)
-    try:
-        send_mail(subject, f"{sentence}\n\n{address}", None, [sync.owner.email])
-    except MAIL_FAULTS:
-        logger.warning("mail about sync %s was not sent; it is tried again", sync.pk, exc_info=True)
-        return False
     with use_case():
-        mark_mailed(sync, now=now)
+        if not mark_mailed(sync, now=now):
+            return False  # another worker was faster
+        queue_mail(
+            to=sync.owner.email,
+            subject=subject,
+            body=f"{sentence}\n\n{address}",
+            key=f"sync:{sync.pk.hex}:{sync.mail}",
+        )
     return True

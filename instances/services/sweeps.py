@@ -6,7 +6,6 @@ from uuid import UUID
 
 from billing.policy import INSTANCE_SOURCE, WATCH_SOURCE
 from billing.selectors import exhausted_sources, open_holds
-from billing.services.anchors import mail_audit
 from billing.services.audits import audit_ledger as run_audit
 from billing.services.funds import is_unpaid
 from common.database import use_case
@@ -71,10 +70,9 @@ def compare_leases() -> int:
 
 def audit_ledger() -> int:
     """What `verify_ledger` finds is stored and becomes incidents; how many. Here: billing may not call the market."""
-    run, findings = run_audit(asked_by="nightly")
+    _, findings = run_audit(asked_by="nightly", mailed=True)
     for finding in findings:
         open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=str(finding))
-    mail_audit(run)
     return len(findings)
 
 

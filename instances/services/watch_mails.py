@@ -1,37 +1,38 @@
-"""Mail about places of the wait list that have ended: each at most once, whatever the number of workers."""
+"""Mail about places of the wait list that have ended: each is put into the outbox once, with the mark that it was."""
 
-import logging
 from datetime import datetime
 
+from accounts.policy import MAIL_TRIED
+from accounts.services.mails import queue_mail
 from common.database import use_case
-from common.mail import MAIL_FAULTS, send_mail
 from instances.models import Watch
 from instances.notices import mail_of
+from instances.policy import FREE_GPU_TOLD
 from instances.selectors import watches_to_mail
-
-logger = logging.getLogger(__name__)
-
-
-def send_watch_mails(*, now: datetime) -> int:
-    """Write to everyone whose place has ended and who has not been written to; how many messages left.
-
-    A message is claimed before it is sent, so none leaves twice; one that the mail server refused is tried again later.
-    """
-    return sum(_send(watch) for watch in watches_to_mail(now) if _claim(watch, now))
+from instances.states import WatchState
 
 
-def _claim(watch: Watch, now: datetime) -> bool:
-    with use_case():
-        return bool(Watch.objects.filter(pk=watch.pk, mailed_at=None).update(mailed_at=now))
+def queue_watch_mails(*, now: datetime) -> int:
+    """Write to everyone whose place has ended and who was not written to; how many messages are in the outbox for it."""
+    return sum(_queue(watch, now) for watch in watches_to_mail(now))
 
 
-def _send(watch: Watch) -> bool:
+def _queue(watch: Watch, now: datetime) -> bool:
     mail = mail_of(watch)
-    try:
-        send_mail(mail.subject, mail.body, None, [watch.user.email])
-    except MAIL_FAULTS:
-        logger.warning("mail about watch %s was not sent; it is tried again", watch.pk, exc_info=True)
-        with use_case():
-            Watch.objects.filter(pk=watch.pk).update(mailed_at=None)
-        return False
+    with use_case():
+        if not Watch.objects.filter(pk=watch.pk, mailed_at=None).update(mailed_at=now):
+            return False  # another worker was faster
+        queue_mail(
+            to=watch.user.email,
+            subject=mail.subject,
+            body=mail.body,
+            key=f"watch:{watch.pk.hex}",
+            expires_at=_until(watch),
+        )
     return True
+
+
+def _until(watch: Watch) -> datetime:
+    """That GPUs are free is not told when they are likely to be gone again."""
+    assert watch.ended_at is not None
+    return watch.ended_at + (FREE_GPU_TOLD if watch.state == WatchState.TOLD else MAIL_TRIED)

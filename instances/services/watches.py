@@ -1,14 +1,12 @@
 """The wait list: places in it, the money held for them, and the pass that gives what is free to who came first."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError
 
 from accounts.errors import TooMany
 from accounts.models import User
@@ -18,7 +16,7 @@ from billing.services.holds import hold_funds, release_hold
 from billing.services.ledger import lock_wallets
 from billing.services.wallets import open_wallet
 from common import clock, wake
-from common.database import joining, use_case
+from common.database import joining, only_one, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove
 from common.ids import public_id
 from common.jobs import enqueue
@@ -117,7 +115,7 @@ def serve_watches(*, now: datetime) -> int:
     """
     expire_watches(now=now)
     served = 0
-    with _only_pass() as ours:
+    with only_one(_PASS_LOCK) as ours:
         for _ in range(_WALKS if ours and someone_waits() else 0):
             walk = _Walk()
             walk.go()
@@ -196,20 +194,6 @@ class _Walk:
         return False
 
 
-@contextmanager
-def _only_pass() -> Iterator[bool]:
-    """Whether this is the only pass now. The lock is the connection's: a worker that dies gives it back."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_PASS_LOCK])
-        (ours,) = cursor.fetchone()
-    try:
-        yield ours
-    finally:
-        if ours:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_PASS_LOCK])
-
-
 def _checked_query(watch: Watch) -> OfferQuery:
     """Raises _Unservable when nothing that becomes free could serve it any more."""
     if not watch.user.is_active:
@@ -280,7 +264,7 @@ def _end(watch: Watch, state: WatchState, *, actor: str = SYSTEM, detail: str = 
     )
     _touch(watch)
     if state != WatchState.CANCELLED:
-        enqueue("instances.send_watch_mails")
+        enqueue("instances.queue_watch_mails")
 
 
 def _try_end(watch: Watch, state: WatchState, *, detail: str = "") -> bool:

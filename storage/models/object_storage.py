@@ -108,7 +108,6 @@ class Sync(SyncTerms):
     created_at = models.DateTimeField(default=clock.now)
     ended_at = models.DateTimeField(null=True, blank=True)
     mail = models.CharField(max_length=8, choices=SyncMail, blank=True, help_text="What its owner is to be written.")
-    claimed_at = models.DateTimeField(null=True, blank=True)
     mailed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -170,7 +170,7 @@ def conclude_sync(operation: "Operation") -> Sync | None:
 
 def note_mail(sync: Sync, mail: str) -> None:
     """Its owner is to be written about it. Inside a use case."""
-    Sync.objects.filter(pk=sync.pk).update(mail=mail, claimed_at=None, mailed_at=None)
+    Sync.objects.filter(pk=sync.pk).update(mail=mail, mailed_at=None)
 
 
 def _cancel(sync: Sync) -> bool:

@@ -2,13 +2,20 @@
 
 import re
 from pathlib import Path
+from smtplib import (
+    SMTPAuthenticationError,
+    SMTPDataError,
+    SMTPRecipientsRefused,
+    SMTPSenderRefused,
+    SMTPServerDisconnected,
+)
 
 import pytest
 from django.core import mail
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.mail import name_in_mail, one_line, send_mail
+from common.mail import fault_name, is_of_one_mail, name_in_mail, one_line, send_mail
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 APPS = ("accounts", "agents", "billing", "common", "config", "instances", "marketplace", "storage")
@@ -54,3 +61,29 @@ def test_there_is_no_other_door() -> None:
     paths = (path for app in APPS for path in (ROOT / app).rglob("*.py") if path != ROOT / "common" / "mail.py")
     found = [path for path in paths if past.search(path.read_text(encoding="utf-8"))]
     assert found == []
+
+
+def test_everybody_else_goes_through_the_outbox() -> None:
+    """Whoever sends by themselves loses mail with a worker, or holds one up."""
+    sends = re.compile(r"\bsend_mail\b")
+    allowed = {ROOT / "common" / "mail.py", ROOT / "accounts" / "services" / "mails.py"}
+    allowed.add(ROOT / "accounts" / "adapter.py")  # allauth's name for it: there it queues
+    paths = (path for app in APPS for path in (ROOT / app).rglob("*.py") if path not in allowed)
+    assert [path for path in paths if sends.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "of_one_mail", "name"),
+    [
+        (SMTPRecipientsRefused({"a@b.c": (550, b"see http://secret")}), True, "SMTPRecipientsRefused 550"),
+        (SMTPRecipientsRefused({"a@b.c": (421, b"closing")}), False, "SMTPRecipientsRefused 421"),
+        (SMTPDataError(554, b"spam: http://secret"), True, "SMTPDataError 554"),
+        (SMTPSenderRefused(550, b"who are you", "market@b.c"), False, "SMTPSenderRefused 550"),
+        (SMTPAuthenticationError(535, b"no"), False, "SMTPAuthenticationError 535"),
+        (SMTPServerDisconnected("gone"), False, "SMTPServerDisconnected"),
+        (TimeoutError("timed out"), False, "TimeoutError"),
+        (ValueError("bad header"), True, "ValueError"),
+    ],
+)
+def test_whose_fault_it_is_and_no_word_of_the_servers(fault: Exception, of_one_mail: bool, name: str) -> None:
+    assert (is_of_one_mail(fault), fault_name(fault)) == (of_one_mail, name)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from django.db.models import F
 
-from accounts.models import User
+from accounts.models import OutgoingMail, User
 from billing.models import Hold, Wallet
 from billing.services.holds import hold_funds, release_hold
 from common import clock
@@ -24,7 +24,7 @@ from instances.services import watches as service
 from instances.services.quote import create_quote
 from instances.services.release import release_instance
 from instances.services.sweeps import compare_leases, compare_watch_holds
-from instances.services.watch_mails import send_watch_mails
+from instances.services.watch_mails import queue_watch_mails
 from instances.services.watch_orders import Order
 from instances.services.watches import cancel_watch, create_watch, expire_watches, serve_watches
 from marketplace.models import Lease
@@ -33,6 +33,7 @@ from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, grant, in_parallel, make_user
 from tests.instances.fake_host import FakeHost, order_running
 from tests.lock_waits import wait_until_one_waits_for_us
+from tests.mails import sent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -140,7 +141,7 @@ def pass_lock_down() -> Iterator[None]:
     both = Barrier(2)
 
     @contextmanager
-    def alone() -> Iterator[bool]:
+    def alone(_lock: int) -> Iterator[bool]:
         yield True
 
     def look_together(*_: object) -> bool:
@@ -149,7 +150,7 @@ def pass_lock_down() -> Iterator[None]:
         return False
 
     with (
-        patch.object(service, "_only_pass", alone),
+        patch.object(service, "only_one", alone),
         patch.object(service._Walk, "_fits_an_earlier_place", look_together),
     ):
         yield
@@ -308,11 +309,11 @@ def test_places_taken_at_once_stay_within_the_limit(rich: User, image: Image) ->
     assert results == {"made": WATCHES_AT_MOST, "too_many": 30 - WATCHES_AT_MOST}
 
 
-def test_many_workers_send_each_mail_once(hana: User, image: Image, mailoutbox: list[Any]) -> None:
+def test_many_workers_queue_and_send_each_mail_once(hana: User, image: Image) -> None:
     FakeHost(hana, gpus=20)
     crowd(20)
     serve()
-    sent = in_parallel([partial(send_watch_mails, now=clock.now())] * WORKERS)
-    assert all(isinstance(count, int) for count in sent), sent
-    assert sum(count for count in sent if isinstance(count, int)) == len(mailoutbox) == 20
-    assert len({message.to[0] for message in mailoutbox}) == 20
+    queued = in_parallel([partial(queue_watch_mails, now=clock.now())] * WORKERS)
+    assert all(isinstance(count, int) for count in queued), queued
+    assert sum(count for count in queued if isinstance(count, int)) == OutgoingMail.objects.count() == 20
+    assert len({message.to[0] for message in sent()}) == 20

@@ -56,7 +56,7 @@ def test_a_task_is_the_shell_of_its_sweep(name: str) -> None:
         (sweeps, "compare_watch_holds"),
         (watches, "serve_watches"),
         (watches, "drop_old_watches"),
-        (watch_mails, "send_watch_mails"),
+        (watch_mails, "queue_watch_mails"),
         (timers, "follow_timers"),
         (timers, "stop_idle"),
         (timers, "end_long_waits"),
@@ -64,7 +64,7 @@ def test_a_task_is_the_shell_of_its_sweep(name: str) -> None:
         (rollups, "roll_up_use"),
         (rollups, "drop_old_samples"),
         (alerts, "follow_alerts"),
-        (alert_mails, "send_alert_mails"),
+        (alert_mails, "queue_alert_mails"),
     ],
 )
 def test_a_task_of_the_wait_list_is_the_shell_of_its_sweep(room: object, name: str) -> None:

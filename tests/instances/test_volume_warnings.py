@@ -1,14 +1,13 @@
 """Volumes that fill up, and those that nobody pays for: told by mail, webhook and banner before anything is lost."""
 
 import pytest
-from django.core import mail
 from django.test import Client
 
 from accounts.models import User, Webhook, WebhookEvent
-from billing.services.notices import send_notices
+from billing.services.notices import queue_notices
 from common import clock
 from instances.models import Alert
-from instances.services.alert_mails import send_alert_mails
+from instances.services.alert_mails import queue_alert_mails
 from instances.services.alerts import follow_alerts
 from instances.services.arrears import announce_data_ends
 from instances.services.rent import rent_instance
@@ -20,6 +19,7 @@ from tests.instances.fixtures import Clock
 from tests.instances.modes import quoted
 from tests.instances.test_volume_api import api, call, inst, key_of, make_volume, must
 from tests.instances.volume_world import carry_out
+from tests.mails import sent
 
 __all__ = ["api"]
 
@@ -52,9 +52,10 @@ def test_a_volume_that_fills_up_is_an_alert_of_the_instance_that_has_it(
     assert use(18_100, 10) == 1 and use(18_200, 10) == 0, "told once"
     alert = Alert.objects.get()
     assert (alert.kind, alert.key, alert.facts["volume"]) == ("disk_full", key_of(volume).hex, "models")
-    assert send_alert_mails(now=clock.now()) == 1
-    assert mail.outbox[0].subject == "box: The volume models is nearly full"
-    assert "91 % of /mnt/models are used" in mail.outbox[0].body
+    assert queue_alert_mails(now=clock.now()) == 1
+    [message] = sent("box")
+    assert message.subject == "box: The volume models is nearly full"
+    assert "91 % of /mnt/models are used" in message.body
     assert told("alert.raised")[0]["title"] == "The volume models is nearly full"
     assert use(5_000, 950) == 1, "its inodes are another matter"
     assert sorted(Alert.objects.filter(resolved_at=None).values_list("kind", flat=True)) == ["inodes_full"]
@@ -80,10 +81,12 @@ def test_what_nobody_pays_for_is_told_seven_three_and_one_days_ahead(
     for left, fresh in ((8, 0), (7, 2), (5, 0), (3, 2), (1, 2), (0.5, 0)):
         hours.advance(seconds=((since + UNPAID_KEPT) - clock.now()).total_seconds() - left * 86_400)
         assert announce_data_ends(now=clock.now()) == fresh, left
-        send_notices(now=clock.now())
-    assert len(mail.outbox) == 6
-    subjects = {message.subject.split(" is deleted")[0] for message in mail.outbox}
-    assert subjects == {"models", "first"} and "/volumes" in "".join(str(message.body) for message in mail.outbox)
+        queue_notices(now=clock.now())
+        sent()
+    messages = sent(" is deleted")
+    assert len(messages) == 6
+    subjects = {message.subject.split(" is deleted")[0] for message in messages}
+    assert subjects == {"models", "first"} and "/volumes" in "".join(str(message.body) for message in messages)
     assert [payload["days"] for payload in told("storage.release_warning") if "volume" in payload] == [7, 3, 1]
     assert told("storage.release_warning")[0]["delete_at"]
     client.force_login(rin)

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.translation import get_language
 
+from accounts.services.mails import withdraw_mails
 from billing.policy import INSTANCE_SOURCE
 from billing.pricing import hold_for
 from billing.selectors import open_holds
@@ -102,8 +103,14 @@ def end_bid(bid: SpotBid) -> None:
 
 
 def move_bid(bid: SpotBid, target: BidState, **fields: Any) -> None:
-    """Compare-and-swap; raises StaleRow or UnlawfulMove. What it means for the renter is an event of the instance."""
+    """Compare-and-swap; raises StaleRow or UnlawfulMove. What it means for the renter is an event of the instance.
+
+    Mail about a notice that is over is taken back, unless it has left.
+    """
+    told = [bid.mail_key] if bid.state == BidState.NOTICE else []
     move(bid, target, machine=BID_MACHINE, reason=target, actor="", **fields)
+    if told:
+        withdraw_mails(told)
 
 
 def hint_freed(offer_id: UUID) -> None:

@@ -1,6 +1,5 @@
-"""Mail about notices: each at most once, whatever the number of workers, and none for a notice that was taken back."""
+"""Mail about notices: each is put into the outbox once, with the mark that it was, and taken back with its notice."""
 
-import logging
 from datetime import datetime
 
 from django.conf import settings
@@ -8,43 +7,32 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
+from accounts.services.mails import queue_mail
 from common.database import use_case
 from common.ids import public_id
-from common.mail import MAIL_FAULTS, send_mail
 from common.money import format_money
 from instances.models import SpotBid
 from instances.policy import SWEEP_BATCH
 from instances.states import BidState
 
-logger = logging.getLogger(__name__)
 
-
-def send_notice_mails(*, now: datetime) -> int:
-    """Write to everyone whose rent has notice and who has not been written to about it; how many messages left.
-
-    A message is claimed before it is sent; one that the mail server refused is tried again while the notice stands.
+def queue_notice_mails(*, now: datetime) -> int:
+    """Write to everyone whose rent has notice and who was not written to about it; how many messages are in the outbox
+    for it. None leaves when the notice is over.
     """
     due = SpotBid.objects.filter(state=BidState.NOTICE, mailed_at=None, yields_at__gt=now)
     bids = due.select_related("instance__renter").order_by("yields_at")[:SWEEP_BATCH]
-    return sum(_send(bid) for bid in bids if _claim(bid, now))
+    return sum(_queue(bid, now) for bid in bids)
 
 
-def _claim(bid: SpotBid, now: datetime) -> bool:
-    with use_case():
-        same = SpotBid.objects.filter(pk=bid.pk, state=BidState.NOTICE, mailed_at=None, notice_at=bid.notice_at)
-        return bool(same.update(mailed_at=now))
-
-
-def _send(bid: SpotBid) -> bool:
+def _queue(bid: SpotBid, now: datetime) -> bool:
     with override(bid.language):
         subject, body = _words(bid)
-    try:
-        send_mail(subject, body, None, [bid.instance.renter.email])
-    except MAIL_FAULTS:
-        logger.warning("mail about the notice of %s was not sent; it is tried again", bid.pk, exc_info=True)
-        with use_case():
-            SpotBid.objects.filter(pk=bid.pk, notice_at=bid.notice_at).update(mailed_at=None)
-        return False
+    with use_case():
+        same = SpotBid.objects.filter(pk=bid.pk, state=BidState.NOTICE, mailed_at=None, notice_at=bid.notice_at)
+        if not same.update(mailed_at=now):
+            return False  # another worker was faster, or the notice was taken back
+        queue_mail(to=bid.instance.renter.email, subject=subject, body=body, key=bid.mail_key, expires_at=bid.yields_at)
     return True
 
 

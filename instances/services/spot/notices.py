@@ -48,7 +48,7 @@ def give_notice(bid: SpotBid, now: datetime) -> None:
     detail = NOTICE % {"at": f"{yields_at:%Y-%m-%d %H:%M:%S}"}
     _tell(bid, kind="preempt_notice", detail=detail)
     tell_of_notice(bid.instance, stops_at=f"{yields_at:%Y-%m-%dT%H:%M:%SZ}")
-    enqueue("instances.send_notice_mails")
+    enqueue("instances.queue_notice_mails")
 
 
 def take_back_notice(bid: SpotBid, *, detail: str = "") -> None:

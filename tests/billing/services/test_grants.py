@@ -1,7 +1,6 @@
 """Credit by staff: one person up to a sum within a day, above it two; each with a name and a reason."""
 
 import pytest
-from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
@@ -14,6 +13,7 @@ from billing.services.grants import confirm_grant, decline_grant, request_grant
 from billing.services.seals import seal_ledger
 from common.errors import InvalidInput
 from tests.billing.money import UNIT, assert_sound, wallet
+from tests.mails import killed_at, sent
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +75,15 @@ def test_each_audit_counts_them_and_its_mail_has_the_head(alice: User, stella: U
     assert (run.grants, run.granted_micros) == (1, 5 * UNIT)
     assert audit_ledger(asked_by="test")[0].grants == 0
     assert mail_audit(LedgerAudit.objects.get(pk=run.pk))
-    (sent,) = mail.outbox
-    assert sent.to == [stella.email] and "The ledger holds." in sent.subject
-    assert f"verify_ledger --seal 1:{seal.head}" in sent.body and "5.00 USD in 1 grants" in sent.body
+    (message,) = sent("Ledger audit")
+    assert message.to == [stella.email] and "The ledger holds." in message.subject
+    assert f"verify_ledger --seal 1:{seal.head}" in message.body and "5.00 USD in 1 grants" in message.body
     assert not anchor_ledger()  # no folder is set
+
+
+def test_an_audit_and_its_mail_are_kept_together(stella: User) -> None:
+    with killed_at("billing.services.anchors.queue_mail"):
+        audit_ledger(asked_by="nightly", mailed=True)
+    assert not LedgerAudit.objects.exists()
+    audit_ledger(asked_by="nightly", mailed=True)
+    assert [message.to for message in sent("Ledger audit")] == [[stella.email]]

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 import time_machine
-from django.core import mail
 
 from accounts.models import User
+from accounts.policy import MAIL_CLAIM
 from billing.errors import NoSavedCard, PaymentsOff
 from billing.models import Payment, PaymentProfile
 from billing.selectors.payments import profile_of
@@ -16,6 +16,7 @@ from common import clock
 from common.errors import InvalidInput
 from tests.billing.money import UNIT, execute
 from tests.billing.stripe.conftest import Market, balance
+from tests.mails import killed_at, sent
 
 pytestmark = pytest.mark.django_db
 RULE = AutoRule(enabled=True, threshold_micros=20 * UNIT, amount_micros=50 * UNIT, monthly_cap_micros=120 * UNIT)
@@ -39,6 +40,18 @@ def test_a_low_wallet_is_filled_once(market: Market, ruled: User) -> None:
     assert sweep() == 0
     market.deliver_all()
     assert (balance(ruled), Payment.objects.filter(origin="auto").count()) == (60 * UNIT, 1)
+
+
+def test_a_worker_that_dies_loses_no_mail_about_a_refused_card(market: Market, ruled: User) -> None:
+    market.stripe.card_answers = "card_declined"
+    sweep()
+    with killed_at("billing.services.auto_top_up.queue_mail"):
+        tell_auto_failures(now=clock.now())
+    assert tell_auto_failures(now=clock.now()) == 1
+    with killed_at("common.mail.mail.send_mail"):
+        sent()
+    with time_machine.travel(clock.now() + MAIL_CLAIM):
+        assert (tell_auto_failures(now=clock.now()), len(sent())) == (0, 1)
 
 
 def test_at_most_once_an_hour(market: Market, ruled: User) -> None:
@@ -83,7 +96,7 @@ def test_a_refused_card_is_told_once_and_rests(market: Market, ruled: User, answ
     assert (payment.state, payment.failure, balance(ruled)) == ("failed", failure, 10 * UNIT)
     assert profile_of(ruled.pk).auto_failure == failure
     assert [tell_auto_failures(now=clock.now()) for _ in range(2)] == [1, 0]
-    assert (mail.outbox[0].to, failure in mail.outbox[0].body) == ([ruled.email], True)
+    assert [(message.to, failure in message.body) for message in sent()] == [([ruled.email], True)]
     with time_machine.travel(clock.now() + timedelta(hours=2)):
         assert sweep() == 0
         market.stripe.card_answers = "ok"

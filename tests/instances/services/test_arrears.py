@@ -9,6 +9,7 @@ from django.core import mail
 from django.utils.translation import gettext, override
 
 from accounts.models import User
+from accounts.services.mails import send_mails
 from billing.models import Entry, Notice, Posting, Standing, Wallet
 from billing.selectors import exhausted_sources
 from billing.selectors.standings import announced_releases, standing_of, wallet_now
@@ -25,6 +26,7 @@ from marketplace.models import Host
 from tests.billing.money import START, UNIT, assert_sound, at, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock
+from tests.mails import Killed
 
 
 def run_for(host: FakeHost, clock_of: Clock, /, **span: float) -> None:
@@ -42,7 +44,8 @@ def judge() -> int:
 
 
 def send() -> int:
-    return notices.send_notices(now=clock.now())
+    notices.queue_notices(now=clock.now())
+    return send_mails(now=clock.now())
 
 
 @pytest.fixture
@@ -234,7 +237,7 @@ def test_a_mail_that_the_server_refused_is_sent_later_once(
 ) -> None:
     judge()
     with monkeypatch.context() as broken:
-        broken.setattr(notices, "send_mail", refuse)
+        broken.setattr("common.mail.mail.send_mail", refuse)
         assert send() == 0
     assert send() == 0, "claimed a moment ago"
     hours.advance(minutes=10)
@@ -244,10 +247,6 @@ def test_a_mail_that_the_server_refused_is_sent_later_once(
 
 def refuse(*_: object) -> None:
     raise smtplib.SMTPServerDisconnected("gone")
-
-
-class Killed(BaseException):
-    """The worker's end: nothing after it runs."""
 
 
 @pytest.mark.parametrize("sent_before", [False, True])
@@ -264,7 +263,7 @@ def test_a_worker_that_dies_loses_no_mail_and_doubles_at_most_the_one_in_hand(  
     grant(bob, 10 * UNIT)
     order_running(bob, host)
     judge()
-    real: Callable[..., int] = getattr(notices, "send_mail")  # noqa: B009  (as the module knows it)
+    real: Callable[..., int] = mail.send_mail
 
     def die(*message: object) -> None:
         if sent_before:
@@ -272,7 +271,7 @@ def test_a_worker_that_dies_loses_no_mail_and_doubles_at_most_the_one_in_hand(  
         raise Killed
 
     with monkeypatch.context() as dying:
-        dying.setattr(notices, "send_mail", die)
+        dying.setattr("common.mail.mail.send_mail", die)
         with pytest.raises(Killed):
             send()
     assert send() == 1, "the other one, by another worker at once"

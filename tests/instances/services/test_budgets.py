@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 import time_machine
-from django.core import mail
 
 from accounts.models import Membership, Team, User
 from accounts.services.teams import create_team
@@ -13,7 +12,7 @@ from billing.errors import BudgetExceeded, BudgetExists, InsufficientFunds
 from billing.models import Budget, Hold, Notice
 from billing.selectors.budgets import budget_views, marks_of
 from billing.services.budgets import change_budget, remove_budget
-from billing.services.notices import send_notices
+from billing.services.notices import queue_notices
 from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import Forbidden, InvalidInput, NotFound
@@ -25,6 +24,7 @@ from instances.services.stop import stop_instance
 from tests.billing.money import START, UNIT, assert_sound, at, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock
+from tests.mails import sent
 
 
 def budget(
@@ -167,9 +167,7 @@ def test_a_wallet_that_cannot_pay_is_told_so_and_not_of_a_budget(alice: User, ho
 # -- soft, and telling
 
 
-def test_marks_are_told_once_each_and_nothing_is_stopped(
-    rin: User, host: FakeHost, hours: Clock, mailoutbox: list[mail.EmailMessage]
-) -> None:
+def test_marks_are_told_once_each_and_nothing_is_stopped(rin: User, host: FakeHost, hours: Clock) -> None:
     """7.20 are two hours of 3.60: half after one, 80 % after 1 h 36 min, all after two."""
     budget(rin, 7.20, hard=False)
     instance = order_running(rin, host)
@@ -178,9 +176,18 @@ def test_marks_are_told_once_each_and_nothing_is_stopped(
         run_for(host, hours, minutes=minutes)
         told.append([mark.facts["percent"] for mark in marks_of(person_id=rin.pk, now=clock.now())])
     assert told == [[], [50], [50], [80], [80], [100], [100]]
-    assert (send_notices(now=clock.now()), send_notices(now=clock.now())) == (3, 0)
-    assert [message.subject for message in mailoutbox] == [f"Budget Alice: {mark} % spent" for mark in (50, 80, 100)]
+    assert (queue_notices(now=clock.now()), queue_notices(now=clock.now())) == (3, 0)
+    assert sorted(message.subject for message in sent()) == [f"Budget Alice: {mark} % spent" for mark in (100, 50, 80)]
     assert again(instance).state == "running"
+
+
+def test_mail_about_a_limit_that_was_changed_is_taken_back(rin: User, host: FakeHost, hours: Clock) -> None:
+    mine = budget(rin, 7.20, hard=False)
+    order_running(rin, host)
+    run_for(host, hours, minutes=61)
+    assert queue_notices(now=clock.now()) == 1
+    change_budget(owner_id=rin.pk, budget_id=mine.pk, limit_micros=100 * UNIT)
+    assert (sent("Budget"), queue_notices(now=clock.now())) == ([], 0)
 
 
 def test_a_new_month_begins_at_nothing_and_tells_anew(rin: User, host: FakeHost, hours: Clock) -> None:

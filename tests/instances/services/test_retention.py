@@ -6,9 +6,10 @@ import pytest
 from django.core import mail
 
 from accounts.models import User
+from accounts.services.mails import send_mails
 from billing.errors import InsufficientFunds
 from billing.models import Meter, Order
-from billing.services.notices import send_notices
+from billing.services.notices import queue_notices
 from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
@@ -28,6 +29,7 @@ from tests.billing.money import UNIT, charged, wallet
 from tests.instances.fake_host import FakeHost, again, order_running, refused
 from tests.instances.fixtures import Clock
 from tests.instances.modes import assert_all_well, balance, held, sell
+from tests.mails import sent
 
 # A 10 GB data disk and 10 GB of root at 0.0048 a GB-day.
 DAILY = 20 * 4_800
@@ -149,9 +151,9 @@ def test_warnings_go_out_once_for_each_date(rin: User, host: FakeHost, stopped: 
         for _ in range(count * 4):
             hours.advance(hours=6)
             host.sync()
-            for sweep in (announce_data_ends, send_notices, follow_paid_time, purge_expired):
+            for sweep in (announce_data_ends, queue_notices, send_mails, follow_paid_time, purge_expired):
                 sweep(now=clock.now())
-        fresh = [str(message.subject) for message in mail.outbox[len(told) :]]
+        fresh = [str(message.subject) for message in sent()[len(told) :]]
         told.extend(fresh)
         return fresh
 

@@ -6,11 +6,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.core import mail
 from django.db import OperationalError
 
 from accounts.errors import TooMany
 from accounts.models import User
+from accounts.policy import MAIL_CLAIM
 from accounts.services.ssh_keys import add_ssh_key, remove_ssh_key
 from billing.errors import InsufficientFunds
 from billing.models import Hold
@@ -24,7 +24,7 @@ from instances.services import watches as service
 from instances.services.quote import create_quote
 from instances.services.release import release_instance
 from instances.services.sweeps import compare_watch_holds
-from instances.services.watch_mails import send_watch_mails
+from instances.services.watch_mails import queue_watch_mails
 from instances.services.watch_orders import Order, query_of
 from instances.services.watches import cancel_watch, create_watch, drop_old_watches, expire_watches, serve_watches
 from instances.states import WatchState
@@ -36,6 +36,7 @@ from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, execute, grant, make_user, wallet
 from tests.instances.fake_host import FakeHost, order, order_running, refused
 from tests.instances.fixtures import Clock
+from tests.mails import killed_at, sent
 
 PRICE = 3_600_000  # of the fake host, per GPU and hour
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGCqXPQTDcPHQN8I54mzs9YTTn0qPmGQxnqy4Ip3bO5o x@y"
@@ -235,8 +236,8 @@ def test_who_waits_to_hear_is_told_once(full: Instance, host: FakeHost, bob: Use
     told = again(watch)
     assert (told.state, told.offer_id) == ("told", host.offer.pk)
     now = clock.now()
-    assert [send_watch_mails(now=now), send_watch_mails(now=now)] == [1, 0]
-    [message] = mail.outbox
+    assert [queue_watch_mails(now=now), queue_watch_mails(now=now)] == [1, 0]
+    [message] = sent()
     assert message.to == [bob.email]
     assert "RTX 4090" in message.body
     assert f"/offers/offr_{host.offer.pk.hex}" in message.body
@@ -249,7 +250,7 @@ def test_mail_is_in_the_language_of_the_page(full: Instance, host: FakeHost, bob
     free(host, full)
     serve()
     with patch("instances.notices.override") as override:
-        send_watch_mails(now=clock.now())
+        queue_watch_mails(now=clock.now())
     override.assert_called_once_with("zh-hans")
 
 
@@ -257,19 +258,58 @@ def test_mail_that_was_refused_is_tried_again(full: Instance, host: FakeHost, bo
     wait_to_hear(bob)
     free(host, full)
     serve()
-    with patch("instances.services.watch_mails.send_mail", side_effect=OSError("mail server away")):
-        assert send_watch_mails(now=clock.now()) == 0
+    assert queue_watch_mails(now=clock.now()) == 1
+    with patch("common.mail.mail.send_mail", side_effect=OSError("mail server away")):
+        assert sent() == []
     hours.advance(minutes=1)
-    assert send_watch_mails(now=clock.now()) == 1
-    assert len(mail.outbox) == 1
+    assert (queue_watch_mails(now=clock.now()), len(sent())) == (0, 1)
 
 
-def test_mail_is_given_up_after_a_day(full: Instance, host: FakeHost, bob: User, hours: Clock) -> None:
+def test_a_worker_that_dies_loses_no_mail(full: Instance, host: FakeHost, bob: User, hours: Clock) -> None:
+    """Between the mark and the outbox, and in the middle of sending."""
     wait_to_hear(bob)
     free(host, full)
     serve()
-    hours.advance(days=1)
-    assert send_watch_mails(now=clock.now()) == 0
+    with killed_at("instances.services.watch_mails.queue_mail"):
+        queue_watch_mails(now=clock.now())
+    assert queue_watch_mails(now=clock.now()) == 1
+    with killed_at("common.mail.mail.send_mail"):
+        sent()
+    assert (queue_watch_mails(now=clock.now()), sent()) == (0, [])
+    hours.advance(seconds=MAIL_CLAIM.total_seconds())
+    assert (queue_watch_mails(now=clock.now()), len(sent())) == (0, 1)
+
+
+@pytest.mark.parametrize(("minutes", "told"), [(59, 1), (60, 0)])
+def test_nobody_is_told_of_a_gpu_that_was_free_long_ago(  # noqa: PLR0917  (fixtures)
+    full: Instance, host: FakeHost, bob: User, hours: Clock, minutes: int, told: int
+) -> None:
+    """The worker, or the mail server, is away for so long; told before, it is queued, and after, it is too late for it."""
+    wait_to_hear(bob)
+    free(host, full)
+    serve()
+    hours.advance(minutes=minutes)
+    queue_watch_mails(now=clock.now())
+    assert len(sent()) == told
+
+
+def test_other_news_is_told_for_three_days(full: Instance, host: FakeHost, bob: User, hours: Clock) -> None:
+    grant(bob, 10 * UNIT)
+    watch = wait_to_rent(bob)
+    expire_watches(now=watch.expires_at)
+    queue_watch_mails(now=clock.now())
+    with patch("common.mail.mail.send_mail", side_effect=OSError("mail server away")):
+        assert sent() == []
+    hours.advance(days=2, hours=23)
+    assert len(sent()) == 1
+
+
+def test_news_of_days_ago_is_not_queued(full: Instance, host: FakeHost, bob: User, hours: Clock) -> None:
+    wait_to_hear(bob)
+    free(host, full)
+    serve()
+    hours.advance(days=3)
+    assert queue_watch_mails(now=clock.now()) == 0
 
 
 @pytest.mark.parametrize(
@@ -282,13 +322,14 @@ def test_mail_is_given_up_after_a_day(full: Instance, host: FakeHost, bob: User,
 def test_other_ends_are_written_about_too(full: Instance, bob: User, end: Callable[[Watch], Any], words: str) -> None:
     grant(bob, 10 * UNIT)
     end(wait_to_rent(bob))
-    assert send_watch_mails(now=clock.now()) == 1
-    assert words in f"{mail.outbox[0].subject} {mail.outbox[0].body}"
+    assert queue_watch_mails(now=clock.now()) == 1
+    [message] = sent()
+    assert words in f"{message.subject} {message.body}"
 
 
 def test_who_cancels_gets_no_mail(full: Instance, bob: User) -> None:
     cancel_watch(user=bob, watch_id=wait_to_hear(bob).pk)
-    assert send_watch_mails(now=clock.now()) == 0
+    assert queue_watch_mails(now=clock.now()) == 0
 
 
 # -- rent

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import time_machine
-from django.core import mail
 from django.test import Client
 
 from accounts.models import User, Webhook, WebhookEvent
@@ -24,7 +23,7 @@ from common.ids import public_id
 from instances.models import Alert, Instance, InstanceEvent, InstanceSample, InstanceUsage
 from instances.policy import ALERT_QUIET_AFTER
 from instances.selectors import metrics_of
-from instances.services.alert_mails import send_alert_mails
+from instances.services.alert_mails import queue_alert_mails
 from instances.services.alerts import GpuEventRow, follow_alerts, record_gpu_events
 from instances.services.disk_use import note_disk_use
 from instances.services.observations import ObservedRow
@@ -38,6 +37,7 @@ from marketplace.services.hosts import record_report
 from storage.services.disk_use import DiskUseRow
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock
+from tests.mails import killed_at, sent
 
 GIB = 1024
 
@@ -190,9 +190,10 @@ def test_idle_gpus_from_the_first_mail_to_the_end(
     pass_time(host, running, hours, 2, util=0)
     alert = Alert.objects.get()
     assert (alert.kind, alert.facts["minutes"]) == ("gpu_idle", 30)
-    assert send_alert_mails(now=clock.now()) == 1
-    assert send_alert_mails(now=clock.now()) == 0
-    assert "30 minutes" in mail.outbox[0].body and "3.60" in mail.outbox[0].body
+    assert queue_alert_mails(now=clock.now()) == 1
+    assert queue_alert_mails(now=clock.now()) == 0
+    [message] = sent()
+    assert "30 minutes" in message.body and "3.60" in message.body
     client.force_login(rin)
     page = client.get(f"/instances/{public_id('inst', running.pk)}").content.decode()
     assert "The GPUs do nothing" in page
@@ -207,6 +208,20 @@ def test_idle_gpus_from_the_first_mail_to_the_end(
     assert alert.resolution == "over"
     assert list(WebhookEvent.objects.order_by("at").values_list("kind", flat=True)) == ["alert.raised", "alert.resolved"]
     assert set(InstanceEvent.objects.values_list("kind", flat=True)) >= {"alert_gpu_idle", "alert_over"}
+
+
+def test_mail_about_an_alert_is_lost_with_no_worker_and_not_sent_when_it_is_over(
+    running: Instance, rin: User, host: FakeHost, hours: Clock
+) -> None:
+    pass_time(host, running, hours, 31, util=0)
+    with killed_at("instances.services.alert_mails.queue_mail"):
+        queue_alert_mails(now=clock.now())
+    assert queue_alert_mails(now=clock.now()) == 1
+    with killed_at("common.mail.mail.send_mail"):
+        sent()
+    pass_time(host, running, hours, 2, util=80)
+    assert Alert.objects.get().resolution == "over"
+    assert sent() == []
 
 
 def test_set_aside_muted_and_ended(running: Instance, rin: User, host: FakeHost, hours: Clock, mallory: User) -> None:

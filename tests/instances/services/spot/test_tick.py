@@ -1,9 +1,9 @@
 """The spot market through the services: winners, one price, notice, preemption, resumption, and everything around them."""
 
 import pytest
-from django.core import mail
 
 from accounts.models import User
+from accounts.policy import MAIL_CLAIM
 from billing.errors import InsufficientFunds
 from billing.models import Meter
 from billing.services.settle import extend_holds, settle_meters
@@ -14,7 +14,7 @@ from instances.selectors import desired_instances
 from instances.services.budgets import set_budget
 from instances.services.release import release_instance
 from instances.services.spot.changes import change_bid, withdraw_bid
-from instances.services.spot.notice_mails import send_notice_mails
+from instances.services.spot.notice_mails import queue_notice_mails
 from instances.services.spot.tick import tick_all, tick_due, tick_offer
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
@@ -28,6 +28,7 @@ from tests.billing.money import UNIT, charged, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
 from tests.instances.services.spot.bidders import bid, bid_of, events, free_and_spot, offer_of, seen, turn
+from tests.mails import killed_at, sent
 
 pytestmark = pytest.mark.usefixtures("sound")
 
@@ -352,15 +353,39 @@ def test_everyone_is_written_to_once_about_a_notice_and_not_after_it_was_taken_b
     run(hours, spot, 10)
     rival = bid(bo, spot, 2.00, gpus=4)
     assert seen(mine)[1] == "notice"
-    assert [send_notice_mails(now=clock.now()) for _ in range(2)] == [1, 0]
-    [message] = mail.outbox
+    assert [queue_notice_mails(now=clock.now()) for _ in range(2)] == [1, 0]
+    [message] = sent()
     assert message.to == [rin.email]
     at = bid_of(mine).yields_at
     assert at is not None
     assert f"{at:%Y-%m-%d %H:%M:%S} UTC" in message.body
     stop_instance(renter=bo, instance_id=rival.pk)
     turn(spot)
-    assert send_notice_mails(now=clock.now()) == 0
+    assert queue_notice_mails(now=clock.now()) == 0
+
+
+def test_a_worker_that_dies_loses_no_mail_about_a_notice(spot: FakeHost, rin: User, bo: User, hours: Clock) -> None:
+    mine = bid(rin, spot, 1.00, gpus=4)
+    run(hours, spot, 10)
+    bid(bo, spot, 2.00, gpus=4)
+    with killed_at("instances.services.spot.notice_mails.queue_mail"):
+        queue_notice_mails(now=clock.now())
+    assert queue_notice_mails(now=clock.now()) == 1
+    with killed_at("common.mail.mail.send_mail"):
+        sent()
+    assert sent() == []
+    hours.advance(seconds=MAIL_CLAIM.total_seconds())
+    assert (seen(mine)[1], len(sent())) == ("notice", 1), "in time"
+
+
+def test_a_notice_that_was_taken_back_is_not_sent_from_the_outbox(spot: FakeHost, rin: User, bo: User, hours: Clock) -> None:
+    bid(rin, spot, 1.00, gpus=4)
+    run(hours, spot, 10)
+    rival = bid(bo, spot, 2.00, gpus=4)
+    assert queue_notice_mails(now=clock.now()) == 1
+    stop_instance(renter=bo, instance_id=rival.pk)
+    turn(spot)
+    assert sent() == []
 
 
 def test_bids_of_a_failed_and_of_a_released_rent_end(spot: FakeHost, rin: User) -> None:
