@@ -15,7 +15,8 @@ COMMITTED: Final = _(
 )
 OWES: Final = _(
     "You owe the market money, or an account that shares your card or payout account does. "
-    "A top-up of that account repays it first; orders are possible again once nothing is owed."
+    "A top-up of that account repays it first; orders are possible again once nothing is owed. "
+    "If a stranger only named your payout account before you did, the first payout that arrives there ends this."
 )
 
 

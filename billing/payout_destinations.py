@@ -1,6 +1,7 @@
 """Where a payout goes to: what a host owner filled in, checked, and as a payout keeps it."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -16,6 +17,7 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t")
 _LETTERS_BEFORE: Final = 10  # A is 10, Z is 35
 _MODULUS: Final = 97
 _SHOWN: Final = 4
+_IDENTITY_AT_MOST: Final = 200
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class Destination:
     def ending(self) -> str:
         """Enough to know it by, too little to misuse."""
         return (self.stripe_account_id or self.iban)[-_SHOWN:]
+
+    @property
+    def identity(self) -> str:
+        """The same for each way of writing the same account: an IBAN names its bank itself, a plain number does not."""
+        if self.stripe_account_id:
+            return self.stripe_account_id
+        number = "".join(self.iban.split()).replace("-", "").upper()
+        if not number or _LOOKS_LIKE_IBAN.fullmatch(number):
+            return number
+        return f"{number} {_letters(self.bank)}".strip()[:_IDENTITY_AT_MOST]
 
     def kept(self) -> dict[str, str]:
         """As a payout keeps it."""
@@ -61,6 +73,12 @@ def iban_adds_up(number: str) -> bool:
     turned = number[4:] + number[:4]
     digits = "".join(str(ord(each) - ord("A") + _LETTERS_BEFORE) if each.isalpha() else each for each in turned)
     return int(digits) % _MODULUS == 1
+
+
+def _letters(name: str) -> str:
+    """A bank's name without case, width, spaces and punctuation."""
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(letter for letter in plain if letter.isalnum())
 
 
 def _bank_faults(found: Destination) -> dict[str, str]:

@@ -1,43 +1,70 @@
-"""Which accounts are one person's, as far as cards and payout accounts tell, and what that person owes."""
+"""Which accounts are one person's, as far as cards and payout accounts tell, and what that person owes.
+
+A card is charged before it counts, and ties both its users. A payout account is only typed, and may be anybody's, until a
+payout has arrived there or Stripe says that it is ready: then it is proven. A tie has a direction: one account *answers
+for* another's debts and rentals.
+
+* Who has typed an account answers for everybody who has proven it. Two who have both proven it answer for each other.
+* Of two who have only typed it, the later answers for the earlier, but only with orders and bids, never with earnings:
+  else whoever types a stranger's account first could keep that stranger's payout, and with it the proof, away for good.
+"""
 
 from typing import Any
 from uuid import UUID
 
 from billing.selectors.rows import planned_rows
 
-# Whoever has or had the same card, or is or was paid to the same account, and so on from there.
-_PEOPLE = """
-WITH RECURSIVE person (owner_id) AS (
+_PROVEN = "own.kind = 'card' OR theirs.proven_at IS NOT NULL"
+_TYPED_TOO = f"{_PROVEN} OR (own.proven_at IS NULL AND (theirs.seen_at, theirs.id) < (own.seen_at, own.id))"
+
+
+def _chain(name: str, rule: str, *, frm: str = "own", to: str = "theirs") -> str:
+    """Whom the account answers for, and so on from there; the other way round: who answers for it."""
+    return f"""
+{name} (owner_id) AS (
     SELECT %(owner)s::uuid
     UNION
-    SELECT shared.owner_id
-    FROM person
-    CROSS JOIN LATERAL (
-        SELECT theirs.owner_id FROM billing_tie own
-        JOIN billing_tie theirs ON theirs.kind = own.kind AND theirs.value = own.value
-        WHERE own.owner_id = person.owner_id AND own.kind <> 'team'
-        UNION ALL
-        SELECT theirs.owner_id FROM billing_payoutaccount own
-        JOIN billing_payoutaccount theirs ON theirs.method = own.method AND theirs.iban = own.iban
-            AND theirs.bank = own.bank AND theirs.stripe_account_id = own.stripe_account_id
-        WHERE own.owner_id = person.owner_id AND own.iban || own.stripe_account_id <> '') AS shared
-)
-"""
-_IDS = f"{_PEOPLE} SELECT owner_id FROM person"  # noqa: S608  constants of this module
-_DEBT = f"""{_PEOPLE}
+    SELECT {to}.owner_id FROM {name}
+    JOIN billing_tie {frm} ON {frm}.owner_id = {name}.owner_id AND {frm}.kind <> 'team'
+    JOIN billing_tie {to} ON {to}.kind = {frm}.kind AND {to}.value = {frm}.value
+    WHERE {rule}
+)"""  # noqa: S608  constants of this module
+
+
+def _debt(rule: str) -> str:
+    return f"""
+WITH RECURSIVE {_chain("person", rule)}
 SELECT COALESCE(sum(-balance_micros), 0) FROM billing_wallet
 WHERE kind = 'debt' AND owner_id IN (SELECT owner_id FROM person)
 """  # noqa: S608  as above
 
 
+_IDS = f"WITH RECURSIVE {_chain('person', _PROVEN)} SELECT owner_id FROM person"  # noqa: S608  as above
+_LINKED = f"""
+WITH RECURSIVE {_chain("ahead", _TYPED_TOO)}, {_chain("behind", _TYPED_TOO, frm="theirs", to="own")}
+SELECT owner_id FROM ahead UNION SELECT owner_id FROM behind
+"""  # noqa: S608  as above
+_DEBT, _BLOCKING_DEBT = _debt(_PROVEN), _debt(_TYPED_TOO)
+
+
 def person_of(owner_id: UUID) -> frozenset[UUID]:
-    """The account and all others of the same person."""
+    """The account and all others that it answers for with what it earns."""
     return frozenset(row[0] for row in _read(_IDS, owner_id))
 
 
+def linked_accounts(owner_id: UUID) -> frozenset[UUID]:
+    """The account, all that it answers for and all that answer for it, be it that they only typed its payout account."""
+    return frozenset(row[0] for row in _read(_LINKED, owner_id))
+
+
 def debt_of_person(owner_id: UUID) -> int:
-    """What the account and all others of the same person owe."""
+    """What the account and all others that it answers for with what it earns owe."""
     return int(_read(_DEBT, owner_id)[0][0])
+
+
+def blocking_debt_of(owner_id: UUID) -> int:
+    """What keeps the account from ordering: also what is owed by those who typed its payout account before it did."""
+    return int(_read(_BLOCKING_DEBT, owner_id)[0][0])
 
 
 def _read(query: str, owner_id: UUID) -> list[tuple[Any, ...]]:

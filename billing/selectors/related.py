@@ -2,14 +2,14 @@
 
 from uuid import UUID
 
-from billing.selectors.people import person_of
+from billing.selectors.people import linked_accounts, person_of
 from billing.selectors.self_rental import close_to
 
 
 def related_accounts(user_id: UUID) -> frozenset[UUID]:
     """The account itself, all others of the same person (by card or payout account), and the people close to them.
 
+    Who typed the payout account counts too, but not their team: that would let them bar strangers.
     Who rented of each other in one team stays close after leaving it, as for payouts.
     """
-    person = person_of(user_id)
-    return person | close_to(person)
+    return linked_accounts(user_id) | close_to(person_of(user_id))

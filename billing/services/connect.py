@@ -10,6 +10,7 @@ from billing.errors import NoPayoutAccount
 from billing.models import ConnectedAccount, PayoutAccount, PayoutMethod
 from billing.payout_destinations import Destination
 from billing.services.payout_accounts import save_payout_account
+from billing.services.ties import prove_payout_account
 from billing.stripe import connect
 from billing.stripe.link import Returns
 from common import clock, wake
@@ -58,6 +59,8 @@ def sync_account(*, account_id: str) -> str:
         rows = ConnectedAccount.objects.filter(account_id=account_id)
         rows.update(is_ready=remote.is_ready, needs=remote.needs, checked_at=clock.now())
         for owner_id in rows.values_list("owner_id", flat=True):
+            if remote.is_ready:
+                prove_payout_account(owner_id=owner_id, destination=_at_stripe(account_id))
             wake.touch(f"user:{owner_id.hex}")
     return "ready" if remote.is_ready else f"not ready: {remote.needs}"
 
@@ -69,7 +72,11 @@ def _pay_there(row: ConnectedAccount) -> None:
         return
     save_payout_account(
         owner_id=row.pk,
-        destination=Destination(PayoutMethod.STRIPE, stripe_account_id=row.account_id),
+        destination=_at_stripe(row.account_id),
         minimum_micros=before.minimum_micros if before else _FIRST_MINIMUM,
         automatic=before.automatic if before else True,
     )
+
+
+def _at_stripe(account_id: str) -> Destination:
+    return Destination(PayoutMethod.STRIPE, stripe_account_id=account_id)

@@ -8,7 +8,7 @@ from billing.errors import owes_money
 from billing.models import Entry, Hold, Posting, Wallet
 from billing.policy import DEBT_SOURCE, FROZEN_SOURCE
 from billing.selectors.payouts import payable_of
-from billing.selectors.people import debt_of_person
+from billing.selectors.people import blocking_debt_of
 from billing.selectors.promotional import transferable_micros
 from billing.selectors.traces import owed_money
 from billing.services.ledger import Movement, lock_wallets, post
@@ -21,7 +21,7 @@ _ACTOR = "debts"
 
 def check_owes_nothing(owner_id: UUID) -> None:
     """Raises OwesMoney. In a transaction that holds the owner's wallet: what comes to be owed later waits for it."""
-    if debt_of_person(owner_id):
+    if blocking_debt_of(owner_id):
         raise owes_money()
 
 

@@ -17,9 +17,11 @@ from billing.errors import (
 )
 from billing.models import ConnectedAccount, Entry, Payout, PayoutAccount, PayoutMethod, Posting, Wallet
 from billing.payable import Payable
+from billing.payout_destinations import destination_of
 from billing.policy import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_SOURCE
 from billing.selectors.payouts import due_owners, payable_of
 from billing.services.ledger import Movement, lock_wallets, post
+from billing.services.ties import disprove_payout_account, prove_payout_account
 from billing.services.wallets import open_wallet
 from billing.states import PAYOUT_MACHINE, PayoutState
 from billing.stripe.currencies import round_down
@@ -93,6 +95,7 @@ def mark_paid(*, payout_id: UUID, actor: str, reference: str) -> bool:
         if payout.state == PayoutState.PAID:
             return False
         _move(payout, PayoutState.PAID, actor=actor, reference=reference[:100], settled_at=clock.now(), settled_by=actor)
+        prove_payout_account(owner_id=payout.owner_id, destination=destination_of(payout.destination))
     return True
 
 
@@ -113,7 +116,17 @@ def mark_failed(*, payout_id: UUID, actor: str, failure: str, lawful: Sequence[s
             raise UnlawfulMove(f"A payout that is {payout.state} cannot be taken back.")
         _move(payout, PayoutState.FAILED, actor=actor, failure=failure[:200], settled_at=clock.now(), settled_by=actor)
         pocket.give_back(payout, actor=actor)
+        _forget_proof(payout)
     return True
+
+
+def _forget_proof(returned: Payout) -> None:
+    where = destination_of(returned.destination)
+    arrived = Payout.objects.filter(owner_id=returned.owner_id, state=PayoutState.PAID)
+    ready = ConnectedAccount.objects.filter(owner_id=returned.owner_id, account_id=where.stripe_account_id, is_ready=True)
+    elsewhere = all(destination_of(other.destination).identity != where.identity for other in arrived)
+    if elsewhere and not ready.exists():
+        disprove_payout_account(owner_id=returned.owner_id, destination=where)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,12 @@
 
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from accounts.selectors import shared_teams
 from billing.models import Tie
 from billing.payout_destinations import Destination
+from common import clock
 
 
 def remember_card(*, owner_id: UUID, fingerprint: str) -> None:
@@ -13,9 +16,23 @@ def remember_card(*, owner_id: UUID, fingerprint: str) -> None:
 
 
 def remember_payout_account(*, owner_id: UUID, destination: Destination) -> None:
-    """A plain account number means something only together with its bank."""
-    number = destination.stripe_account_id or f"{destination.iban} {destination.bank}".strip()
-    _remember(owner_id, Tie.Kind.PAYOUT_ACCOUNT, number)
+    """That somebody has typed it. Inside the caller's transaction, as all of these."""
+    _remember(owner_id, Tie.Kind.PAYOUT_ACCOUNT, destination.identity)
+
+
+def prove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
+    """That money of theirs has arrived there, or can by Stripe's word: from now on it is known to be theirs."""
+    remember_payout_account(owner_id=owner_id, destination=destination)
+    _claim(owner_id, destination).filter(proven_at=None).update(proven_at=clock.now())
+
+
+def disprove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
+    """That what was sent there came back, and nothing else of theirs has arrived there."""
+    _claim(owner_id, destination).update(proven_at=None)
+
+
+def _claim(owner_id: UUID, destination: Destination) -> QuerySet[Tie]:
+    return Tie.objects.filter(owner_id=owner_id, kind=Tie.Kind.PAYOUT_ACCOUNT, value=destination.identity)
 
 
 def remember_teams(*, payer_id: UUID, payee_id: UUID) -> None:

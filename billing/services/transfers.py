@@ -8,7 +8,7 @@ from billing.errors import COMMITTED, GIFTS_STAY, OWES, NotTransferable, too_lit
 from billing.models import Entry, Posting
 from billing.policy import TRANSFER_SOURCE
 from billing.selectors.commitments import committed_micros
-from billing.selectors.people import debt_of_person
+from billing.selectors.people import blocking_debt_of
 from billing.selectors.promotional import transferable_micros
 from billing.selectors.transfers import Transfer, transfer_of
 from billing.services.ledger import Movement, lock_wallets, post
@@ -42,7 +42,7 @@ def transfer_money(
         known = transfer_of(transfer_id)
         if known is not None:
             return known
-        if debt_of_person(sender.pk):
+        if blocking_debt_of(sender.pk):
             raise NotTransferable(OWES)
         if own.spendable_micros < amount_micros:
             raise too_little(amount_micros, own.spendable_micros)

@@ -8,8 +8,10 @@ from django.test import Client
 
 from accounts.models import Membership, Team, User
 from billing.models import Hold, Meter, PayoutAccount, Tie
+from billing.payout_destinations import Destination
 from billing.selectors.related import related_accounts
 from billing.services.settle import settle_meters
+from billing.services.ties import remember_payout_account
 from common import clock
 from common.ids import parse_public_id
 from instances.models import SpotBid
@@ -177,15 +179,20 @@ def shares_a_card(owner: User) -> User:
 def shares_an_iban(owner: User) -> User:
     other = make_user("same-iban")
     for user in (owner, other):
-        PayoutAccount.objects.create(owner=user, method="bank", holder="H", iban="DE89370400440532013000")
+        _has_typed(user, Destination("bank", holder="H", iban="DE89370400440532013000"))
     return other
 
 
 def shares_a_stripe_account(owner: User) -> User:
     other = make_user("same-stripe")
     for user in (owner, other):
-        PayoutAccount.objects.create(owner=user, method="stripe", stripe_account_id="acct_12345678")
+        _has_typed(user, Destination("stripe", stripe_account_id="acct_12345678"))
     return other
+
+
+def _has_typed(user: User, where: Destination) -> None:
+    PayoutAccount.objects.create(owner=user, **where.kept())
+    remember_payout_account(owner_id=user.pk, destination=where)
 
 
 KIN: tuple[Callable[[User], User], ...] = (

@@ -12,18 +12,16 @@ from accounts.services.teams import create_team, remove_member
 from billing.errors import NotPayable, NotTransferable
 from billing.models import Posting
 from billing.payable import Payable
-from billing.payout_destinations import read_destination
 from billing.selectors.payouts import due_owners
 from billing.selectors.promotional import left_of_gifts
 from billing.selectors.self_rental import what_pays_host
 from billing.services.debts import follow_debts
-from billing.services.payout_accounts import save_payout_account
 from billing.services.ties import remember_card
 from billing.services.transfers import transfer_money
 from common import clock
 from tests.billing.coupon_money import Run, redeem
 from tests.billing.money import UNIT, assert_sound, grant, make_user, pay_in, wallet
-from tests.billing.payouts.world import IBAN, NOW, account, ask, days_ago, earn, payable, take_back, top_up
+from tests.billing.payouts.world import NOW, account, ask, days_ago, earn, payable, take_back, top_up
 from tests.instances.fake_host import refused
 
 pytestmark = pytest.mark.django_db
@@ -111,16 +109,6 @@ def test_the_same_card_is_the_same_person(hana: User, alice: User) -> None:
     run_an_hour(alice, hana, 20)
     for user in (hana, alice):
         remember_card(owner_id=user.pk, fingerprint="fp_shared")
-    assert payable(hana).payable_micros == 0
-
-
-def test_the_same_payout_account_is_the_same_person_also_after_a_change(hana: User, alice: User) -> None:
-    run_with_gift(alice, hana)
-    for user in (hana, alice):
-        where = read_destination(method="bank", holder="H", iban=IBAN)
-        save_payout_account(owner_id=user.pk, destination=where, minimum_micros=UNIT, automatic=False)
-    elsewhere = read_destination(method="bank", holder="A", iban="GB33BUKB20201555555555")
-    save_payout_account(owner_id=alice.pk, destination=elsewhere, minimum_micros=UNIT, automatic=False)
     assert payable(hana).payable_micros == 0
 
 
