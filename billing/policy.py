@@ -49,7 +49,8 @@ CREDITED_SPAN = timedelta(hours=1)
 """When the host's fault ends a run, this much of its end is given back: the whole run where it was shorter."""
 
 CREDITED_PER_DAY = timedelta(hours=2)
-"""No more of a source's time is given back in any 24 hours, however often the host fails; a trigger says the same."""
+"""No more of an instance's time is given back in any 24 hours, however often its host fails and whatever it is billed as; a
+trigger says the same."""
 
 CPU = "cpu"
 """The mode of use without GPUs, in the place of a billing mode: it counts for no step of a tiered rent."""

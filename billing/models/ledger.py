@@ -157,6 +157,12 @@ class Posting(AppendOnly):
         indexes: ClassVar = [
             models.Index(fields=["source_kind", "source_id"], name="posting_source"),
             BrinIndex(fields=["created_at"], name="posting_day"),
+            models.Index(
+                fields=["idempotency_key"],
+                opclasses=["varchar_pattern_ops"],
+                condition=Q(kind="credit"),
+                name="posting_credit_key",
+            ),
         ]
 
     def __str__(self) -> str:

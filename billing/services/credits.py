@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import F, Sum
+from django.db.models import F, Q, Sum
 
 from billing.errors import StillMetered
 from billing.models import Entry, Meter, Posting, Wallet
@@ -55,6 +55,7 @@ def credit_source(
     """Give back what the last CREDITED_SPAN of the run from `since` to `until` was charged; the micro-units given back.
 
     Less where CREDITED_PER_DAY was given back in the last 24 hours: what a host and a renter can agree to report is bounded.
+    `key` is <kind>:<id>:<run>: all that begins with the same <kind>:<id> is bounded together, whatever its source.
     Inside the caller's transaction, after the meter is closed (else StillMetered). What the run still owes is charged
     first, so no more is ever given back than was charged, whatever the order. The same key again changes nothing.
     """
@@ -69,7 +70,7 @@ def credit_source(
         raise StillMetered("What this run costs is known when its meter is closed.")
     post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
     settled = list(meters.order_by("-opened_at"))
-    left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(source_kind, source_id))
+    left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(source_kind, source_id, key))
     pieces = [piece for piece in _last(settled, since, left) if piece.charge_micros > 0]
     for number, piece in enumerate(pieces):
         post(
@@ -88,9 +89,12 @@ def credit_source(
     return sum(piece.charge_micros for piece in pieces)
 
 
-def _of_the_last_day(source_kind: str, source_id: UUID) -> timedelta:
-    credits = Posting.objects.filter(kind=Posting.Kind.CREDIT, source_kind=source_kind, source_id=source_id)
-    recent = credits.filter(created_at__gt=clock.now() - timedelta(hours=24))
+def _of_the_last_day(source_kind: str, source_id: UUID, key: str) -> timedelta:
+    subject, _, _run = key.rpartition(":")
+    own = Q(source_kind=source_kind, source_id=source_id)
+    if subject:
+        own |= Q(idempotency_key__startswith=f"{_key(subject, 0)}:")
+    recent = Posting.objects.filter(own, kind=Posting.Kind.CREDIT).filter(created_at__gt=clock.now() - timedelta(hours=24))
     span: timedelta | None = recent.aggregate(span=Sum(F("period_to") - F("period_from")))["span"]
     return span or timedelta(0)
 

@@ -39,12 +39,12 @@ from tests.billing.money import (
 pytestmark = pytest.mark.django_db
 
 
-def give_back(source: Source, moment: datetime, *, since: datetime = START, key: str = "run-1") -> int:
+def give_back(source: Source, moment: datetime, *, since: datetime = START, key: str = "run-1", of: str = "") -> int:
     with time_machine.travel(moment, tick=False), use_case():
         return credit_source(
             source_kind=INSTANCE_SOURCE,
             source_id=source.key,
-            key=f"{source.key}:{key}",
+            key=f"{of or source.key}:{key}",
             since=since,
             until=moment,
             reason="host fault",
@@ -184,6 +184,44 @@ def test_two_hours_of_a_source_are_given_back_in_a_day(alice: User, hana: User) 
     assert_sound(at(minutes=275))
     other, back = fail_runs(alice, hana, 1, 45)
     assert (back, other.key != source.key) == ([RATE * 3 // 4], True), "each source by itself"
+
+
+def test_sources_of_one_instance_are_bounded_together(alice: User, hana: User) -> None:
+    """By the hour, then by a term, then by the hour: the key names what they all are of, and not another's."""
+    instance, back = uuid.uuid4(), []
+    for number in range(4):
+        source = run(alice, hana, at(minutes=45))
+        back.append(give_back(source, at(minutes=45), key=str(number), of=f"instance:{instance.hex}"))
+    assert back == [RATE * 3 // 4, RATE * 3 // 4, RATE // 2, 0]
+    other = run(alice, hana, at(minutes=45))
+    assert give_back(other, at(minutes=45), of=f"instance:{uuid.uuid4().hex}") == RATE * 3 // 4
+    with time_machine.travel(at(hours=24), tick=False):
+        later = Source(alice, hana).start(at(hours=24))
+    later.run(at(hours=24), at(hours=25))
+    with time_machine.travel(at(hours=25), tick=False):
+        later.close()
+    assert give_back(later, at(hours=25), key="later", of=f"instance:{instance.hex}") == RATE
+    assert_sound(at(hours=25))
+
+
+def test_the_table_refuses_more_than_two_hours_of_one_instance(alice: User, hana: User) -> None:
+    instance, moment = uuid.uuid4(), at(minutes=45)
+    for number in range(3):
+        give_back(run(alice, hana, moment), moment, key=str(number), of=f"instance:{instance.hex}")
+
+    def insert(of: uuid.UUID) -> None:
+        execute(
+            "INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, period_from,"
+            " period_to, rate_micros_per_hour, created_at)"
+            f" VALUES ('credit:instance:{of.hex}:9', 'credit', 'term', gen_random_uuid(), 'm', 'a',"
+            f" '{at(days=9).isoformat()}', '{at(days=9, seconds=1).isoformat()}', 1, '{at(hours=20).isoformat()}')"
+        )
+
+    with pytest.raises(IntegrityError, match="more than 2 hours given back within a day"), transaction.atomic():
+        insert(instance)
+    with transaction.atomic():
+        insert(uuid.uuid4())
+        transaction.set_rollback(True)  # a posting without entries is not let to its end
 
 
 def test_the_table_refuses_more_than_two_hours_in_a_day(alice: User, hana: User) -> None:

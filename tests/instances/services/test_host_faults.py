@@ -1,6 +1,7 @@
 """What a host's fault leaves behind: one public entry for each run, and the renter's last hour given back."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -21,6 +22,7 @@ from storage.models import Image
 from tests.billing.money import assert_sound, charged, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
+from tests.instances.modes import converted, sell
 
 RATE = 3_600_000
 HOST_FAILURES = [code for code in FAILURES if FAULT_OF[code] == "host"]
@@ -248,6 +250,24 @@ def test_however_often_a_host_fails_two_hours_a_day_are_given_back(rin: User, ho
     run_for(host, hours, 30)
     fail(host, instance, "killed")
     assert wallet(rin).balance_micros == 1000 * 1_000_000 - RATE
+    assert_sound()
+
+
+def test_another_billing_mode_gives_no_more_back(rin: User, host: FakeHost, hours: Clock) -> None:
+    sell(host)
+    instance = order_running(rin, host)
+    for mode in ("hourly", "hourly", "reserved", "reserved"):
+        if mode != again(instance).billing_mode:
+            converted(rin, again(instance), mode, term="day")
+        run_for(host, hours, 45)
+        fail(host, instance, "killed")
+        host.settle()
+        start_instance(renter=rin, instance_id=instance.pk)
+        host.settle()
+    credits = Posting.objects.filter(kind="credit")
+    assert {row.source_kind for row in credits} == {"instance", "term"}
+    back = sum((row.period_to - row.period_from for row in credits if row.period_to and row.period_from), timedelta())
+    assert back == timedelta(hours=2)
     assert_sound()
 
 
