@@ -309,7 +309,7 @@ def test_ties_from_before_get_one_name_and_their_proof(hana: User, alice: User, 
         Payout.objects.create(
             owner=user, method="bank", amount_micros=UNIT, state=state, matured_until=days_ago(6), **values
         )
-    migration = importlib.import_module("billing.migrations.0016_proven_payout_accounts")
+    migration = importlib.import_module("billing.migrations.0017_proven_payout_accounts")
     for _again in range(2):
         migration.identify(apps, None)
         found = Tie.objects.order_by("seen_at").values_list("owner", "kind", "value", "seen_at", "proven_at")
@@ -324,7 +324,7 @@ def test_ties_from_before_get_one_name_and_their_proof(hana: User, alice: User, 
 
 @given(number=st.sampled_from([IBAN, "1234-5678", "acct_1HanaConnected"]), bank=st.text("aAß É-.王\uff29", max_size=12))
 def test_the_migration_names_accounts_as_the_market_does(number: str, bank: str) -> None:
-    migration = importlib.import_module("billing.migrations.0016_proven_payout_accounts")
+    migration = importlib.import_module("billing.migrations.0017_proven_payout_accounts")
     at_stripe = number.startswith("acct_")
     where = Destination("x", stripe_account_id=number if at_stripe else "", iban="" if at_stripe else number, bank=bank)
     assert migration.identity(where.stripe_account_id, where.iban, where.bank) == where.identity

@@ -60,7 +60,7 @@ def _of_tie(value: str) -> str:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("billing", "0015_connected_account")]
+    dependencies = [("billing", "0016_mail_in_the_outbox")]
 
     operations = [
         migrations.AddField(

@@ -38,7 +38,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("billing", "0016_proven_payout_accounts")]
+    dependencies = [("billing", "0017_proven_payout_accounts")]
 
     operations = [
         migrations.AddIndex(
