@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.models import ApiToken, SshKey, User
-from accounts.permissions import asker, asking_token
-from accounts.policy import ANY_SCOPE, SCOPES
+from accounts.permissions import asker, asking_token, require_scope
+from accounts.policy import ANY_SCOPE, CONNECT, SCOPES
 from accounts.selectors import all_ssh_keys_of, ssh_keys_of, token_of, tokens_of
 from accounts.services.profile import edit_profile
 from accounts.services.ssh_keys import add_ssh_key, remove_ssh_key
@@ -165,6 +165,8 @@ class SshKeysView(ListAPIView[SshKey]):
 
     @extend_schema(operation_id="ssh_keys_create", request=KeyIn, responses={201: Key})
     def post(self, request: Request) -> Response:
+        """Needs `instances:connect` as well: a key of the account opens every instance that takes all of its keys."""
+        require_scope(request, CONNECT)
         wanted = checked(KeyIn, request.data)
         return reply_once(request, lambda: (201, Key(add_ssh_key(user=asker(request), **wanted)).data))
 

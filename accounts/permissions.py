@@ -33,6 +33,15 @@ def holds_scope(request: Request, scope: str) -> bool:
     return token is None or scope in token.scopes
 
 
+def require_scope(request: Request, scope: str) -> None:
+    """Refuse a token without this scope, which an operation needs beside the one that its view declares.
+
+    Raises MissingScope, which names it.
+    """
+    if not holds_scope(request, scope):
+        raise MissingScope(f"This needs a token with the scope {scope}.", scope=scope)
+
+
 def require_confirmation(request: Request) -> None:
     """Refuse who has not just given the password or second factor again. Raises ConfirmationNeeded.
 
@@ -55,8 +64,8 @@ class HasScope(BasePermission):
         needed = scopes.get(method)
         if needed is None:
             return False
-        if needed != ANY_SCOPE and not holds_scope(request, needed):
-            raise MissingScope(f"This needs a token with the scope {needed}.", scope=needed)
+        if needed != ANY_SCOPE:
+            require_scope(request, needed)
         return True
 
 

@@ -3,16 +3,17 @@
 from datetime import timedelta
 from typing import Final
 
+CONNECT: Final = "instances:connect"
 SCOPES: Final[dict[str, str]] = {
     "instances:read": "See instances and quotes",
     "instances:write": "Rent, stop, start and release instances",
-    "instances:connect": "Get into instances: terminal, files, tunnels, JupyterLab, passwords",
+    CONNECT: "Get into instances: terminal, files, tunnels, JupyterLab, passwords, SSH keys, ports",
     "storage:read": "See volumes, snapshots and public data sets",
     "storage:write": "Make, attach, copy, restore and delete volumes and snapshots",
     "billing:read": "See the wallet and the statement",
     "billing:write": "Top up, redeem coupons, set limits and be paid out",
     "keys:read": "See SSH keys",
-    "keys:write": "Add and remove SSH keys",
+    "keys:write": "Remove SSH keys; add them where it may get into instances too",
     "hosts:read": "See own hosts and earnings",
     "hosts:write": "Enrol hosts and set prices",
     "account:read": "See the account's log",

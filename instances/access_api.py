@@ -8,12 +8,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
+from accounts.permissions import asker, require_scope
+from accounts.policy import CONNECT
 from common.endpoints import checked
 from common.ids import parse_public_id
 from instances import access_schema, schema
 from instances.access_shapes import log_shape, password_shape, web_link_shape
-from instances.replies import CONNECT, instance_id_of, may_connect
+from instances.replies import instance_id_of, may_connect
 from instances.selectors import instance_of
 from instances.services.access import change_access, clear_password, set_password
 from instances.services.logs import LogSearch, read_log
@@ -46,6 +47,8 @@ class AccessView(APIView):
 
     @extend_schema(operation_id="instances_access_change", request=access_schema.AccessIn, responses=schema.AccessOut)
     def patch(self, request: Request, instance_id: str) -> Response:
+        """Needs `instances:connect` as well: keys, addresses and ports are what lets somebody in."""
+        require_scope(request, CONNECT)
         changes = read_changes(checked(access_schema.AccessIn, request.data))
         changed = change_access(renter=asker(request), instance_id=instance_id_of(instance_id), **changes)
         return Response(access_detail(changed, opens=may_connect(request)))

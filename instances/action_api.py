@@ -7,7 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
+from accounts.permissions import asker, require_scope
+from accounts.policy import CONNECT
 from common.endpoints import checked
 from common.money import parse_money
 from instances import action_schema, schema
@@ -16,6 +17,7 @@ from instances.replies import instance_id_of, may_connect, reply_with_instance, 
 from instances.selectors import instance_of
 from instances.services.reimage import reimage_instance, take_back_reimage
 from instances.services.resize import price_of_size, resize_instance, size_of
+from storage.selectors import find_image
 
 
 class ReimageView(APIView):
@@ -25,9 +27,14 @@ class ReimageView(APIView):
 
     @extend_schema(operation_id="instances_reimage", request=action_schema.ReimageIn, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Of a running instance at once, of a stopped one with its next start. If it fails, the former root runs again."""
+        """Of a running instance at once, of a stopped one with its next start. If it fails, the former root runs again.
+
+        An image that is not the market's own needs `instances:connect` as well: its programs run beside the kept data.
+        """
         image = checked(action_schema.ReimageIn, request.data)["image"]
         renter, row_id = asker(request), instance_id_of(instance_id)
+        if not find_image(image, renter).official:
+            require_scope(request, CONNECT)
         return reply_with_instance(
             request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image)))
         )

@@ -1,6 +1,5 @@
 """An instance as the API answers with it."""
 
-from typing import Final
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -8,6 +7,7 @@ from rest_framework.response import Response
 
 from accounts.idempotent_api import Work, reply_once
 from accounts.permissions import asker, holds_scope
+from accounts.policy import CONNECT
 from common import clock
 from common.errors import NotFound
 from common.ids import parse_public_id
@@ -15,8 +15,6 @@ from instances.bills import bill_of
 from instances.models import Instance
 from instances.selectors import instance_of
 from instances.shapes import INSTANCE_PREFIX, Shape, access_shape, instance_shape
-
-CONNECT: Final = "instances:connect"
 
 
 def may_connect(request: Request) -> bool:

@@ -12,8 +12,9 @@ from rest_framework.views import APIView
 
 from accounts.models import User
 from accounts.permissions import asker
+from accounts.policy import CONNECT
 from common.endpoints import checked
-from instances.replies import CONNECT, instance_id_of
+from instances.replies import instance_id_of
 from instances.services.streams import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
 from instances.ways import relay_address
 

@@ -10,7 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
-from accounts.permissions import PublicToRead, asker, reads_own
+from accounts.permissions import PublicToRead, asker, reads_own, require_scope
+from accounts.policy import CONNECT
 from common.endpoints import checked
 from common.ids import parse_public_id
 from storage import image_shapes as shapes
@@ -83,6 +84,8 @@ class ImageShareView(APIView):
 
     @extend_schema(operation_id="images_share", request=shapes.ShareIn, responses={201: shapes.ImageOut})
     def post(self, request: Request, image_id: str) -> Response:
+        """Needs `instances:connect` as well: a saved image shows everybody what lay in its instance."""
+        require_scope(request, CONNECT)
         owner, row_id = asker(request), parse_public_id(PREFIX, image_id)
         own_image(owner, row_id)
         wanted = checked(shapes.ShareIn, request.data)

@@ -133,7 +133,7 @@ def test_revoking_ends_a_token_at_once(alice: User, bearer: Bearer) -> None:
 
 
 def test_ssh_keys_come_and_go(alice: User, bearer: Bearer) -> None:
-    client = bearer(alice, "keys:read", "keys:write")
+    client = bearer(alice, "keys:read", "keys:write", "instances:connect")
     made = post(client, "/api/v1/ssh-keys", {"name": "laptop", "public_key": f"{KEY} me@here"})
     assert made.status_code == 201
     row = made.json()

@@ -1,21 +1,24 @@
 """What opens an instance is told to who may connect, by no operation to anyone else, and by no repeated reply."""
 
 import importlib
+import json
 from collections.abc import Iterator
 
 import pytest
 from django.db import connection
 from django.test import Client
 
-from accounts.models import RememberedReply
+from accounts.models import RememberedReply, SshKey
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from instances.models import Instance
+from instances.services.access import follow_keys
 
 from .test_strangers import ENDPOINTS, RULES, ask
-from .world import Endpoint, World
+from .world import PUBLIC_KEY, Endpoint, World
 
 CONNECT = "instances:connect"
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK1Uc0Qk1/pHNbNjEBJE19QEr5KEHCHQrsz++7RXQxJz"
 WAYS_IN = ("/relay/v1/streams", "/relay/v1/download", "/relay/v1/web/", "/lab?token=")
 KEYS_THAT_OPEN = {"jupyter_token", "jupyter_url", "tensorboard_url", "password", "ticket"}
 
@@ -70,6 +73,56 @@ def test_who_may_connect_gets_in(world: World) -> None:
     for part, body in (("streams", {"kind": "terminal"}), ("web-links", {"port": 8888}), ("password", {})):
         reply = client.post(f"{address}/{part}", body, content_type="application/json")
         assert reply.status_code in (201, 409), reply.content  # 409: the market has no names for links
+
+
+LETS_IN = {
+    "POST /ssh-keys": {"name": "x", "public_key": OTHER_KEY},
+    "PATCH /instances/{instance_id}/access": {"ssh_key_ids": None},
+    "PATCH  /instances/{instance_id}/access": {"allow_from": []},
+    "PATCH   /instances/{instance_id}/access": {"ports": [5432]},
+    "POST /instances/{instance_id}/reimage": {"image": "{image_id}"},
+    "POST /images/{image_id}/share": {"name": "everybodys"},
+    "POST /instances/{instance_id}/password": {},
+    "POST /instances/{instance_id}/streams": {"kind": "terminal"},
+    "POST /instances/{instance_id}/web-links": {"port": 8888},
+}
+
+
+@pytest.mark.parametrize("operation", LETS_IN)
+def test_what_lets_somebody_in_names_the_scope_that_is_missing(world: World, operation: str) -> None:
+    method, path = (part.strip() for part in operation.split(maxsplit=1))
+    body = json.dumps(LETS_IN[operation]).replace("{image_id}", world.ids["image_id"])
+    client = client_with(world, *(scope for scope in SCOPES if scope != CONNECT))
+    before = again(world)
+    reply = client.generic(method, f"/api/v1{path.format(**world.ids)}", body, content_type="application/json")
+    assert (reply.status_code, reply.json()["code"], reply.json()["scope"]) == (403, "missing_scope", CONNECT)
+    follow_keys(user_id=world.renter.pk)
+    assert again(world) == before
+
+
+def again(world: World) -> dict[str, object]:
+    """Who gets in, and what runs there."""
+    ways = ("ssh_keys", "all_keys", "allow_from", "sealed_password", "ports", "image_id", "root_number")
+    instance = Instance.objects.filter(pk=world.instance.pk).values(*ways).get()
+    return {**instance, "keys": SshKey.objects.filter(user=world.renter).count()}
+
+
+def test_what_lets_nobody_in_needs_no_more_than_its_scope(world: World) -> None:
+    client = client_with(world, "keys:write", "instances:write")
+    address = f"/api/v1/instances/{world.ids['instance_id']}"
+    assert client.delete(f"{address}/password").status_code == 200
+    assert client.post(f"{address}/reimage", {"image": "berth-base"}, "application/json").status_code == 202
+    assert client.delete(f"/api/v1/ssh-keys/{world.ids['key_id']}").status_code == 204
+    follow_keys(user_id=world.renter.pk)
+    assert again(world)["ssh_keys"] == []
+
+
+def test_both_scopes_add_a_key_to_what_takes_all_keys(world: World) -> None:
+    client = client_with(world, "keys:write", CONNECT)
+    reply = client.post("/api/v1/ssh-keys", {"name": "x", "public_key": OTHER_KEY}, "application/json")
+    assert reply.status_code == 201, reply.content
+    follow_keys(user_id=world.renter.pk)
+    assert set(Instance.objects.get(pk=world.instance.pk).ssh_keys) == {PUBLIC_KEY, OTHER_KEY}
 
 
 def test_a_repeated_reply_gives_what_its_asker_may_have(world: World) -> None:
