@@ -10,15 +10,18 @@ HOST_SILENT_AFTER = timedelta(seconds=60)
 # An engine that has not answered for this long takes no new rents (fault 28); its agent still reports.
 ENGINE_SLOW_AFTER_S = 60.0
 
-# D6: this share of hosts falling silent together is our fault, not theirs. "Together" is measured over a window, since
-# agents report at different seconds and a dead network takes them away a few at a time.
+# D6: when hosts of this share of the owners fall silent together, or all hosts, that is our fault, not theirs. "Together" is
+# measured over a window, since agents report at different seconds and a dead network takes them away a few at a time.
 BREAKER_SHARE = 0.30
 BREAKER_HOSTS = 3
+BREAKER_OWNERS = 3
 BREAKER_WINDOW = timedelta(minutes=5)
 
 # It holds back what rests on silence for so long at most within a day: whoever is silent after that is gone.
 BREAKER_LASTS = timedelta(minutes=30)
 BREAKER_DAY = timedelta(hours=24)
+# A host whose last report is no later than this after its enrolment has never reported: enrolling counts as one.
+ENROLMENT_SEEN = timedelta(seconds=1)
 
 # A sixteenth of the memory stays with the host's own system, engine and agent.
 HOST_RAM_RESERVE_DIVISOR = 16

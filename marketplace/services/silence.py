@@ -29,7 +29,8 @@ def mark_silent_hosts(*, now: datetime) -> int:
     """
     silence = silence_at(now)
     if silence.is_mass:
-        detail = f"{silence.lost} of {silence.watched} hosts fell silent together. No host is marked until they are back."
+        seen = f"{silence.lost} of {silence.watched} hosts, of {silence.owners} owners, fell silent together."
+        detail = f"{seen} No host is marked until they are back."
         open_incident(kind=MASS_SILENCE, subject=SUBJECT, detail=detail)
     if silence.breaker_open:
         forgive_outages(since=now - HOST_SILENT_AFTER - BREAKER_WINDOW)

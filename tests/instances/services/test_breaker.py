@@ -12,7 +12,7 @@ from instances.services import sweeps
 from instances.services.budgets import follow_budgets, set_budget
 from instances.services.disputes import stop_disputed
 from instances.services.stop import stop_instance
-from marketplace.models import Incident
+from marketplace.models import Host, Incident
 from marketplace.policy import BREAKER_LASTS
 from marketplace.selectors import breaker_open, hosts_held_back, live_leases_of
 from marketplace.services.silence import mark_silent_hosts
@@ -25,9 +25,12 @@ from tests.instances.services.spot.test_disputes import disputed
 
 
 @pytest.fixture
-def others(host: FakeHost) -> list[FakeHost]:
-    """Three of four hosts: when they fall silent the breaker is open."""
-    return [FakeHost(host.owner) for _ in range(3)]
+def others() -> list[FakeHost]:
+    """Three of four hosts, each of another owner: when they fall silent the breaker is open."""
+    owners = [User.objects.create(email=f"owner-{number}@example.com", is_host_owner=True) for number in range(3)]
+    hosts = [FakeHost(owner) for owner in owners]
+    Host.objects.update(enrolled_at=clock.now() - timedelta(days=30))  # they have reported since
+    return hosts
 
 
 def run_for(hosts: list[FakeHost], hours: Clock, minutes: int) -> None:

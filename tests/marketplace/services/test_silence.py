@@ -1,18 +1,23 @@
 """The breaker (D6): one host that falls silent is its own fault, many at once are ours."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import pytest
 import time_machine
 from django.test import Client
 from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
 
 from accounts.models import User
 from common import clock
 from marketplace.models import Host, Incident, Offer, ReliabilityEvent
-from marketplace.policy import BREAKER_DAY, BREAKER_LASTS, BREAKER_WINDOW, HOST_SILENT_AFTER
+from marketplace.policy import BREAKER_DAY, BREAKER_HOSTS, BREAKER_LASTS, BREAKER_WINDOW, HOST_SILENT_AFTER
 from marketplace.selectors import breaker_open
+from marketplace.selectors.silence import OwnerHosts, silence_of
 from marketplace.services.hosts import record_report
 from marketplace.services.silence import mark_silent_hosts
 from tests.marketplace.shapes import enrolled
@@ -20,9 +25,20 @@ from tests.marketplace.shapes import enrolled
 Fleet = Callable[[int], list[Host]]
 
 
+def _known_since_long(hosts: list[Host]) -> list[Host]:
+    Host.objects.filter(pk__in=[host.pk for host in hosts]).update(enrolled_at=clock.now() - timedelta(days=30))
+    return hosts
+
+
 @pytest.fixture
-def fleet(hana: User) -> Fleet:
-    return lambda size: [enrolled(hana, 1, name=f"rig-{n}") for n in range(size)]
+def owner(db: None) -> Callable[[int], User]:
+    return lambda number: User.objects.create(email=f"owner-{number}@example.com", is_host_owner=True)
+
+
+@pytest.fixture
+def fleet(owner: Callable[[int], User]) -> Fleet:
+    """Each of another owner."""
+    return lambda size: _known_since_long([enrolled(owner(n), 1, name=f"rig-{n}") for n in range(size)])
 
 
 def _last_seen(hosts: list[Host], at: datetime) -> None:
@@ -48,6 +64,94 @@ def test_few_are_marked_many_are_not(fleet: Fleet, size: int, late: int, marked:
     assert _states().get("silent", 0) == marked
     assert Incident.objects.filter(kind="mass_silence", closed_at=None).count() == (marked == 0)
     assert Offer.objects.filter(gpu_free=0).count() == marked
+
+
+def _late(now: datetime) -> datetime:
+    return now - HOST_SILENT_AFTER - timedelta(seconds=1)
+
+
+def test_one_owner_cannot_open_it_with_any_number_of_hosts(fleet: Fleet, hana: User) -> None:
+    """Hosts switched off together while others report are their owner's: nothing is forgiven, and nobody waits."""
+    now = clock.now()
+    others = fleet(3)
+    mine = _known_since_long([enrolled(hana, 1, name=f"mine-{n}") for n in range(8)])
+    _last_seen(others, now)
+    _last_seen(mine, _late(now))
+    assert not breaker_open(now)
+    assert mark_silent_hosts(now=now) == 8
+    assert ReliabilityEvent.objects.filter(kind="outage", ends_at=None).count() == 8
+    assert not Incident.objects.exists()
+
+
+def test_names_without_verified_hosts_do_not_weigh_beside_those_with_some(fleet: Fleet) -> None:
+    now = clock.now()
+    hosts = fleet(12)
+    Host.objects.filter(pk__in=[host.pk for host in hosts[:3]]).update(verification="verified")
+    _last_seen(hosts[:3], now)
+    _last_seen(hosts[3:], _late(now))
+    assert not breaker_open(now)
+    _last_seen(hosts[:3], _late(now))
+    assert breaker_open(now)
+
+
+@pytest.mark.parametrize("kind", ["simulated", "never reported", "revoked"])
+def test_hosts_that_say_nothing_about_the_market_do_not_count(fleet: Fleet, kind: str) -> None:
+    now = clock.now()
+    hosts = fleet(10)
+    odd = Host.objects.filter(pk__in=[host.pk for host in hosts[:8]])
+    _last_seen(hosts[8:], now)
+    _last_seen(hosts[:8], _late(now))
+    assert breaker_open(now)
+    match kind:
+        case "simulated":
+            odd.update(simulated=True)
+            Host.objects.filter(pk__in=[host.pk for host in hosts[8:]]).update(simulated=False)
+        case "never reported":
+            odd.update(enrolled_at=_late(now))
+        case _:
+            odd.update(state="silent", agent_revoked_at=now)
+    assert not breaker_open(now)
+
+
+def test_a_single_owners_market_is_protected_when_everything_is_gone(hana: User) -> None:
+    now = clock.now()
+    hosts = _known_since_long([enrolled(hana, 1, name=f"mine-{n}") for n in range(4)])
+    _last_seen(hosts, _late(now))
+    assert breaker_open(now)
+    _last_seen(hosts[:1], now)
+    assert not breaker_open(now)
+
+
+rows_of_owners = st.lists(
+    st.tuples(st.integers(0, 9), st.booleans(), st.booleans(), st.integers(1, 60), st.integers(0, 60)),
+    min_size=1,
+    max_size=30,
+).map(
+    lambda rows: [
+        OwnerHosts(UUID(int=owner), verified, simulated, watched, min(lost, watched))
+        for owner, verified, simulated, watched, lost in rows
+    ]
+)
+
+
+@given(rows_of_owners, st.integers(0, 9))
+def test_what_one_owner_switches_off_opens_nothing_while_another_reports(rows: list[OwnerHosts], number: int) -> None:
+    """However many hosts they have, of whatever kind, nobody's fault but theirs changes who is forgiven."""
+    attacker = UUID(int=number)
+    others_report = [replace(row, lost=row.watched if row.owner_id == attacker else 0) for row in rows]
+    counted = [row for row in others_report if row.owner_id != attacker]
+    if any(row.verified and not row.simulated for row in counted) or (all(row.simulated for row in rows) and counted):
+        assert not silence_of(others_report).is_mass
+
+
+@given(rows_of_owners)
+def test_more_silent_hosts_never_close_it_and_more_owned_ones_never_count_twice(rows: list[OwnerHosts]) -> None:
+    silence = silence_of(rows)
+    assert 0 <= silence.owners_lost <= silence.owners <= len({row.owner_id for row in rows})
+    gone = silence_of([replace(row, lost=row.watched) for row in rows])
+    assert gone.owners_lost == gone.owners
+    assert gone.is_mass or not silence.is_mass
+    assert gone.is_mass == (gone.lost >= BREAKER_HOSTS)
 
 
 def test_sixty_seconds_are_not_yet_silence(fleet: Fleet) -> None:
