@@ -22,6 +22,7 @@ from instances.selectors import quote_of
 from instances.services.image_fit import check_image_fits
 from instances.services.spot.bids import check_bidder
 from marketplace.errors import GpuTaken, OfferClosed
+from marketplace.needs import has_system_disk, needs_of
 from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.prices import TERM_HOURS, disk_micros_per_hour
 from marketplace.selectors import OfferView, offer_view
@@ -166,12 +167,13 @@ def _check_size(offer: OfferView, gpu_count: int, hours: int) -> None:
 
 
 def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
-    limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)
     if data_disk_gb < 0:
         raise wrong_field("data_disk_gb", "A disk cannot be smaller than nothing.")
-    if offer.system_disk_gb and not offer.disk_free_gb:
+    if not has_system_disk(system_disk_gb=offer.system_disk_gb, disk_free_gb=offer.disk_free_gb):
         raise DiskTooLarge(f"The host has no room for another system disk of {offer.system_disk_gb} GB.")
-    if data_disk_gb > limit:
+    needs = needs_of(gpu_count=1, data_disk_gb=data_disk_gb)
+    if data_disk_gb > DATA_DISK_GB_MAX or not needs.disk_suffices(offer.disk_free_gb):
+        limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)
         detail = f"The data disk can have at most {limit} GB here."
         raise DiskTooLarge(detail, errors=[FieldError("data_disk_gb", DiskTooLarge.code, detail)])
 
@@ -185,7 +187,7 @@ def _check_open(offer: OfferView, gpu_count: int, mode: str) -> None:
     if not offer.listed or offer.draining or offer.host_state != HostState.ONLINE:
         raise OfferClosed("This offer takes no new rents at the moment. Choose another one.")
     free = offer.gpu_free + offer.gpu_spot  # spot rents make room for every other
-    if mode != SPOT and free < gpu_count:
+    if mode != SPOT and not needs_of(gpu_count=gpu_count, data_disk_gb=0).gpus_suffice(free):
         raise GpuTaken(f"{gpu_count} GPUs were asked for, {free} are free.")
 
 

@@ -7,6 +7,7 @@ from functools import reduce
 
 import numpy as np
 
+from marketplace.needs import needs_of
 from marketplace.search.asked import Asked
 from marketplace.search.conditions import Mask, mask_of
 from marketplace.search.store import Store
@@ -57,8 +58,11 @@ class Search:
 
     def _wishes(self) -> list[tuple[What, Mask]]:
         query, wishes = self.query, list[tuple[What, Mask]]()
+        needs = needs_of(gpu_count=query.gpu_count, data_disk_gb=query.data_disk_gb)
         if query.gpu_count > 1:
-            wishes.append(("gpu_count", np.greater_equal(self.store["count"], query.gpu_count)))
+            wishes.append(("gpu_count", needs.gpus_suffice(self.store["count"])))
+        if query.data_disk_gb:
+            wishes.append(("data_disk_gb", needs.disk_suffices(self.store["disk_free"])))
         if self.asked.sells is not None:
             wishes.append(("billing_mode", self.asked.sells))
         if query.cuda_needed:

@@ -5,6 +5,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from marketplace.needs import ORDERABLE_SQL
+
 # Numbers that may be unknown are -1 in memory; a host without a planned end stays for ever.
 UNKNOWN: Final = -1
 TERMS_SOLD: Final = ("day", "week", "month", "year", "year3")
@@ -20,8 +22,7 @@ _FIELDS: Final = {
     "verified": ("verified", "bool", "?"),
     "nvlink": ("nvlink", "bool", "?"),
     "tiered": ("tiers <> '[]'::jsonb", "bool", "?"),
-    # What can be ordered: the free ones, and those that spot rents give up for an order, two minutes later.
-    "count": ("gpu_free + gpu_spot", "int4", ">i4"),
+    "count": (ORDERABLE_SQL, "int4", ">i4"),
     "gpu_total": ("gpu_total", "int4", ">i4"),
     "vram": ("vram_mb", "int4", ">i4"),
     "cpu": ("cpu_millis_per_gpu", "int4", ">i4"),

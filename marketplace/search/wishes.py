@@ -92,7 +92,16 @@ WISHES: Final[Mapping[str, Wish]] = {
             *("term", "term", "term", _one_of(tuple(TERM_HOURS)), "Term of reserved prices"),
             choices=tuple(TERM_HOURS),
         ),
-        Wish(*("data_disk", "data_disk_gb", "data_disk_gb", _data_disk, "Data disk, part of every price"), unit="GB"),
+        Wish(
+            *(
+                "data_disk",
+                "data_disk_gb",
+                "data_disk_gb",
+                _data_disk,
+                "Data disk that the host has room for, part of every price",
+            ),
+            unit="GB",
+        ),
         Wish("image", "image", "image", _image, "Image to be run, by slug or id; hosts that cannot run it are left out"),
         Wish("sort", "sort", "sort", _sort, 'Order of the offers; "-" before it from the top', choices=SORT_NAMES),
     )

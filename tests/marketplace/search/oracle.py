@@ -112,6 +112,8 @@ def wishes(query: OfferQuery) -> dict[str, Callable[[Offer], bool]]:
     found: dict[str, Callable[[Offer], bool]] = {}
     if query.gpu_count > 1:
         found["gpu_count"] = lambda offer: offer.gpu_free + offer.gpu_spot >= query.gpu_count
+    if query.data_disk_gb:
+        found["data_disk_gb"] = lambda offer: offer.disk_free_gb >= query.data_disk_gb
     if query.billing_mode != "hourly":
         found["billing_mode"] = lambda offer: prices(offer, query) is not None
     if query.cuda_needed:
@@ -125,7 +127,8 @@ class Oracle:
 
     def __init__(self, query: OfferQuery, now: datetime) -> None:
         self.query = query
-        self.open = [offer for offer in Offer.objects.all() if offer.gpu_free + offer.gpu_spot > 0]
+        rooms = [offer for offer in Offer.objects.all() if not offer.system_disk_gb or offer.disk_free_gb]
+        self.open = [offer for offer in rooms if offer.gpu_free + offer.gpu_spot > 0]
         checks: list[tuple[Any, Callable[[Offer], bool]]] = list(wishes(query).items())
         checks += [(each, partial(holds, condition=each, query=query, now=now)) for each in query.conditions]
         self.parts = [what for what, _ in checks]

@@ -60,7 +60,7 @@ def test_pages_hold_every_offer_once_and_lead_back(market: None, monkeypatch: An
 @pytest.mark.parametrize("price", [1, 2**41, 2**53])
 def test_equal_keys_of_any_size(market: None, price: int) -> None:
     """Above 2**40 a key and a rank no longer share 63 bits: then both are sorted by."""
-    Offer.objects.update(price_micros=price, disk_micros_gb_day=0, gpu_free=1, gpu_total=1)
+    Offer.objects.update(price_micros=price, disk_micros_gb_day=0, disk_free_gb=60, gpu_free=1, gpu_total=1)
     for sort in ("price", "-price", "gpu_free", "-gpu_free"):
         query = OfferQuery(data_disk_gb=60, sort=sort, limit=13)
         found = [row["id"] for page in walk(query) for row in page.offers]
