@@ -15,6 +15,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.bodies import sendable
 from common.cursor import CursorPagination
 from common.errors import Busy, DomainError, FieldError, Forbidden, InvalidInput, NotFound, TooOften
 from common.json import to_json
@@ -62,9 +63,9 @@ def problem_body(error: DomainError) -> dict[str, Any]:
         "type": f"{_PROBLEM_URN}{error.code}",
         "title": str(error.title),
         "status": error.status,
-        "detail": str(error.detail),
+        "detail": sendable(str(error.detail)),
         "code": error.code,
-        "errors": [{"field": e.field, "code": e.code, "detail": str(e.detail)} for e in error.errors],
+        "errors": [{"field": sendable(e.field), "code": e.code, "detail": sendable(str(e.detail))} for e in error.errors],
     }
 
 

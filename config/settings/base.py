@@ -114,6 +114,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "config.characters.StorableText",
     "config.lane.Lane",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -230,7 +231,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["accounts.throttling.RequestRate"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "common.api.JsonOnly",
     "DEFAULT_RENDERER_CLASSES": ["common.api.JsonRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["common.bodies.JsonBody"],
     "DEFAULT_METADATA_CLASS": None,
     "NUM_PROXIES": TRUSTED_PROXIES,
     "DEFAULT_PAGINATION_CLASS": "common.api.CursorPagination",

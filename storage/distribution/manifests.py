@@ -49,7 +49,7 @@ class Manifest:
 def read_json(body: bytes, what: str) -> dict[str, Any]:
     try:
         found = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ImageUnreadable(f"The registry's {what} is no JSON.") from error
     if not isinstance(found, dict):
         raise ImageUnreadable(f"The registry's {what} is not what it should be.")

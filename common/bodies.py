@@ -1,0 +1,85 @@
+"""What a request may hold, whoever reads it: text that PostgreSQL can keep, numbers and nesting that every program takes."""
+
+import json
+import math
+import re
+from typing import IO, Any, Final
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from common.errors import InvalidInput, wrong_field
+
+MOST_NESTED: Final = 32
+_LARGEST: Final = 2**63
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_NAMED_CHARS: Final = 80
+_NO_TEXT: Final = "Send text without NUL (U+0000) and without halves of surrogate pairs (U+D800 to U+DFFF)."
+
+
+def is_storable(text: str) -> bool:
+    """Whether PostgreSQL can keep the text and UTF-8 can say it."""
+    return _UNSTORABLE.search(text) is None
+
+
+def sendable(text: str) -> str:
+    """For words that repeat what was sent: each character that an answer cannot hold as its escape."""
+    return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def unstorable(field: str) -> InvalidInput:
+    return wrong_field(field, _NO_TEXT)
+
+
+class JsonBody(BaseParser):
+    """REST framework's parser of every JSON body. Refused are values that no field of any endpoint could take."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
+        return read_body(stream.read())
+
+
+def read_body(body: bytes) -> Any:
+    """Raises ParseError where it is no JSON, InvalidInput that names the field where a value cannot be taken."""
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+    except RecursionError:
+        raise _too_deep("") from None
+    except ValueError as error:  # bytes that are no UTF-8, and whole numbers of thousands of digits, are such too
+        raise ParseError(f"JSON parse error - {error}") from error
+    _check("", value, 0)
+    return value
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number in JSON")
+
+
+def _check(path: str, value: Any, depth: int) -> None:
+    if isinstance(value, str):
+        if not is_storable(value):
+            raise unstorable(path)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise wrong_field(path, "Send a number of at most 64 bits.")
+    elif isinstance(value, int):
+        if not -_LARGEST <= value < _LARGEST:
+            raise wrong_field(path, "Send a whole number of at most 64 bits.")
+    elif isinstance(value, dict | list):
+        _check_items(path, value, depth + 1)
+
+
+def _check_items(path: str, value: dict[str, Any] | list[Any], depth: int) -> None:
+    if depth > MOST_NESTED:
+        raise _too_deep(path)
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        name = str(key)[:_NAMED_CHARS]
+        inner = f"{path}.{name}" if path else name
+        if isinstance(key, str) and not is_storable(key):
+            raise unstorable(inner)
+        _check(inner, item, depth)
+
+
+def _too_deep(path: str) -> InvalidInput:
+    return wrong_field(path.partition(".")[0], f"Nest objects and lists at most {MOST_NESTED} deep.")

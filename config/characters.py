@@ -1,0 +1,70 @@
+"""Middleware that refuses what no text can hold, wherever a request carries it: in its address, its forms, its headers."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import translation
+from django.utils.translation import gettext_lazy as _
+
+from common.api import problem_response
+from common.bodies import is_storable, unstorable
+from common.errors import InvalidInput
+from config.failures import Fault
+from config.faults import toast
+from config.front.refusals import Refusal
+from config.policy import PROGRAM_PREFIXES
+
+_WORDS: Final = Fault(
+    _("What you sent holds a character that cannot be stored."),
+    _("Nothing was done. Remove it (U+0000, mostly from a copied text) and send it again."),
+)
+_REFUSAL: Final = Refusal(InvalidInput(), _WORDS.title, _WORDS.advice)
+_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class StorableText:
+    """Stands before everything that reads a request. JSON bodies are their parser's: see common/bodies.py."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        _drop_cookies(request)
+        field = next(_unstorable_parts(request), None)
+        return self.get_response(request) if field is None else _refuse(request, unstorable(field))
+
+
+def _drop_cookies(request: HttpRequest) -> None:
+    """Not refused: a browser could not get rid of such a cookie. None of ours holds what it holds."""
+    for name in [name for name, value in request.COOKIES.items() if not is_storable(value)]:
+        del request.COOKIES[name]
+
+
+def _unstorable_parts(request: HttpRequest) -> Iterator[str]:
+    """Names of what cannot be taken."""
+    if not is_storable(request.path_info):
+        yield "path"
+    if "%00" in request.META.get("QUERY_STRING", ""):
+        yield from _unstorable_fields(request.GET.lists())
+    for name, value in request.META.items():
+        if name.startswith("HTTP_") and name != "HTTP_COOKIE" and not is_storable(value):
+            yield name.removeprefix("HTTP_").replace("_", "-").title()
+    if request.content_type in _FORMS and not request.path_info.startswith(PROGRAM_PREFIXES):
+        yield from _unstorable_fields(request.POST.lists())
+
+
+def _unstorable_fields(fields: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    return (name for name, values in fields if not all(is_storable(text) for text in (name, *values)))
+
+
+def _refuse(request: HttpRequest, error: InvalidInput) -> HttpResponse:
+    if request.path_info.startswith(PROGRAM_PREFIXES):
+        return problem_response(error)
+    language = translation.get_language_from_request(request)
+    if "HX-Request" in request.headers:
+        with translation.override(language):
+            return toast(request, _WORDS, status=error.status)
+    page = _REFUSAL.page(language)
+    return HttpResponse(page.body, status=page.status, headers=dict(page.headers))
