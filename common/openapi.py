@@ -125,7 +125,7 @@ def _refusals(method: str, path: str, operation: dict[str, Any]) -> Iterator[str
         yield from ("401", "403")
     if "{" in path or method != "get" or "404" in operation["responses"]:
         yield "404"
-    if method != "get":
+    if method != "get" or "409" in operation["responses"]:
         yield "409"
     if method in _WRITES:
         yield from ("415", "422")

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -26,15 +26,20 @@ def relay_address(path: str, *, user: User, expires_at: datetime, news: bool = F
     return f"{settings.RELAY_URL}/relay/v1/{path}?ticket={ticket}"
 
 
-class Live(serializers.Serializer[dict[str, object]]):
-    """Where a script waits for the next change, each address good until it expires."""
+@extend_schema_field({"type": "string", "format": "uri-reference"})
+class Address(serializers.CharField):
+    """Of the relay: a path where it answers on the site's own origin, else with its own."""
 
-    wait_url = serializers.URLField(
+
+class Live(serializers.Serializer[dict[str, object]]):
+    """Where a script waits for the next change, each address good until it expires; without an origin it is the site's."""
+
+    wait_url = Address(
         help_text='GET with `&since=N`: answers `{"version": M}` as soon as M differs from N, or after 20 to 30 s. Who may '
         "read instances gets `changes`, where all since N are known: each `instance` and the `state` that it came to; "
         "`&instance=…` and `&state=…` wait for those alone"
     )
-    events_url = serializers.URLField(help_text="GET: server-sent events, `change` with the version as id")
+    events_url = Address(help_text="GET: server-sent events, `change` with the version as id")
     expires_at = serializers.DateTimeField()
 
 

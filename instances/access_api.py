@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -81,7 +81,14 @@ class LogsView(APIView):
 
     scopes: ClassVar = WAYS
 
-    @extend_schema(operation_id="instances_logs", parameters=[access_schema.LogsIn], responses=access_schema.LogsOut)
+    @extend_schema(
+        operation_id="instances_logs",
+        parameters=[access_schema.LogsIn],
+        responses={
+            200: access_schema.LogsOut,
+            409: OpenApiResponse(description="`log_unavailable`: there is none to read now"),
+        },
+    )
     def get(self, request: Request, instance_id: str) -> Response:
         search = LogSearch(**checked(access_schema.LogsIn, request.query_params))
         found = read_log(renter=asker(request), instance_id=instance_id_of(instance_id), search=search)

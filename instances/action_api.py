@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -51,7 +51,14 @@ class ResizeView(APIView):
 
     scopes: ClassVar = {"GET": "instances:read", "POST": "instances:write"}
 
-    @extend_schema(operation_id="instances_resize_price", parameters=[action_schema.SizeIn], responses=action_schema.SizeOut)
+    @extend_schema(
+        operation_id="instances_resize_price",
+        parameters=[action_schema.SizeIn],
+        responses={
+            200: action_schema.SizeOut,
+            409: OpenApiResponse(description="This size cannot be had now; `code` says why"),
+        },
+    )
     def get(self, request: Request, instance_id: str) -> Response:
         """What a size would cost; nothing changes. Refused like the resize itself where it cannot be had."""
         wanted = checked(action_schema.SizeIn, request.query_params)
