@@ -13,6 +13,7 @@ from common.errors import InvalidInput, wrong_field
 MOST_NESTED: Final = 32
 _LARGEST: Final = 2**63
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_ESCAPED_BYTE: Final = re.compile("[\udc80-\udcff]")
 _NAMED_CHARS: Final = 80
 _NO_TEXT: Final = "Send text without NUL (U+0000) and without halves of surrogate pairs (U+D800 to U+DFFF)."
 
@@ -35,12 +36,19 @@ class JsonBody(BaseParser):
     """REST framework's parser of every JSON body. Refused are values that no field of any endpoint could take."""
 
     media_type = "application/json"
+    paths: frozenset[str] = frozenset()
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
-        return read_body(stream.read())
+        return read_body(stream.read(), self.paths)
 
 
-def read_body(body: bytes) -> Any:
+class JsonWithPath(JsonBody):
+    """Where `path` names a file: bytes that are no UTF-8 come as Python's `surrogateescape` writes them."""
+
+    paths = frozenset({"path"})
+
+
+def read_body(body: bytes, paths: frozenset[str]) -> Any:
     """Raises ParseError where it is no JSON, InvalidInput that names the field where a value cannot be taken."""
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
@@ -48,8 +56,16 @@ def read_body(body: bytes) -> Any:
         raise _too_deep("") from None
     except ValueError as error:  # bytes that are no UTF-8, and whole numbers of thousands of digits, are such too
         raise ParseError(f"JSON parse error - {error}") from error
-    _check("", value, 0)
+    if isinstance(value, dict):
+        _check("", {name: _unescaped(item) if name in paths else item for name, item in value.items()}, 0)
+    else:
+        _check("", value, 0)
     return value
+
+
+def _unescaped(path: Any) -> Any:
+    """As it is checked."""
+    return _ESCAPED_BYTE.sub("", path) if isinstance(path, str) else path
 
 
 def _no_number(word: str) -> float:

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from accounts.models import User
 from accounts.permissions import asker
 from accounts.policy import CONNECT
+from common.bodies import JsonWithPath
 from common.endpoints import checked
 from instances.replies import instance_id_of
 from instances.services.streams import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
@@ -77,6 +78,7 @@ class StreamsView(APIView):
     """A terminal, a connection to a port, or the files of an instance, without its host being reachable from outside."""
 
     scopes: ClassVar = {"POST": CONNECT}
+    parser_classes = (JsonWithPath,)
 
     @extend_schema(operation_id="instances_open_stream", request=StreamIn, responses={201: StreamOut})
     def post(self, request: Request, instance_id: str) -> Response:
