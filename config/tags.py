@@ -23,6 +23,7 @@ from billing.papers import number_of_seconds
 from common.ids import public_id
 from common.json import to_json
 from common.money import MICROS_PER_UNIT, divide_half_up, format_money
+from common.secret_paths import return_address
 from marketplace.advisor.figures import in_hours
 from marketplace.catalogue import by_slug
 from marketplace.console.words import LENGTH_WORDS
@@ -37,6 +38,7 @@ register.filter("event_title", title_of)
 register.filter("device_name", device_name)
 register.filter("period_words", period_words)
 register.filter("exact_seconds", number_of_seconds)
+register.filter("return_address", return_address)
 
 _SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
 _FINE_PLACES = 4  # a running cost is seen to grow
