@@ -20,6 +20,7 @@ from accounts.services.ssh_keys import add_ssh_key, remove_ssh_key
 from accounts.services.tokens import issue_token, revoke_token
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
+from common.inputs import NameText
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library registers subclasses
@@ -46,7 +47,7 @@ class PublicId(serializers.CharField):
 class ProfileIn(serializers.Serializer[User]):
     """What a person may change."""
 
-    display_name = serializers.CharField(max_length=80, allow_blank=True, required=False)
+    display_name = NameText(max_length=80, allow_blank=True, required=False)
     is_host_owner = serializers.BooleanField(required=False, help_text="true opens the host panel")
 
 
@@ -81,7 +82,7 @@ class NewToken(Token):
 class TokenIn(serializers.Serializer[ApiToken]):
     """A token to make."""
 
-    name = serializers.CharField(max_length=80)
+    name = NameText(max_length=80)
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=list(SCOPES)), allow_empty=False, max_length=50)
     expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
 
@@ -100,7 +101,7 @@ class Key(serializers.Serializer[SshKey]):
 class KeyIn(serializers.Serializer[SshKey]):
     """An SSH public key to add."""
 
-    name = serializers.CharField(max_length=80, allow_blank=True, default="")
+    name = NameText(max_length=80, allow_blank=True, default="")
     public_key = serializers.CharField(help_text="One line of a .pub file", max_length=20_000)
 
 

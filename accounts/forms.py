@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.policy import MAX_SSH_KEY_CHARS, SCOPES
 from common import clock
+from common.inputs import NameField
 
 _LIFETIMES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("No end")}
 SCOPE_WORDS = {
@@ -31,7 +32,7 @@ SCOPE_WORDS = {
 
 
 class ProfileForm(forms.Form):
-    display_name = forms.CharField(
+    display_name = NameField(
         label=_("Name"), max_length=80, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
     )
     is_host_owner = forms.BooleanField(
@@ -53,13 +54,13 @@ class SshKeyForm(forms.Form):
         ),
         help_text=_("The content of your .pub file. Make a key with: ssh-keygen -t ed25519"),
     )
-    name = forms.CharField(
+    name = NameField(
         label=_("Name"), max_length=80, required=False, help_text=_("Left empty, the key's comment is its name.")
     )
 
 
 class TokenForm(forms.Form):
-    name = forms.CharField(label=_("Name"), max_length=80, help_text=_("Which program will use it."))
+    name = NameField(label=_("Name"), max_length=80, help_text=_("Which program will use it."))
     scopes = forms.MultipleChoiceField(
         label=_("It may"),
         choices=[(scope, SCOPE_WORDS.get(scope, text)) for scope, text in SCOPES.items()],

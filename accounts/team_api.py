@@ -18,12 +18,13 @@ from accounts.selectors import members_of, team_of, teams_of
 from accounts.services import invitations, teams
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
+from common.inputs import NameText
 
 
 class TeamIn(serializers.Serializer[Team]):
     """A team's name."""
 
-    name = serializers.CharField(max_length=80)
+    name = NameText(max_length=80)
 
 
 class InviteIn(serializers.Serializer[Membership]):

@@ -19,6 +19,7 @@ from accounts.selectors import deliveries_of, webhook_of, webhooks_of
 from accounts.services import webhook_settings
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
+from common.inputs import NameText
 
 _SCOPES = {"GET": "webhooks:read", "POST": "webhooks:write", "PATCH": "webhooks:write", "DELETE": "webhooks:write"}
 
@@ -30,7 +31,7 @@ class WebhookChangeIn(serializers.Serializer[Webhook]):
     kinds = serializers.ListField(
         child=serializers.ChoiceField(choices=list(WEBHOOK_KINDS)), required=False, max_length=50, help_text="Empty: all"
     )
-    description = serializers.CharField(max_length=120, allow_blank=True, required=False)
+    description = NameText(max_length=120, allow_blank=True, required=False)
     paused = serializers.BooleanField(required=False)
 
 
@@ -41,7 +42,7 @@ class WebhookIn(serializers.Serializer[Webhook]):
     kinds = serializers.ListField(
         child=serializers.ChoiceField(choices=list(WEBHOOK_KINDS)), default=list, max_length=50, help_text="Empty: all"
     )
-    description = serializers.CharField(max_length=120, allow_blank=True, default="")
+    description = NameText(max_length=120, allow_blank=True, default="")
 
 
 class WebhookOut(serializers.Serializer[Webhook]):

@@ -7,6 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.policy import MAX_WEBHOOK_URL_CHARS, WEBHOOK_KINDS
+from common.inputs import NameField
 
 KIND_WORDS: Final[dict[str, str | Promise]] = {
     "instance.started": _("An instance runs"),
@@ -49,7 +50,7 @@ class WebhookForm(forms.Form):
         widget=forms.URLInput(attrs={"placeholder": "https://example.com/berth", "spellcheck": "false"}),
         help_text=_("Where your program listens: https, on a public address."),
     )
-    description = forms.CharField(label=_("Description"), max_length=120, required=False)
+    description = NameField(label=_("Description"), max_length=120, required=False)
     kinds = forms.MultipleChoiceField(
         label=_("Tell of"),
         choices=[(kind, KIND_WORDS.get(kind, kind)) for kind in WEBHOOK_KINDS if kind != "webhook.test"],

@@ -20,7 +20,7 @@ from billing import (
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.services.grants import request_grant
 from common.ids import new_uuid
-from common.inputs import PlainDecimalField
+from common.inputs import NameField, PlainDecimalField
 from common.money import format_money, parse_money
 
 
@@ -35,7 +35,7 @@ class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         required=False,
         widget=UnfoldAdminDecimalFieldWidget,
     )
-    memo = forms.CharField(label=_("Reason"), max_length=160, required=False, widget=UnfoldAdminTextInputWidget)
+    memo = NameField(label=_("Reason"), max_length=160, required=False, widget=UnfoldAdminTextInputWidget)
     key = forms.CharField(widget=forms.HiddenInput, initial=lambda: new_uuid().hex)
 
     class Meta:

@@ -25,7 +25,7 @@ from billing.papers import PaperLine, number_of_seconds, thaw
 from billing.policy import COUPON_GUESSABLE_CHARS
 from billing.services.coupon_codes import create_code, set_code_active
 from billing.services.invoices import correct_invoice
-from common.inputs import PlainDecimalField
+from common.inputs import NameField, PlainDecimalField
 from common.money import format_money, parse_money
 
 _MONEY = {"max_digits": 14, "decimal_places": 6, "min_value": 0, "required": False, "widget": UnfoldAdminDecimalFieldWidget}
@@ -229,7 +229,7 @@ class CorrectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
     The field must not be named as the model's `reason`, or it would begin filled in with that of an earlier correction.
     """
 
-    because = forms.CharField(
+    because = NameField(
         label=_("Take it back in full, because"),
         max_length=160,
         required=False,

@@ -19,7 +19,7 @@ from billing.services.webhooks import refusal_counts
 from billing.states import PaymentState
 from billing.stripe import link
 from common.ids import new_uuid
-from common.inputs import PlainDecimalField
+from common.inputs import NameField, PlainDecimalField
 from common.money import format_money, parse_money
 
 
@@ -34,7 +34,7 @@ class RefundActionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         required=False,
         widget=UnfoldAdminDecimalFieldWidget,
     )
-    reason = forms.CharField(label=_("Reason"), max_length=160, required=False, widget=UnfoldAdminTextInputWidget)
+    reason = NameField(label=_("Reason"), max_length=160, required=False, widget=UnfoldAdminTextInputWidget)
     key = forms.UUIDField(widget=forms.HiddenInput, initial=lambda: new_uuid().hex)
 
     class Meta:

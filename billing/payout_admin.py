@@ -18,6 +18,7 @@ from billing.services.bank_export import confirm_payout, export_batch, return_pa
 from billing.services.payout_accounts import freeze_payouts, unfreeze_payouts
 from billing.services.payout_transfers import check_transfer
 from common.errors import DomainError
+from common.inputs import NameField
 from common.money import format_money
 
 _FACTS = (
@@ -59,7 +60,7 @@ class OutcomeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
         choices=[("", "–"), ("paid", _("paid")), ("failed", _("failed: the money goes back to the earnings"))],
         widget=UnfoldAdminSelectWidget,
     )
-    note = forms.CharField(
+    note = NameField(
         label=_("Bank's reference, or why it failed"), max_length=100, required=False, widget=UnfoldAdminTextInputWidget
     )
 

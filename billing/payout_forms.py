@@ -9,7 +9,7 @@ from billing.models import PayoutAccount, PayoutMethod
 from billing.payout_destinations import Destination, read_destination
 from billing.policy import PAYOUT_LEAST_MICROS
 from common.errors import InvalidInput
-from common.inputs import DecimalInput
+from common.inputs import DecimalInput, NameField
 from common.money import format_money, parse_money
 
 _FAULTS = {
@@ -25,7 +25,7 @@ class PayoutAccountForm(forms.Form):
     """Where earnings go. Of a saved account only the end is shown: to change anything, the number is typed anew."""
 
     method = forms.ChoiceField(label=_("Paid by"), choices=PayoutMethod.choices, widget=forms.RadioSelect)
-    holder = forms.CharField(label=_("Account holder"), max_length=120, required=False)
+    holder = NameField(label=_("Account holder"), max_length=120, required=False)
     iban = forms.CharField(
         label=_("IBAN or account number"),
         max_length=60,
@@ -33,7 +33,7 @@ class PayoutAccountForm(forms.Form):
         widget=forms.TextInput(attrs=_PLAIN),
         help_text=_("Spaces do not matter. An IBAN's checksum is looked at."),
     )
-    bank = forms.CharField(
+    bank = NameField(
         label=_("Bank or BIC"), max_length=80, required=False, help_text=_("Needed for an account number without an IBAN.")
     )
     stripe_account_id = forms.CharField(

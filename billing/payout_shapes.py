@@ -8,7 +8,7 @@ from billing.models import Payout, PayoutAccount, PayoutMethod
 from billing.payable import Payable
 from billing.states import PayoutState
 from common.ids import public_id
-from common.inputs import AmountText
+from common.inputs import AmountText, NameText
 from common.money import format_money
 
 
@@ -80,9 +80,9 @@ class PayoutAccountIn(serializers.Serializer[Any]):
 
     method = serializers.ChoiceField(choices=PayoutMethod.choices)
     stripe_account_id = serializers.CharField(required=False, max_length=64)
-    holder = serializers.CharField(required=False, max_length=120)
+    holder = NameText(required=False, max_length=120)
     iban = serializers.CharField(required=False, max_length=60)
-    bank = serializers.CharField(required=False, max_length=80)
+    bank = NameText(required=False, max_length=80)
     minimum = AmountText(required=False, help_text="10.00 when it is left out")
     automatic = serializers.BooleanField(required=False, default=True)
 

@@ -16,7 +16,7 @@ from billing.selectors.transfers import MemberSpending, Transfer, team_spending
 from billing.services.transfers import transfer_money
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
-from common.inputs import AmountText
+from common.inputs import AmountText, NameText
 from common.money import parse_money
 
 
@@ -37,7 +37,7 @@ class TransferIn(serializers.Serializer[Any]):
 
     to = serializers.CharField(max_length=60, help_text="user_… of the team")
     amount = AmountText(help_text="A decimal string such as 12.50")
-    memo = serializers.CharField(max_length=80, required=False, default="", allow_blank=True)
+    memo = NameText(max_length=80, required=False, default="", allow_blank=True)
 
 
 class TransferOut(serializers.Serializer[Any]):

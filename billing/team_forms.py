@@ -8,12 +8,12 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
 from common.errors import InvalidInput
-from common.inputs import DecimalInput
+from common.inputs import DecimalInput, NameField
 from common.money import parse_money
 
 
 class TeamForm(forms.Form):
-    name = forms.CharField(label=_("Name of the team"), max_length=80)
+    name = NameField(label=_("Name of the team"), max_length=80)
 
 
 class InviteForm(forms.Form):
@@ -24,7 +24,7 @@ class InviteForm(forms.Form):
 class TransferForm(forms.Form):
     to_id = forms.TypedChoiceField(label=_("To"), coerce=UUID)
     amount_micros = forms.CharField(label=_("Amount"), max_length=30, widget=DecimalInput())
-    memo = forms.CharField(label=_("What it is for"), max_length=80, required=False)
+    memo = NameField(label=_("What it is for"), max_length=80, required=False)
     key = forms.UUIDField(widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, receivers: list[tuple[str, str]], **kwargs: Any) -> None:

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from common.money import is_plain_decimal
+from common.printable import shows, tidy
 
 _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
 
@@ -32,3 +33,21 @@ class AmountText(serializers.RegexField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(_AMOUNT, trim_whitespace=False, **options)
+
+
+class NameText(serializers.CharField):
+    """A name or another short line in the body of a request, which others are shown."""
+
+    default_validators = [shows]  # noqa: RUF012  (as REST framework declares it)
+
+    def to_internal_value(self, data: Any) -> str:
+        return tidy(super().to_internal_value(data))
+
+
+class NameField(forms.CharField):
+    """The same in a form."""
+
+    default_validators = [shows]  # noqa: RUF012  (as Django declares it)
+
+    def to_python(self, value: Any) -> Any:
+        return tidy(super().to_python(value) or "")

@@ -1,11 +1,13 @@
 """Printable text: what a name may hold, whoever gives it. One list of characters serves Python and PostgreSQL alike."""
 
 import re
-from typing import Any, Final
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import Combinable
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import InvalidInput, wrong_field
@@ -18,6 +20,8 @@ _NOT_PRINTABLE: Final = (
 )
 # Two that only Python's texts can hold: PostgreSQL has neither NUL nor halves of surrogate pairs.
 _FOUND: Final = re.compile(rf"[\u0000\ud800-\udfff{_NOT_PRINTABLE}]")
+# What shows nothing where nothing else is there: spaces, combining marks, choices between two forms of a sign.
+_BLANK: Final = re.compile(r"[\s\u0300-\u036f\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]*")
 _REFUSED: Final = _("Use printable characters only: no line breaks, control characters or invisible marks.")
 
 
@@ -30,6 +34,18 @@ def printable(text: str) -> None:
     """Validate a field of a form, a serializer or a model."""
     if not is_printable(text):
         raise ValidationError(_REFUSED, code="not_printable")
+
+
+def tidy(text: str) -> str:
+    """The one form of those that look alike (NFC): two names that cannot be told apart are the same text."""
+    return unicodedata.normalize("NFC", text)
+
+
+def shows(text: str) -> None:
+    """Validate a name: printable, and not blank."""
+    printable(text)
+    if _BLANK.fullmatch(text):
+        raise ValidationError(_("Use characters that can be seen."), code="blank")
 
 
 def check_printable(field: str, text: str) -> None:
@@ -45,7 +61,7 @@ def made_printable(text: str) -> str:
 
 def cut_printable(text: str, size: int) -> str:
     """One printable line of at most `size` characters: for words of programs that are not ours."""
-    return made_printable(text[:size]).strip()
+    return tidy(made_printable(text[:size]).strip())[:size]
 
 
 def printable_log_line(text: str, size: int) -> str:
@@ -64,18 +80,32 @@ def make_printable_sql(table: str, column: str) -> str:
     return f"UPDATE {table} SET {column} = {spaced} WHERE NOT ({is_printable_sql(column)})"  # noqa: S608  (names)
 
 
-class PrintableField(models.CharField):  # type: ignore[type-arg]  # generic in the stubs alone
-    """A name: refused on its way to the database by InvalidInput, and in the database by a CHECK of its column."""
+if TYPE_CHECKING:
+    _Text = models.CharField[str | Combinable, str]  # generic in the stubs alone
+else:
+    _Text = models.CharField
+
+
+class PrintableField(_Text):
+    """A name: refused on its way to the database by InvalidInput. Its table has a `Printable` beside it."""
 
     default_validators = [printable]  # noqa: RUF012  (as Django declares it)
-
-    def db_check(self, connection: BaseDatabaseWrapper) -> str:
-        return is_printable_sql(connection.ops.quote_name(str(self.column)))
 
     def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
         if isinstance(value, str):
             check_printable(self.name, value)
         return super().get_db_prep_save(value, connection)
+
+
+class Printable(models.CheckConstraint):
+    """The rule in PostgreSQL, for one column. A migration adds it after `make_printable_sql`."""
+
+    def __init__(self, *, column: str, name: str) -> None:
+        self.column = column
+        super().__init__(condition=~models.Q((f"{column}__regex", f"[{_NOT_PRINTABLE}]")), name=name)
+
+    def deconstruct(self) -> tuple[str, tuple[()], dict[str, str]]:
+        return f"{__name__}.Printable", (), {"column": self.column, "name": str(self.name)}
 
 
 def _refusal(field: str) -> InvalidInput:

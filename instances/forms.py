@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from billing.estimates import RESERVED
 from common.ids import parse_public_id, public_id
+from common.inputs import NameField
 from common.money import parse_money
 from instances.mode_fields import ModeFields
 from instances.services.watch_orders import Order
@@ -39,7 +40,7 @@ class RentForm(MountFields, ModeFields):
         widget=forms.RadioSelect,
     )
     hours = forms.TypedChoiceField(label=_("If it runs for"), coerce=int, choices=HOURS, initial=24)
-    name = forms.CharField(label=_("Name"), max_length=80, required=False)
+    name = NameField(label=_("Name"), max_length=80, required=False)
     ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
 
     def __init__(
@@ -86,7 +87,7 @@ class RentForm(MountFields, ModeFields):
 
 
 class NameForm(forms.Form):
-    name = forms.CharField(label=_("Name"), max_length=80)
+    name = NameField(label=_("Name"), max_length=80)
 
 
 WAITS: Final = (
@@ -108,7 +109,7 @@ class WatchForm(forms.Form):
     image = forms.ChoiceField(label=_("Image"), required=False)
     data_disk_gb = forms.IntegerField(label=_("Data disk (GB)"), required=False, min_value=0, max_value=DATA_DISK_GB_MAX)
     ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
-    name = forms.CharField(label=_("Name of the instance"), max_length=80, required=False)
+    name = NameField(label=_("Name of the instance"), max_length=80, required=False)
     hours = forms.TypedChoiceField(label=_("Wait for at most"), coerce=int, choices=WAITS, initial=_FIRST_WAIT_H)
 
     def __init__(self, *args: Any, images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any) -> None:

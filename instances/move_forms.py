@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.ids import parse_public_id
+from common.inputs import NameField
 from common.money import parse_money
 from instances.services.move_orders import Destination
 
@@ -22,7 +23,7 @@ class MoveForm(forms.Form):
     offer = forms.CharField(label=_("Where to"))
     gpu_count = forms.IntegerField(label=_("Number of GPUs"), min_value=1, max_value=64)
     data_disk = forms.BooleanField(label=_("With the data disk"), required=False)
-    name = forms.CharField(label=_("Name"), max_length=80, required=False)
+    name = NameField(label=_("Name"), max_length=80, required=False)
     max_rate = forms.CharField(required=False)
 
     def __init__(self, data: Any, *, verb: str, instance: "Instance", initial: dict[str, Any]) -> None:

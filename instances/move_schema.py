@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText
+from common.inputs import AmountText, NameText
 from instances.states import MoveKind, MoveState
 
 _OFFER = "offr_…; left out: the present one, on the same host"
@@ -30,7 +30,7 @@ class CloneIn(MigrateIn):
 
     offer = serializers.CharField(required=False, allow_null=True, help_text=_OFFER)
     data_disk = serializers.BooleanField(default=True, help_text="False: without it; a quote may bring a fresh one")
-    name = serializers.CharField(max_length=80, default="", allow_blank=True)
+    name = NameText(max_length=80, default="", allow_blank=True)
 
 
 class MoveFailure(serializers.Serializer[Any]):

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.estimates import MODES
-from common.inputs import AmountText
+from common.inputs import AmountText, NameText
 from instances.action_schema import InstanceReimage, InstanceSetback
 from instances.billing_schema import InstanceBilling
 from instances.schedule_schema import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch
@@ -105,7 +105,7 @@ class InstanceIn(serializers.Serializer[Any]):
     payment = serializers.ChoiceField(choices=["upfront", "none"], required=False, allow_null=True)
     max_total = AmountText(required=False, allow_null=True, help_text="Refused when due_now or projected_total is more")
     signature = Text(required=False, allow_null=True, max_length=128, help_text="As the quote has it")
-    name = Text(max_length=80, allow_blank=True, default="")
+    name = NameText(max_length=80, allow_blank=True, default="")
     ssh_key_ids = serializers.ListField(
         child=Text(),
         required=False,
@@ -127,7 +127,7 @@ class InstanceIn(serializers.Serializer[Any]):
 class InstancePatch(SettingsPatch):
     """What can be changed without moving the instance; what is left out stays as it is."""
 
-    name = Text(max_length=80, required=False)
+    name = NameText(max_length=80, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:

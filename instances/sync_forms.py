@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from common.inputs import NameField
 from instances.occurrences import is_zone
 from instances.schedule_forms import DAY_WORDS
 from instances.services.sync_schedules import HOURS_MAX, Rhythm
@@ -32,7 +33,7 @@ class LoginForm(forms.Form):
 class ConnectionForm(LoginForm):
     """A place in an object storage."""
 
-    name = forms.CharField(label=_("Name"), max_length=60, help_text=_("For you, such as “backups”."))
+    name = NameField(label=_("Name"), max_length=60, help_text=_("For you, such as “backups”."))
     endpoint = forms.CharField(
         label=_("Endpoint"),
         max_length=300,

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.inputs import NameText
 from instances.models.archives import ArchiveChoice
 from instances.volume_schema import StorageFailure
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncState
@@ -26,7 +27,7 @@ class ConnectionLogin(serializers.Serializer[Any]):
 class ConnectionIn(ConnectionLogin):
     """A place in an S3-compatible object storage. It is asked at once."""
 
-    name = Text(max_length=60)
+    name = NameText(max_length=60)
     endpoint = Text(max_length=300, help_text="https://s3.eu-central-1.amazonaws.com, or only the name")
     region = Text(
         max_length=60, allow_blank=True, default="", help_text="Left out: us-east-1, which fits most that have none"

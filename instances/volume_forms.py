@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.ids import parse_public_id, public_id
+from common.inputs import NameField
 from common.money import format_money
 from marketplace.policy import DATA_DISK_GB_MAX
 
@@ -21,7 +22,7 @@ _FIRST_SIZE_GB = 20
 class VolumeForm(forms.Form):
     """A new volume; of a snapshot the host is known."""
 
-    name = forms.CharField(
+    name = NameField(
         label=_("Name"),
         max_length=40,
         help_text=_("Lower-case letters, digits and hyphens. Instances find it at /mnt/<name>."),
@@ -62,7 +63,7 @@ class SnapshotForm(forms.Form):
     """Which disk to copy."""
 
     source = forms.ChoiceField(label=_("Copy of"))
-    name = forms.CharField(label=_("Name"), max_length=80, required=False, help_text=_("Left empty, we make one up."))
+    name = NameField(label=_("Name"), max_length=80, required=False, help_text=_("Left empty, we make one up."))
 
     def __init__(self, *args: Any, sources: Sequence[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,11 +77,11 @@ class DataSetForm(forms.Form):
 
     snapshot = forms.ChoiceField(label=_("Snapshot"))
     slug = forms.CharField(label=_("Short name"), max_length=40, help_text=_("Instances find it at /pub/<short name>."))
-    title = forms.CharField(label=_("Title"), max_length=120)
+    title = NameField(label=_("Title"), max_length=120)
     description = forms.CharField(
         label=_("Description"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3})
     )
-    licence = forms.CharField(label=_("Licence"), max_length=120, required=False)
+    licence = NameField(label=_("Licence"), max_length=120, required=False)
 
     def __init__(self, *args: Any, snapshots: Iterable["Snapshot"], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

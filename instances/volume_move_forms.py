@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.ids import parse_public_id, public_id
+from common.inputs import NameField
 from common.money import format_money, parse_money
 from marketplace.policy import DATA_DISK_GB_MAX
 from marketplace.transfer import minutes_of_way
@@ -51,7 +52,7 @@ class VolumeTravelForm(forms.Form):
         widget=forms.RadioSelect,
     )
     place = forms.ChoiceField(label=_("Host"))
-    name = forms.CharField(
+    name = NameField(
         label=_("Name of the copy"),
         max_length=40,
         required=False,

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText
+from common.inputs import AmountText, NameText
 from marketplace.policy import DATA_DISK_GB_MAX
 from storage.states import SnapshotSource, SnapshotState, VolumeMoveKind, VolumeMoveState, VolumeState
 
@@ -66,7 +66,7 @@ class StorageFailure(serializers.Serializer[Any]):
 class VolumeIn(serializers.Serializer[Any]):
     """A new volume: empty on a host, or a copy of a snapshot on the snapshot's host."""
 
-    name = Text(max_length=40, help_text="Lower-case letters, digits and hyphens: it is found at /mnt/<name>")
+    name = NameText(max_length=40, help_text="Lower-case letters, digits and hyphens: it is found at /mnt/<name>")
     size_gb = Whole(
         min_value=1, max_value=DATA_DISK_GB_MAX, required=False, allow_null=True, help_text="Left out: the snapshot's"
     )
@@ -120,7 +120,7 @@ class CopyVolumeIn(MoveVolumeIn):
     """Where to, and how the copy is called."""
 
     host = Text(help_text="host_…: another one, of any region")
-    name = Text(max_length=40, help_text="Lower-case letters, digits and hyphens")
+    name = NameText(max_length=40, help_text="Lower-case letters, digits and hyphens")
 
 
 class VolumeOut(serializers.Serializer[Any]):
@@ -156,7 +156,7 @@ class SnapshotIn(serializers.Serializer[Any]):
 
     volume = Text(required=False, allow_null=True, help_text="vol_…")
     instance = Text(required=False, allow_null=True, help_text="inst_…")
-    name = Text(max_length=80, allow_blank=True, default="")
+    name = NameText(max_length=80, allow_blank=True, default="")
 
 
 class SnapshotOrigin(serializers.Serializer[Any]):
@@ -193,9 +193,9 @@ class DataSetIn(serializers.Serializer[Any]):
 
     snapshot = Text(help_text="snap_…: one's own")
     slug = Text(max_length=40, help_text="It is found at /pub/<slug>")
-    title = Text(max_length=120)
+    title = NameText(max_length=120)
     description = Text(max_length=2000, allow_blank=True, default="")
-    licence = Text(max_length=120, allow_blank=True, default="")
+    licence = NameText(max_length=120, allow_blank=True, default="")
 
 
 class DataSetOut(serializers.Serializer[Any]):

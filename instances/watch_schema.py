@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText
+from common.inputs import AmountText, NameText
 from instances.notices import REASONS
 from instances.states import WatchAction, WatchState
 from marketplace.policy import DATA_DISK_GB_MAX
@@ -27,7 +27,7 @@ class WatchIn(serializers.Serializer[Any]):
     ssh_key_ids = serializers.ListField(
         child=Text(), required=False, allow_null=True, max_length=100, help_text="key_…; left out: all of the account"
     )
-    name = Text(max_length=80, allow_blank=True, default="", help_text="Of the instance that is rented")
+    name = NameText(max_length=80, allow_blank=True, default="", help_text="Of the instance that is rented")
     expires_in_hours = Whole(min_value=1, max_value=720, default=168)
 
 

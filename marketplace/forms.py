@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import InvalidInput
-from common.inputs import DecimalInput
+from common.inputs import DecimalInput, NameField
 from common.money import parse_money
 
 
@@ -30,8 +30,6 @@ class MoneyField(forms.CharField):
 
 
 class EnrolForm(forms.Form):
-    host_name = forms.CharField(
-        label=_("Name of the host"), max_length=80, help_text=_("As renters see it, such as lab-03.")
-    )
-    region = forms.CharField(label=_("Region"), max_length=40, help_text=_("City or area, such as eu-west or Shanghai."))
+    host_name = NameField(label=_("Name of the host"), max_length=80, help_text=_("As renters see it, such as lab-03."))
+    region = NameField(label=_("Region"), max_length=40, help_text=_("City or area, such as eu-west or Shanghai."))
     price_micros = MoneyField(label=_("First price per GPU-hour"), help_text=_("You can change it at any time."))

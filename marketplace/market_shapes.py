@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.inputs import NameText
 from marketplace.market_representation import FACETS
 from marketplace.search.grammar import LINE_MAX
 from marketplace.serializers import Offer
@@ -104,14 +105,14 @@ class SearchTerms(serializers.Serializer[Any]):
 class SavedSearchIn(serializers.Serializer[Any]):
     """A search to keep."""
 
-    name = serializers.CharField(max_length=NAME_CHARS)
+    name = NameText(max_length=NAME_CHARS)
     line = serializers.CharField(max_length=LINE_MAX, allow_blank=True, help_text="In the grammar of the search box")
 
 
 class SavedSearchName(serializers.Serializer[Any]):
     """Another name for a kept search."""
 
-    name = serializers.CharField(max_length=NAME_CHARS)
+    name = NameText(max_length=NAME_CHARS)
 
 
 class SavedSearch(serializers.Serializer[Any]):

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText
+from common.inputs import AmountText, NameText
 from marketplace.policy import MAX_TIERS, TIER_HOURS_MAX
 from marketplace.states import Verification
 
@@ -332,8 +332,8 @@ class Maintenance(serializers.Serializer[Any]):
 class JoinTokenIn(serializers.Serializer[Any]):
     """A host to be enrolled."""
 
-    host_name = serializers.CharField(max_length=80)
-    region = serializers.CharField(max_length=40)
+    host_name = NameText(max_length=80)
+    region = NameText(max_length=40)
     price_hourly = AmountText(help_text="First price per GPU and hour; 0 keeps offers off the market")
 
 

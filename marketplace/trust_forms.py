@@ -9,6 +9,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
+from common.inputs import NameField
 from marketplace.policy import MAINTENANCE_LONGEST
 from marketplace.states import MaintenanceCategory
 
@@ -35,7 +36,7 @@ class MaintenanceForm(forms.Form):
         ],
         initial=2,
     )
-    detail = forms.CharField(
+    detail = NameField(
         label=_("What renters should know"), max_length=300, required=False, help_text=_("Everyone can read this.")
     )
     zone_offset = forms.IntegerField(

@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.ids import public_id
+from common.inputs import NameText
 from marketplace.models import Maintenance
 from marketplace.reliability import FORMULA_VERSION, Reckoning
 from marketplace.selectors.reliability import Ledger, LedgerEntry, excuses
@@ -94,7 +95,7 @@ class Announcement(serializers.Serializer[Any]):
     category = serializers.ChoiceField(MaintenanceCategory.values)
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
-    detail = serializers.CharField(max_length=300, required=False, allow_blank=True, default="")
+    detail = NameText(max_length=300, required=False, allow_blank=True, default="")
 
 
 def reliability_shape(ledger: Ledger) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from common.inputs import NameField
+
 
 class ImageForm(forms.Form):
-    name = forms.CharField(
+    name = NameField(
         label=_("Name"),
         max_length=255,
         help_text=_("As for docker pull: pytorch/pytorch:2.4.0 or registry.example.com/team/image:tag"),
         widget=forms.TextInput(attrs={"autocapitalize": "off", "spellcheck": "false", "autocomplete": "off"}),
     )
-    title = forms.CharField(label=_("Title"), max_length=120, required=False, help_text=_("Left empty, the name is it."))
+    title = NameField(label=_("Title"), max_length=120, required=False, help_text=_("Left empty, the name is it."))
 
 
 class RegistryForm(forms.Form):
@@ -35,5 +37,5 @@ class RegistryForm(forms.Form):
 
 class ShareForm(forms.Form):
     name = forms.SlugField(label=_("Name"), max_length=60)
-    title = forms.CharField(label=_("Title"), max_length=120, required=False)
-    description = forms.CharField(label=_("Description"), max_length=1000, required=False)
+    title = NameField(label=_("Title"), max_length=120, required=False)
+    description = NameField(label=_("Description"), max_length=1000, required=False)

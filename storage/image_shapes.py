@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from accounts.models import User
 from common.ids import public_id
+from common.inputs import NameText
 from storage.models import Image, ImagePull, Registry
 from storage.selectors.images import PREFIX, REGISTRY_PREFIX
 from storage.states import ImageSource, ImageState
@@ -16,15 +17,15 @@ SOURCES: Final = ("official", "own", "community")
 
 
 class ImageIn(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=255, help_text="As for docker pull: pytorch/pytorch:2.4.0")
-    title = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
-    description = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    name = NameText(max_length=255, help_text="As for docker pull: pytorch/pytorch:2.4.0")
+    title = NameText(max_length=120, required=False, default="", allow_blank=True)
+    description = NameText(max_length=300, required=False, default="", allow_blank=True)
 
 
 class ShareIn(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=60, help_text="In the community list; an own name again makes a new version")
-    title = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
-    description = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
+    name = NameText(max_length=60, help_text="In the community list; an own name again makes a new version")
+    title = NameText(max_length=120, required=False, default="", allow_blank=True)
+    description = NameText(max_length=1000, required=False, default="", allow_blank=True)
 
 
 class RegistryIn(serializers.Serializer[Any]):
@@ -34,8 +35,8 @@ class RegistryIn(serializers.Serializer[Any]):
 
 
 class SaveImageIn(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=60)
-    description = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    name = NameText(max_length=60)
+    description = NameText(max_length=300, required=False, default="", allow_blank=True)
 
 
 class ImagesQuery(serializers.Serializer[Any]):

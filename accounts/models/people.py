@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 
 
 class UserManager(BaseUserManager["User"]):
@@ -32,7 +33,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     email = models.EmailField(_("e-mail address"), unique=True)
-    display_name = models.CharField(_("name"), max_length=80, blank=True)
+    display_name = PrintableField(_("name"), max_length=80, blank=True)
     is_host_owner = models.BooleanField(_("host owner"), default=False)
     is_staff = models.BooleanField(_("staff"), default=False)
     is_active = models.BooleanField(_("active"), default=True)
@@ -53,7 +54,10 @@ class User(AbstractBaseUser, PermissionsMixin):
     class Meta:
         verbose_name = _("user")
         verbose_name_plural = _("users")
-        constraints: ClassVar = [models.UniqueConstraint(Lower("email"), name="one_user_per_email")]
+        constraints: ClassVar = [
+            Printable(column="display_name", name="user_display_name_is_printable"),
+            models.UniqueConstraint(Lower("email"), name="one_user_per_email"),
+        ]
 
     def __str__(self) -> str:
         return self.display_name or self.email
@@ -68,7 +72,7 @@ class ApiToken(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
-    name = models.CharField(max_length=80)
+    name = PrintableField(max_length=80)
     prefix = models.CharField(max_length=16, unique=True)
     secret_hash = models.CharField(max_length=64)
     scopes = ArrayField(models.CharField(max_length=32))
@@ -80,6 +84,7 @@ class ApiToken(models.Model):
     class Meta:
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
+            Printable(column="name", name="api_token_name_is_printable"),
             models.CheckConstraint(condition=Q(secret_hash__regex=r"^[0-9a-f]{64}$"), name="token_hash_is_sha256"),  # noqa: S106 a pattern, no password
             models.CheckConstraint(condition=Q(scopes__len__gt=0), name="token_has_scopes"),
         ]
@@ -93,7 +98,7 @@ class SshKey(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="ssh_keys")
-    name = models.CharField(max_length=80)
+    name = PrintableField(max_length=80)
     kind = models.CharField(max_length=40)
     public_key = models.TextField()
     fingerprint = models.CharField(max_length=64)
@@ -101,7 +106,10 @@ class SshKey(models.Model):
 
     class Meta:
         ordering = ("-created_at", "-id")
-        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "fingerprint"], name="one_ssh_key_per_user")]
+        constraints: ClassVar = [
+            Printable(column="name", name="ssh_key_name_is_printable"),
+            models.UniqueConstraint(fields=["user", "fingerprint"], name="one_ssh_key_per_user"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.fingerprint})"
@@ -111,10 +119,13 @@ class Team(models.Model):
     """People who share money and see each other's spending. Every member rents with a wallet of their own."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    name = models.CharField(_("name"), max_length=80)
+    name = PrintableField(_("name"), max_length=80)
     created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
+        constraints: ClassVar = [
+            Printable(column="name", name="team_name_is_printable"),
+        ]
         ordering = ("name", "id")
 
     def __str__(self) -> str:
@@ -164,7 +175,7 @@ class Webhook(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(_("address"), max_length=500)
-    description = models.CharField(_("description"), max_length=120, blank=True)
+    description = PrintableField(_("description"), max_length=120, blank=True)
     kinds = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="Empty: every kind.")
     sealed_secret = models.TextField()
     sealed_former = models.TextField(blank=True, default="")
@@ -176,6 +187,9 @@ class Webhook(models.Model):
     created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
+        constraints: ClassVar = [
+            Printable(column="description", name="webhook_description_is_printable"),
+        ]
         ordering = ("-created_at", "-id")
         indexes: ClassVar = [models.Index(fields=["user"], condition=Q(paused_at__isnull=True), name="webhook_live")]
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from instances.models.archives import ARCHIVE_CONSTRAINTS, Archived
 from instances.models.quotes import Quote
 from instances.models.roots import Rooted
@@ -27,7 +28,7 @@ class Instance(Scheduled, Rooted, Archived):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     renter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="instances")
-    name = models.CharField(_("name"), max_length=80)
+    name = PrintableField(_("name"), max_length=80)
     state = models.CharField(_("state"), max_length=12, choices=InstanceState, default=InstanceState.REQUESTED)
     generation = models.PositiveBigIntegerField(default=0)
     desired = models.CharField(max_length=8, choices=Desired, default=Desired.RUNNING)
@@ -84,6 +85,7 @@ class Instance(Scheduled, Rooted, Archived):
         verbose_name_plural = _("instances")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
+            Printable(column="name", name="instance_name_is_printable"),
             models.CheckConstraint(condition=Q(state__in=InstanceState.values), name="instance_state"),
             models.CheckConstraint(condition=Q(desired__in=Desired.values), name="instance_desired"),
             models.CheckConstraint(

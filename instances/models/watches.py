@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from instances.models.instances import Instance
 from instances.states import WatchAction, WatchState
 
@@ -34,7 +35,7 @@ class Watch(models.Model):
     image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     data_disk_gb = models.PositiveIntegerField(default=0)
     ssh_key_ids = ArrayField(models.UUIDField(), null=True, blank=True, help_text="Empty: all keys of the renter.")
-    name = models.CharField(_("name"), max_length=80, blank=True)
+    name = PrintableField(_("name"), max_length=80, blank=True)
     instance = models.OneToOneField(Instance, on_delete=models.PROTECT, null=True, blank=True, related_name="watch")
     offer = models.ForeignKey("marketplace.Offer", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     detail = models.CharField(max_length=300, blank=True, help_text="Why it failed: a code of `instances.notices`.")
@@ -49,6 +50,7 @@ class Watch(models.Model):
         verbose_name_plural = _("wait list")
         ordering = ("place",)
         constraints: ClassVar = [
+            Printable(column="name", name="watch_name_is_printable"),
             models.CheckConstraint(condition=Q(state__in=WatchState.values), name="watch_state"),
             models.CheckConstraint(condition=Q(gpu_count__gt=0), name="watch_has_gpus"),
             models.CheckConstraint(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from common import clock
 from common.addresses import COLUMN_PATTERN, HIGHEST_PORT
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from marketplace.states import HostState, Verification
 
 
@@ -21,8 +22,8 @@ class Host(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="hosts", verbose_name=_("owner")
     )
-    name = models.CharField(_("name"), max_length=80)
-    region = models.CharField(_("region"), max_length=40)
+    name = PrintableField(_("name"), max_length=80)
+    region = PrintableField(_("region"), max_length=40)
     state = models.CharField(_("state"), max_length=10, choices=HostState, default=HostState.ONLINE)
     generation = models.PositiveBigIntegerField(default=0)
     verification = models.CharField(_("verification"), max_length=10, choices=Verification, default=Verification.UNVERIFIED)
@@ -82,6 +83,8 @@ class Host(models.Model):
         verbose_name_plural = _("hosts")
         ordering = ("name", "id")
         constraints: ClassVar = [
+            Printable(column="name", name="host_name_is_printable"),
+            Printable(column="region", name="host_region_is_printable"),
             models.CheckConstraint(condition=Q(state__in=HostState.values), name="host_state"),
             models.CheckConstraint(condition=Q(port_first__lte=F("port_last")), name="host_port_range"),
             models.CheckConstraint(condition=Q(port_last__lte=HIGHEST_PORT), name="host_port_exists"),
@@ -159,8 +162,8 @@ class JoinToken(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     secret_hash = models.CharField(max_length=64, unique=True)
-    host_name = models.CharField(max_length=80)
-    region = models.CharField(max_length=40)
+    host_name = PrintableField(max_length=80)
+    region = PrintableField(max_length=40)
     price_micros = models.BigIntegerField(default=0, help_text=_("First price per GPU and hour; changed later per offer."))
     created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField()
@@ -169,6 +172,8 @@ class JoinToken(models.Model):
 
     class Meta:
         constraints: ClassVar = [
+            Printable(column="host_name", name="join_token_host_name_is_printable"),
+            Printable(column="region", name="join_token_region_is_printable"),
             models.CheckConstraint(condition=Q(secret_hash__regex=r"^[0-9a-f]{64}$"), name="join_token_hash_is_sha256"),  # noqa: S106 a pattern, no password
         ]
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from marketplace.models.hosts import Host
 from marketplace.policy import DEFAULT_HOLD_BPS, DEFAULT_TIERS
 from marketplace.states import HostState
@@ -29,11 +30,11 @@ class Offer(models.Model):
     # Every rent and release writes all indexes of the row anew, so there are few. By host the unique constraint finds it.
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers", db_index=False)
     gpu_model = models.SlugField(_("GPU model"), max_length=60, db_index=False)
-    region = models.CharField(max_length=40)
+    region = PrintableField(max_length=40)
     runtime = models.CharField(max_length=10, default="docker")
     simulated = models.BooleanField(default=False)
     # Copies of the host's facts, so that search reads one table. `services.availability` alone writes them.
-    host_name = models.CharField(max_length=80, default="")
+    host_name = PrintableField(max_length=80, default="")
     host_state = models.CharField(max_length=10, default=HostState.ONLINE)
     draining = models.BooleanField(default=False)
     verified = models.BooleanField(default=False)
@@ -91,6 +92,8 @@ class Offer(models.Model):
         verbose_name = _("offer")
         verbose_name_plural = _("offers")
         constraints: ClassVar = [
+            Printable(column="host_name", name="offer_host_name_is_printable"),
+            Printable(column="region", name="offer_region_is_printable"),
             models.CheckConstraint(condition=Q(price_micros__gte=0), name="offer_price_not_negative"),
             models.CheckConstraint(condition=Q(gpu_free__lte=F("gpu_total")), name="offer_free_at_most_total"),
             models.CheckConstraint(
@@ -147,13 +150,16 @@ class SavedSearch(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="saved_searches")
-    name = models.CharField(_("name"), max_length=80)
+    name = PrintableField(_("name"), max_length=80)
     line = models.CharField(_("search"), max_length=500, help_text="In the grammar of the search box.")
     created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         ordering = ("name", "id")
-        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "name"], name="one_saved_search_per_name")]
+        constraints: ClassVar = [
+            Printable(column="name", name="saved_search_name_is_printable"),
+            models.UniqueConstraint(fields=["user", "name"], name="one_saved_search_per_name"),
+        ]
 
     def __str__(self) -> str:
         return self.name

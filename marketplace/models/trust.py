@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from marketplace.models.hosts import Host
 from marketplace.states import MaintenanceCategory, MeasurementKind, ReliabilityKind, Verdict
 
@@ -65,7 +66,7 @@ class Maintenance(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="maintenances", verbose_name=_("host"))
     category = models.CharField(_("category"), max_length=10, choices=MaintenanceCategory)
-    detail = models.CharField(_("detail"), max_length=300, blank=True)
+    detail = PrintableField(_("detail"), max_length=300, blank=True)
     announced_at = models.DateTimeField(_("announced"), default=clock.now)
     starts_at = models.DateTimeField(_("from"))
     ends_at = models.DateTimeField(_("until"))
@@ -81,7 +82,8 @@ class Maintenance(models.Model):
         verbose_name_plural = _("maintenance")
         ordering = ("starts_at", "id")
         constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="maintenance_ends_after_start")
+            Printable(column="detail", name="maintenance_detail_is_printable"),
+            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="maintenance_ends_after_start"),
         ]
 
     def __str__(self) -> str:

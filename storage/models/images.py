@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from storage.states import ImageSource, ImageState
 
 
@@ -41,12 +42,16 @@ class SharedImage(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="shared_images")
     slug = models.SlugField(max_length=60, unique=True)
-    title = models.CharField(_("title"), max_length=120)
-    description = models.CharField(_("description"), max_length=1000, blank=True)
+    title = PrintableField(_("title"), max_length=120)
+    description = PrintableField(_("description"), max_length=1000, blank=True)
     created_at = models.DateTimeField(default=clock.now)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        constraints: ClassVar = [
+            Printable(column="title", name="shared_image_title_is_printable"),
+            Printable(column="description", name="shared_image_description_is_printable"),
+        ]
         verbose_name = _("community image")
         verbose_name_plural = _("community images")
         ordering = ("slug",)
@@ -64,8 +69,8 @@ class Image(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     slug = models.SlugField(max_length=60, unique=True)
-    title = models.CharField(max_length=120)
-    description = models.CharField(max_length=300, blank=True)
+    title = PrintableField(max_length=120)
+    description = PrintableField(max_length=300, blank=True)
     reference = models.CharField(max_length=400, help_text="What the container engine calls it.")
     cuda = models.CharField(max_length=10, blank=True)
     has_jupyter = models.BooleanField(default=False)
@@ -98,6 +103,8 @@ class Image(models.Model):
     class Meta:
         ordering = ("slug",)
         constraints: ClassVar = [
+            Printable(column="title", name="image_title_is_printable"),
+            Printable(column="description", name="image_description_is_printable"),
             models.CheckConstraint(condition=Q(cuda__regex=r"^([0-9]+\.[0-9]+)?$"), name="image_cuda_form"),
             models.CheckConstraint(condition=Q(state__in=ImageState.values), name="image_state"),
             models.CheckConstraint(condition=Q(source="official") | Q(owner__isnull=False), name="image_has_owner"),

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncMail, SyncState
 
 
@@ -17,7 +18,7 @@ class Connection(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="connections")
-    name = models.CharField(_("name"), max_length=60)
+    name = PrintableField(_("name"), max_length=60)
     endpoint = models.CharField(_("endpoint"), max_length=300)
     region = models.CharField(_("region"), max_length=60)
     bucket = models.CharField(_("bucket"), max_length=63)
@@ -33,7 +34,10 @@ class Connection(models.Model):
         verbose_name = _("object storage connection")
         verbose_name_plural = _("object storage connections")
         ordering = ("name", "id")
-        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "name"], name="one_connection_per_name")]
+        constraints: ClassVar = [
+            Printable(column="name", name="connection_name_is_printable"),
+            models.UniqueConstraint(fields=["owner", "name"], name="one_connection_per_name"),
+        ]
 
     def __str__(self) -> str:
         return self.name

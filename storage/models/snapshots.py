@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
+from common.printable import Printable, PrintableField
 from storage.states import SnapshotSource, SnapshotState
 
 
@@ -18,7 +19,7 @@ class Snapshot(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="snapshots")
     host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="snapshots")
-    name = models.CharField(_("name"), max_length=80)
+    name = PrintableField(_("name"), max_length=80)
     source_kind = models.CharField(_("copy of"), max_length=6, choices=SnapshotSource)
     source_id = models.UUIDField(help_text="The volume, or the instance whose data disk it is a copy of.")
     source_name = models.CharField(max_length=80)
@@ -40,6 +41,7 @@ class Snapshot(models.Model):
         verbose_name_plural = _("snapshots")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
+            Printable(column="name", name="snapshot_name_is_printable"),
             models.CheckConstraint(condition=Q(state__in=SnapshotState.values), name="snapshot_state"),
             models.CheckConstraint(condition=~Q(state="ready") | ~Q(checksum=""), name="snapshot_whole_when_ready"),
             models.CheckConstraint(
@@ -63,15 +65,19 @@ class DataSet(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     slug = models.SlugField(_("short name"), max_length=40, unique=True, help_text="Found at /pub/<short name>.")
-    title = models.CharField(_("title"), max_length=120)
+    title = PrintableField(_("title"), max_length=120)
     description = models.TextField(_("description"), max_length=2000, blank=True)
-    licence = models.CharField(_("licence"), max_length=120, blank=True)
+    licence = PrintableField(_("licence"), max_length=120, blank=True)
     snapshot = models.OneToOneField(Snapshot, on_delete=models.PROTECT, related_name="data_set")
     published_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     published_at = models.DateTimeField(default=clock.now)
     active = models.BooleanField(_("listed"), default=True, help_text="Off: nothing new may mount it.")
 
     class Meta:
+        constraints: ClassVar = [
+            Printable(column="title", name="data_set_title_is_printable"),
+            Printable(column="licence", name="data_set_licence_is_printable"),
+        ]
         verbose_name = _("public data set")
         verbose_name_plural = _("public data sets")
         ordering = ("title", "id")

@@ -14,7 +14,7 @@ from accounts.policy import INVITATIONS_BY_SENDER, INVITATIONS_TO_ADDRESS, INVIT
 from accounts.services.invitations import drop_old_invitation_mails
 from accounts.services.mails import send_mails
 from common import clock
-from common.ids import parse_public_id
+from common.secret_paths import SecretPaths
 from tests.mails import sent
 
 Bearer = Callable[..., Client]
@@ -124,17 +124,36 @@ def test_no_words_or_links_of_the_sender_reach_the_mail(
     assert links == [f"http://127.0.0.1:8000/settings/teams/join/{secret}"]
 
 
-def test_a_line_break_in_a_name_costs_no_invitation(
-    alice: User, new_team: Callable[..., str], invite: Callable[..., Any]
+def test_a_line_break_in_a_name_is_refused_and_costs_no_invitation(
+    alice: User, bearer: Bearer, new_team: Callable[..., str], invite: Callable[..., Any]
 ) -> None:
-    from accounts.models import Team
-
     team = new_team(alice)
-    Team.objects.filter(pk=parse_public_id("team", team)).update(name="x\nBcc: evil@b.c")
+    bad = json.dumps({"name": "x\nBcc: evil@b.c"})
+    refused = bearer(alice).patch(f"/api/v1/teams/{team}", bad, content_type="application/json")
+    assert (refused.status_code, [error["field"] for error in refused.json()["errors"]]) == (400, ["name"])
     reply = invite(alice, team, "bob@example.com")
     assert (reply.status_code, bool(reply.json()["secret"])) == (201, True)
     [message] = sent("Invitation")
-    assert message.message()["Bcc"] is None
+    assert "evil" not in message.message().as_string()
+
+
+@pytest.mark.parametrize("answer", [403, 404])
+def test_a_refused_invitation_leaves_its_secret_in_no_log(
+    client: Client, bob: User, caplog: pytest.LogCaptureFixture, answer: int
+) -> None:
+    if answer == 404:
+        client.force_login(bob)
+    else:
+        client.handler.enforce_csrf_checks = True
+        client.force_login(bob)
+    secret = "s3cret-of-an-invitation"
+    address = f"/settings/teams/join/{secret}"
+    reply = client.get(address) if answer == 404 else client.post(address)
+    assert reply.status_code == answer
+    said = [f"{SecretPaths().filter(record) and record.getMessage()}" for record in caplog.records]
+    assert said and all("/settings/teams/join/…" in line for line in said if "teams/join" in line)
+    assert secret not in "".join(said)
+    assert secret not in reply.content.decode()
 
 
 @pytest.fixture
