@@ -24,9 +24,12 @@ from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 
 
-def silence_everyone(host: FakeHost, count: int) -> None:
-    for _ in range(count):
-        FakeHost(host.owner)
+def silence_everyone(host: FakeHost, hours: Clock, count: int) -> None:
+    """Let `count` more hosts of the owner report once, and never again."""
+    others = [FakeHost(host.owner) for _ in range(count)]
+    hours.advance(minutes=1)
+    for other in (host, *others):
+        other.sync()
 
 
 # -- deadlines
@@ -68,7 +71,7 @@ def test_fault_027_nobody_is_blamed_and_nothing_stopped_while_everybody_is_silen
 ) -> None:
     grant(bob, 8 * UNIT)
     running, waiting = order_running(bob, host), order(bob, host)
-    silence_everyone(host, 3)
+    silence_everyone(host, hours, 3)
     for _ in range(31):
         hours.advance(minutes=2)
         host.sync()

@@ -103,6 +103,8 @@ def test_fault_027_a_mass_silence_is_nobodys_outage(hana: User, hours: Hours) ->
 
 def test_one_that_is_marked_after_a_mass_silence_is_blamed_from_its_end(hana: User, hours: Hours) -> None:
     hosts = [enrolled(hana, 1, name=f"rig-{number}") for number in range(10)]
+    hours.advance(timedelta(minutes=1))
+    hours.report(*hosts)
     hours.advance(LATE)
     assert hours.sweep() == 0
     hours.advance(timedelta(minutes=20))
