@@ -15,6 +15,50 @@ def bonus_micros(amount_micros: int, percent_bps: int, most_micros: int | None) 
     return bonus if most_micros is None else min(bonus, most_micros)
 
 
+@dataclass(frozen=True)
+class Bonus:
+    """What a percent coupon has given for its top-up, in micro-units. The rule: no more than the kept part of it gives.
+
+    `remaining` is left in the coupon, `out` was drawn from it and is spent or set aside, `repaid` of that was paid for with
+    cash, and `waived` never has to be.
+    """
+
+    percent_bps: int
+    most_micros: int | None
+    granted: int
+    remaining: int
+    out: int
+    repaid: int = 0
+    waived: int = 0
+
+    def due(self, kept_micros: int) -> int:
+        """What the kept part of the top-up gives."""
+        return bonus_micros(kept_micros, self.percent_bps, self.most_micros)
+
+    def to_repay(self, kept_micros: int) -> int:
+        """What of `out` the kept part does not give, and was not paid for yet; negative: so much comes back."""
+        return max(0, self.out - self.waived - self.due(kept_micros)) - self.repaid
+
+    def change(self, kept_micros: int) -> int:
+        """What the coupon gains, or (negative) what of the rest in it goes. What expired never comes back."""
+        due = self.due(kept_micros)
+        if due >= self.granted:
+            return due - self.granted
+        return -max(0, min(self.remaining, self.remaining + self.out - due))
+
+    def most_refundable(self, *, kept_micros: int, cash_micros: int, step_micros: int) -> int:
+        """The most that may go back of a top-up, in steps: the cash pays it and what has to be repaid then."""
+        low, high = 0, min(kept_micros, cash_micros) // step_micros
+        while low < high:
+            middle = (low + high + 1) // 2
+            back = middle * step_micros
+            if back + self.to_repay(kept_micros - back) <= cash_micros:
+                low = middle
+            else:
+                high = middle - 1
+        return low * step_micros
+
+
 def pays_for(*, modes: Sequence[str], gpu_models: Sequence[str], mode: str, gpu_model: str) -> bool:
     """Whether a coupon of this scope may pay for use in this mode on this GPU. An empty scope pays for everything."""
     return (not modes or mode in modes) and (not gpu_models or gpu_model in gpu_models)

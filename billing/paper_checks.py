@@ -44,6 +44,30 @@ PAPER_CHECKS = (
         """,
     ),
     Check(
+        "I34",
+        "of each bonus no more is given than the kept part of its top-up gives: what was used beyond that was paid for",
+        """
+        SELECT 'coupon ' || id, 'used or set aside ' || used || ', left ' || remaining_micros || ', the kept part gives ' || due
+               || ', repaid ' || repaid_micros || ', the ledger moved ' || paid
+        FROM (
+            SELECT coupon.id, remaining_micros, repaid_micros, waived_micros,
+                   COALESCE((SELECT sum(drawn_micros - returned_micros) FROM billing_coupondraw
+                             WHERE coupon_id = coupon.id), 0) AS used,
+                   LEAST(most_micros, div(GREATEST(0, payment.amount_micros - refunded_micros - COALESCE(
+                       (SELECT sum(amount_micros) FROM billing_dispute
+                        WHERE payment_id = payment.id AND state <> 'won'), 0)) * percent_bps * 2 + 10000, 20000)) AS due,
+                   COALESCE((SELECT -sum(entry.amount_micros) FROM billing_posting posting
+                             JOIN billing_entry entry ON entry.posting_id = posting.id AND entry.kind = 'bonus'
+                             JOIN billing_wallet wallet ON wallet.id = entry.wallet_id AND wallet.owner_id = coupon.owner_id
+                             WHERE posting.source_kind = 'payment' AND posting.source_id = payment.id), 0) AS paid
+            FROM billing_coupon coupon JOIN billing_couponcode code ON code.id = coupon.code_id
+            JOIN billing_payment payment ON payment.id = coupon.payment_id
+        ) AS bonus
+        WHERE paid <> repaid_micros OR repaid_micros <> GREATEST(0, used - waived_micros - due)
+           OR remaining_micros > GREATEST(0, due + waived_micros - used)
+        """,
+    ),
+    Check(
         "I17",
         "the invoices of each year are numbered from 1 without a gap, and each is the sum of its lines",
         """

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
-from billing.models import Dispute, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
-from billing.selectors.payments import refundable_micros
+from billing.models import Coupon, Dispute, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
+from billing.selectors.payments import refund_quote, refundable_micros
 from billing.services.reconcile_stripe import request_reconciliation
 from billing.services.refunds import refund_payment
 from billing.services.webhooks import refusal_counts
@@ -76,7 +76,7 @@ class PaymentAdmin(ReadOnlyAdmin):
     search_fields = ("owner__email", "id", "intent_id", "charge_id", "session_id")
     form = RefundActionForm
     readonly_fields = (
-        "owner", "amount", "state", "origin", "refunded", "refundable", "failure",
+        "owner", "amount", "state", "origin", "refunded", "refundable", "bonus", "failure",
         "intent_id", "charge_id", "session_id", "created_at", "paid_at",
     )  # fmt: skip
     inlines = (RefundInline, DisputeInline)
@@ -92,14 +92,19 @@ class PaymentAdmin(ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: Payment, form: RefundActionForm, change: bool) -> None:
         amount = form.cleaned_data.get("refund")
         if amount:
+            micros = parse_money(f"{amount:f}")
+            before = _repaid(obj.pk)
             refund_payment(
                 payment_id=obj.pk,
-                amount_micros=parse_money(f"{amount:f}"),
+                amount_micros=micros,
                 reason=form.cleaned_data["reason"],
                 actor=f"staff:{signed_in(request).pk.hex}",
                 refund_id=UUID(str(form.cleaned_data["key"])),
             )
             messages.success(request, _("The refund is on its way; the money has left the wallet."))
+            if repaid := _repaid(obj.pk) - before:
+                told = _("The wallet has paid %(amount)s for the used bonus of this top-up.")
+                messages.info(request, told % {"amount": format_money(repaid)})
 
     @staticmethod
     def _refunds(obj: Model | None) -> bool:
@@ -116,6 +121,15 @@ class PaymentAdmin(ReadOnlyAdmin):
     @admin.display(description=_("can be refunded"))
     def refundable(self, row: Payment) -> str:
         return format_money(refundable_micros(row))
+
+    @admin.display(description=_("paid for its used bonus then"))
+    def bonus(self, row: Payment) -> str:
+        """What the wallet pays beside the largest refund."""
+        return format_money(refund_quote(row, refundable_micros(row)).bonus_micros)
+
+
+def _repaid(payment_id: UUID) -> int:
+    return sum(Coupon.objects.filter(payment_id=payment_id).values_list("repaid_micros", flat=True))
 
 
 @admin.register(Refund, site=staff_panel)

@@ -53,7 +53,7 @@ class TopUpApi(APIView):
 
     scopes: ClassVar = {"GET": "billing:read"}
 
-    @extend_schema(operation_id="topups_retrieve", responses=shapes.TopUpOut)
+    @extend_schema(operation_id="topups_retrieve", responses=shapes.TopUpDetail)
     def get(self, request: Request, topup_id: str) -> Response:
         payment = payment_of(asker(request).pk, parse_public_id("topup", topup_id))
-        return Response(shapes.top_up_shape(payment, settings.MARKET_CURRENCY))
+        return Response(shapes.top_up_detail(payment, settings.MARKET_CURRENCY))

@@ -82,9 +82,10 @@ class AutoForm(forms.Form):
 
 
 class RefundForm(forms.Form):
-    """A renter's own refund: the amount that the page has shown, and a key against a second press."""
+    """A renter's own refund: the amount and the price of the bonus that the page has shown, and a key against a second press."""
 
     amount = forms.IntegerField(min_value=1)
+    bonus = forms.IntegerField(min_value=0, required=False)
     key = forms.UUIDField()
 
 

@@ -18,6 +18,7 @@ from billing.selectors.payments import (
     payments_of,
     pending_micros,
     profile_of,
+    refund_quote,
     refundable_micros,
 )
 from billing.states import PaymentState
@@ -63,14 +64,14 @@ def payment_notices(owner_id: UUID) -> dict[str, Any]:
 
 
 def payment_context(payment: Payment, *, left: bool) -> dict[str, Any]:
-    """`refundable_micros`: what the renter may have sent back without asking anybody."""
+    """`quote`: what the renter may have sent back without asking anybody, and what becomes of the bonus then."""
     paid_at = payment.paid_at
     within = paid_at is not None and clock.now() - paid_at <= RENTER_REFUND_WITHIN
     return {
         "payment": payment,
         "is_pending": payment.state == PaymentState.PENDING,
         "left": left,
-        "refundable_micros": refundable_micros(payment) if within else 0,
+        "quote": refund_quote(payment, refundable_micros(payment) if within else 0),
         "refund_days": RENTER_REFUND_WITHIN.days,
         "refund_key": new_uuid().hex,
     }

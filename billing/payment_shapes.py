@@ -4,7 +4,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from billing.coupon_rules import Bonus
 from billing.models import Payment
+from billing.selectors.bonuses import bonus_for
+from billing.selectors.payments import refund_quote, refundable_micros
 from billing.states import DisputeState, PaymentState, RefundState
 from common.ids import public_id
 from common.inputs import AmountText
@@ -35,6 +38,14 @@ class DisputeOut(serializers.Serializer[Any]):
     opened_at = serializers.DateTimeField()
 
 
+class BonusOut(serializers.Serializer[Any]):
+    """What a percent coupon gave for a top-up. Used is also what is set aside for what runs."""
+
+    given = serializers.CharField()
+    used = serializers.CharField()
+    repaid = serializers.CharField(help_text="Taken from the wallet for what was used and the kept part does not give")
+
+
 class TopUpOut(serializers.Serializer[Any]):
     """A payment by card. It is credited when Stripe says that it is paid: state succeeded."""
 
@@ -50,6 +61,14 @@ class TopUpOut(serializers.Serializer[Any]):
     paid_at = serializers.DateTimeField(allow_null=True)
     refunds = RefundOut(many=True)
     disputes = DisputeOut(many=True)
+    bonus = BonusOut(allow_null=True)
+
+
+class TopUpDetail(TopUpOut):
+    """A top-up with what a refund would do now."""
+
+    refundable = serializers.CharField(help_text="What can go back to the card")
+    refund_takes = serializers.CharField(help_text="What the wallet then pays for the used bonus of this top-up")
 
 
 class TopUpPage(serializers.Serializer[Any]):
@@ -85,4 +104,21 @@ def top_up_shape(payment: Payment, currency: str) -> dict[str, Any]:
             {"amount": format_money(row.amount_micros), "state": row.state, "opened_at": row.opened_at}
             for row in payment.disputes.all()
         ],
+        "bonus": _bonus_shape(bonus_for(payment)),
     }
+
+
+def top_up_detail(payment: Payment, currency: str) -> dict[str, Any]:
+    quote = refund_quote(payment, refundable_micros(payment))
+    return {
+        **top_up_shape(payment, currency),
+        "refundable": format_money(quote.amount_micros),
+        "refund_takes": format_money(quote.bonus_micros),
+    }
+
+
+def _bonus_shape(bonus: Bonus | None) -> dict[str, str] | None:
+    if bonus is None:
+        return None
+    amounts = {"given": bonus.granted, "used": bonus.out, "repaid": bonus.repaid}
+    return {name: format_money(micros) for name, micros in amounts.items()}

@@ -86,6 +86,12 @@ def refund(request: SignedInRequest, payment_id: str) -> HttpResponse:
     payment = payment_of(request.user.pk, parse_public_id("topup", payment_id))
     form = RefundForm(request.POST)
     if form.is_valid():
-        refund_own(payment=payment, amount_micros=form.cleaned_data["amount"], refund_id=form.cleaned_data["key"])
+        wanted = form.cleaned_data
+        refund_own(
+            payment=payment,
+            amount_micros=wanted["amount"],
+            refund_id=wanted["key"],
+            most_bonus_micros=wanted["bonus"] or 0,
+        )
         messages.success(request, _("The refund is on its way to your card."))
     return redirect("top_up_payment", payment_id)

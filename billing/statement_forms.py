@@ -19,6 +19,7 @@ _KINDS = (
     ("top_up", _("top-up")),
     ("card_refund", _("refund to the card")),
     ("coupon", _("coupon")),
+    ("bonus", _("used bonus of a refunded top-up")),
     ("prepaid", _("reserved term")),
     ("exit_fee", _("early end of a term")),
     ("credit", _("credit added")),

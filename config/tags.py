@@ -82,6 +82,7 @@ _KINDS: dict[str, str | Promise] = {
     "card_refund": _("refund to the card"),
     "dispute": _("dispute"),
     "coupon": _("coupon"),
+    "bonus": _("used bonus of a refunded top-up"),
     "prepaid": _("reserved term"),
     "exit_fee": _("early end of a term"),
     "transfer": _("transfer"),

@@ -77,6 +77,12 @@ class Coupon(models.Model):
     )
     granted_micros = models.BigIntegerField(default=0)
     remaining_micros = models.BigIntegerField(default=0)
+    repaid_micros = models.BigIntegerField(
+        default=0, help_text="Paid with cash for what was used of it, and the kept part of its top-up does not give."
+    )
+    waived_micros = models.BigIntegerField(
+        default=0, help_text="The same, from refunds before it had to be paid for: it never has to be."
+    )
     redeemed_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     expired_at = models.DateTimeField(null=True, blank=True, help_text="When what remained was taken back.")
@@ -87,6 +93,10 @@ class Coupon(models.Model):
             models.CheckConstraint(
                 condition=Q(remaining_micros__gte=0, remaining_micros__lte=F("granted_micros")),
                 name="coupon_remains_within_grant",
+            ),
+            models.CheckConstraint(
+                condition=Q(repaid_micros__gte=0, repaid_micros__lte=F("granted_micros"), waived_micros__gte=0),
+                name="coupon_repaid_within_grant",
             ),
             models.UniqueConstraint(fields=["code", "owner", "number"], name="one_coupon_per_code_owner_and_number"),
             models.UniqueConstraint(fields=["payment"], condition=Q(payment__isnull=False), name="one_coupon_per_top_up"),

@@ -183,6 +183,7 @@ class Entry(AppendOnly):
         CARD_REFUND = "card_refund", _("refund to the card")
         DISPUTE = "dispute", _("dispute")
         COUPON = "coupon", _("coupon")
+        BONUS = "bonus", _("used bonus of a refunded top-up")  # cash for coupon money whose top-up was refunded
         PREPAID = "prepaid", _("reserved term")
         EXIT_FEE = "exit_fee", _("early end of a term")
         TRANSFER = "transfer", _("transfer")

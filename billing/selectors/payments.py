@@ -1,5 +1,6 @@
 """Reads of card payments: a renter's own, what may be refunded, who is in dispute, what the staff must see to."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -9,26 +10,29 @@ from django.db.models import F, QuerySet, Sum
 
 from billing.models import Dispute, Entry, Hold, Payment, PaymentProfile, Reconciliation, StripeEvent, Wallet
 from billing.policy import FROZEN_SOURCE
+from billing.selectors.bonuses import bonus_for
 from billing.selectors.commitments import committed_micros
 from billing.selectors.promotional import cash_micros
 from billing.states import DisputeState, PaymentState
-from billing.stripe.currencies import round_down
+from billing.stripe.currencies import round_down, step_micros
 from common.errors import NotFound
 
 # What is not cash is spent first: grants, coupon money, credits, transfers and returned prepayments. Walking the wallet's
 # entries in order, that part never falls below nothing: it is the running sum less the lowest that the sum has been.
-# Cash itself (top-ups, refunds to the card, disputes) does not touch that part. Here a transfer that leaves counts as money
+# Cash itself (top-ups, refunds to the card, disputes, what is repaid of a used bonus) does not touch that part. Here a transfer that leaves counts as money
 # that came without a card; what the market gave is never passed on, so that what is refunded is `cash_micros` at most.
 _NOT_CASH = """
 SELECT COALESCE((array_agg(total ORDER BY id DESC))[1], 0) - LEAST(0, COALESCE(min(total), 0))
 FROM (SELECT id, sum(amount_micros) OVER (ORDER BY id) AS total FROM billing_entry
       WHERE wallet_id = %s AND kind <> ALL(%s)) AS walk
 """
-_CASH = [Entry.Kind.TOP_UP.value, Entry.Kind.CARD_REFUND.value, Entry.Kind.DISPUTE.value]
+_CASH = [kind.value for kind in (Entry.Kind.TOP_UP, Entry.Kind.CARD_REFUND, Entry.Kind.DISPUTE, Entry.Kind.BONUS)]
 
 
 def payments_of(owner_id: UUID) -> QuerySet[Payment]:
-    return Payment.objects.filter(owner_id=owner_id).prefetch_related("refunds", "disputes")
+    return Payment.objects.filter(owner_id=owner_id).prefetch_related(
+        "refunds", "disputes", "coupons__code", "coupons__draws"
+    )
 
 
 def payment_of(owner_id: UUID, payment_id: UUID) -> Payment:
@@ -82,11 +86,36 @@ def kept_micros(payment: Payment) -> int:
     return max(0, payment.amount_micros - payment.refunded_micros - disputed)
 
 
+@dataclass(frozen=True)
+class RefundQuote:
+    """What a refund does: so much goes to the card, the wallet pays so much for a used bonus, and the rest of it lapses."""
+
+    amount_micros: int
+    bonus_micros: int = 0
+    lapses_micros: int = 0
+
+
 def refundable_micros(payment: Payment) -> int:
-    """How much of a payment may go back to its card now: unspent cash, less what went back or is disputed."""
+    """How much of a payment may go back to its card now: unspent cash, less what went back or is disputed.
+
+    The cash also pays for what was used of a bonus that the rest of the payment does not give.
+    """
     if payment.state != PaymentState.SUCCEEDED:
         return 0
-    return round_down(min(kept_micros(payment), unspent_cash_micros(payment.owner_id)), settings.MARKET_CURRENCY)
+    kept, cash = kept_micros(payment), unspent_cash_micros(payment.owner_id)
+    bonus = bonus_for(payment)
+    if bonus is None:
+        return round_down(min(kept, cash), settings.MARKET_CURRENCY)
+    return bonus.most_refundable(kept_micros=kept, cash_micros=cash, step_micros=step_micros(settings.MARKET_CURRENCY))
+
+
+def refund_quote(payment: Payment, amount_micros: int) -> RefundQuote:
+    """Of so much of the payment, as things stand."""
+    bonus = bonus_for(payment) if amount_micros else None
+    if bonus is None:
+        return RefundQuote(amount_micros)
+    kept = kept_micros(payment) - amount_micros
+    return RefundQuote(amount_micros, max(0, bonus.to_repay(kept)), max(0, -bonus.change(kept)))
 
 
 def auto_topped_up_micros(owner_id: UUID, month_from: datetime) -> int:

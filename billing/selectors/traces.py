@@ -15,9 +15,10 @@ _PAGE: Final = 500
 """Entries of one wallet that are read at once."""
 
 # What made the debts that stand, of each debtor the newest first: repayments pay the oldest first. What was won or failed
-# came back by itself. An early end of a term that its renter could not pay names the host that earned it.
+# came back by itself. An early end of a term that its renter could not pay names the host that earned it. What is owed for
+# a used bonus was a gift's money, which the host keeps, and counts only as far as it has not come back (`repaid_micros`).
 _DEBTS = """
-SELECT debt.id, debt.owner_id, -debt.balance_micros, entry.id, -entry.amount_micros,
+SELECT debt.id, debt.owner_id, -debt.balance_micros, entry.id, LEAST(-entry.amount_micros, bonus.repaid_micros),
        COALESCE(dispute.payment_id, refund.payment_id), share.wallet_id, COALESCE(share.amount_micros, 0)
 FROM billing_wallet debt
 JOIN billing_entry entry ON entry.wallet_id = debt.id AND entry.amount_micros < 0
@@ -25,6 +26,7 @@ JOIN billing_posting posting ON posting.id = entry.posting_id
 LEFT JOIN billing_dispute dispute ON posting.source_kind = 'dispute' AND dispute.id = posting.source_id
 LEFT JOIN billing_refund refund ON posting.source_kind = 'refund' AND refund.id = posting.source_id
 LEFT JOIN billing_entry share ON share.posting_id = posting.id AND share.kind = 'host_share'
+LEFT JOIN billing_coupon bonus ON entry.kind = 'bonus' AND bonus.payment_id = posting.source_id
 WHERE debt.kind = 'debt' AND debt.balance_micros < 0
   AND COALESCE(dispute.state, '') <> 'won' AND COALESCE(refund.state, '') <> 'failed'
 ORDER BY debt.owner_id, entry.id DESC
@@ -49,11 +51,13 @@ WHERE payment.id = ANY(%(payments)s::uuid[])
 # that it repays for) and what stays in the wallet; a refund that failed and a dispute that was won have taken nothing.
 _OF_WALLET = """
 WITH picked AS MATERIALIZED (
-    SELECT entry.id, entry.posting_id, entry.kind, abs(entry.amount_micros) AS amount, posting.source_id,
+    SELECT entry.id, entry.posting_id, entry.kind, LEAST(abs(entry.amount_micros), bonus.repaid_micros) AS amount,
+           posting.source_id,
            COALESCE(dispute.payment_id, refund.payment_id) AS payment_id
     FROM billing_entry entry JOIN billing_posting posting ON posting.id = entry.posting_id
     LEFT JOIN billing_dispute dispute ON posting.source_kind = 'dispute' AND dispute.id = posting.source_id
     LEFT JOIN billing_refund refund ON posting.source_kind = 'refund' AND refund.id = posting.source_id
+    LEFT JOIN billing_coupon bonus ON entry.kind = 'bonus' AND bonus.payment_id = posting.source_id
     WHERE entry.wallet_id = %(place)s AND entry.id > %(after)s
       AND (entry.kind = 'refund' OR entry.amount_micros < 0 AND entry.kind <> 'coupon' AND NOT %(only_returns)s)
       AND COALESCE(dispute.state, '') <> 'won' AND COALESCE(refund.state, '') <> 'failed'

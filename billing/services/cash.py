@@ -25,29 +25,32 @@ class Purse:
         return 0 if self.debt is None else -self.debt.balance_micros
 
 
-def lock_purse(*, owner_id: UUID) -> Purse:
-    """Inside the caller's transaction, before it locks anything else. Read again after each posting."""
-    keys = _keys(owner_id)
-    for kind, whose in ((Wallet.Kind.RENTER, owner_id), (Wallet.Kind.STRIPE, None)):
+def lock_purse(*, owner_id: UUID, outside: Wallet.Kind = Wallet.Kind.STRIPE) -> Purse:
+    """Inside the caller's transaction, before it locks anything else. Read again after each posting.
+
+    `outside`: the market's wallet on the other side. For that of given coupons the caller has locked the renter wallet.
+    """
+    keys = _keys(owner_id, outside)
+    for kind, whose in ((Wallet.Kind.RENTER, owner_id), (outside, None)):
         if kind not in keys:
             keys[kind] = open_wallet(owner_id=whose, kind=kind).pk
     locked = lock_wallets(list(keys.values()))
     if Wallet.Kind.DEBT not in keys:
         # A debt that another transaction made while this one waited for the renter's wallet; nobody passes that one now.
-        keys = _keys(owner_id)
+        keys = _keys(owner_id, outside)
         locked |= lock_wallets([key for key in keys.values() if key not in locked])
     debt = keys.get(Wallet.Kind.DEBT)
     return Purse(
         owner_id,
         renter=locked[keys[Wallet.Kind.RENTER]],
-        outside=locked[keys[Wallet.Kind.STRIPE]],
+        outside=locked[keys[outside]],
         debt=None if debt is None else locked[debt],
     )
 
 
-def _keys(owner_id: UUID) -> dict[str, UUID]:
+def _keys(owner_id: UUID, outside: Wallet.Kind) -> dict[str, UUID]:
     own = Q(owner_id=owner_id, kind__in=[Wallet.Kind.RENTER, Wallet.Kind.DEBT])
-    rows = Wallet.objects.filter(own | Q(owner_id=None, kind=Wallet.Kind.STRIPE))
+    rows = Wallet.objects.filter(own | Q(owner_id=None, kind=outside))
     return dict(rows.values_list("kind", "pk"))
 
 

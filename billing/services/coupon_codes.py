@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from billing.errors import CouponExpired, CouponGone, CouponRedeemed, CouponUnknown, CouponWithdrawn, TooManyCodes
 from billing.models import Coupon, CouponCode, Order
 from billing.policy import COUPON_SOURCE, COUPON_TRIES, COUPON_TRIES_OF_NETWORK, COUPON_TRIES_WINDOW_S
-from billing.services.coupons import change_grant
+from billing.services.bonuses import change_grant
 from billing.services.ledger import lock_wallets
 from billing.services.orders import record_order
 from billing.services.wallets import open_wallet

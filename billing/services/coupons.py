@@ -7,12 +7,13 @@ given coupons is locked last of all wallets.
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 
-from billing.coupon_rules import bonus_micros, consume
-from billing.models import Coupon, CouponDraw, Entry, Posting, Wallet
-from billing.policy import COUPON_SOURCE, PAYMENT_SOURCE
+from billing.coupon_rules import consume
+from billing.models import Coupon, CouponDraw, Entry, Payment, Posting, Wallet
 from billing.selectors.coupons import spendable_coupons
+from billing.selectors.payments import kept_micros
+from billing.services.bonuses import adjust_to_kept
 from billing.services.ledger import Movement, lock_wallets, post
 from billing.services.wallets import open_wallet
 from billing.tariffs import Scope
@@ -61,7 +62,8 @@ def give_back(*, source_kind: str, source_id: UUID) -> None:
 
     Inside the caller's transaction, after the last charge and after the hold was released (the money is spendable then);
     the caller has locked the renter wallet. Call it after money was given back for the source too: no more cash ever
-    comes back for a source than cash was paid for it, the rest returns to its coupons. Safe to repeat.
+    comes back for a source than cash was paid for it, the rest returns to its coupons. What returns to a bonus that is
+    not lawful any more goes on from there (`adjust_to_kept`). Safe to repeat.
     """
     draws = CouponDraw.objects.filter(source_kind=source_kind, source_id=source_id)
     owner_id = draws.values_list("coupon__owner_id", flat=True).first()
@@ -82,75 +84,8 @@ def give_back(*, source_kind: str, source_id: UUID) -> None:
         CouponDraw.objects.filter(pk=row.pk).update(used_micros=F("used_micros") - amount)
         _return(row, amount, renter, purse)
         too_much -= amount
-
-
-def apply_to_top_up(*, owner_id: UUID, payment_id: UUID, amount_micros: int) -> int:
-    """Give what the owner's first waiting percent coupon adds to a paid top-up; how much it was. Once for each payment.
-
-    Inside the caller's transaction or in one of its own; it may have locked any wallets but those of coupons.
-    """
-    lock_wallets([open_wallet(owner_id=owner_id).pk])
-    if Coupon.objects.filter(payment_id=payment_id).exists():
-        return 0
-    now = clock.now()
-    waiting = Coupon.objects.filter(
-        Q(expires_at__isnull=True) | Q(expires_at__gt=now), owner_id=owner_id, waits_for_top_up=True
-    )
-    order = (F("expires_at").asc(nulls_last=True), "redeemed_at", "pk")
-    coupon = waiting.select_related("code").order_by(*order).first()
-    if coupon is None:
-        return 0
-    Coupon.objects.filter(pk=coupon.pk).update(
-        waits_for_top_up=False, payment_id=payment_id, expires_at=coupon.code.credit_ends(now)
-    )
-    amount = bonus_micros(amount_micros, coupon.code.percent_bps or 0, coupon.code.most_micros)
-    change_grant(coupon=coupon, by_micros=amount, key=f"coupon:top-up:{payment_id.hex}", memo=f"Coupon {coupon.code}")
-    return amount
-
-
-def adjust_to_kept(*, payment_id: UUID, kept_micros: int) -> int:
-    """Make a percent coupon what it would be for the part of its top-up that was not refunded or disputed.
-
-    Takes back at most what is left in the coupon, and gives again what a won dispute brings back; the change. Safe to
-    repeat with the same `kept_micros`. As with `apply_to_top_up`, wallets of coupons come last.
-    """
-    owner_id = Coupon.objects.filter(payment_id=payment_id).values_list("owner_id", flat=True).first()
-    if owner_id is None:
-        return 0
-    lock_wallets([open_wallet(owner_id=owner_id).pk])
-    coupon = Coupon.objects.select_related("code").get(payment_id=payment_id)
-    due = bonus_micros(kept_micros, coupon.code.percent_bps or 0, coupon.code.most_micros)
-    change = max(due - coupon.granted_micros, -coupon.remaining_micros)
-    number = Posting.objects.filter(source_kind=PAYMENT_SOURCE, source_id=payment_id, kind=Posting.Kind.COUPON).count()
-    key = f"coupon:top-up:{payment_id.hex}:{number}"
-    change_grant(coupon=coupon, by_micros=change, key=key, memo=f"Coupon {coupon.code}: the top-up changed")
-    return change
-
-
-def change_grant(*, coupon: Coupon, by_micros: int, key: str, memo: str, keep_grant: bool = False) -> None:
-    """Put money into the coupon or take it out, against the market's wallet of given coupons. The renter wallet is locked.
-
-    `keep_grant`: what the coupon was worth stays written on it (it expired).
-    """
-    if by_micros == 0:
-        return
-    purse = open_wallet(owner_id=coupon.owner_id, kind=Wallet.Kind.COUPON).pk
-    gifts = open_wallet(owner_id=None, kind=Wallet.Kind.GIFTS).pk
-    lock_wallets([purse])
-    granted = F("granted_micros") if keep_grant else F("granted_micros") + by_micros
-    Coupon.objects.filter(pk=coupon.pk).update(remaining_micros=F("remaining_micros") + by_micros, granted_micros=granted)
-    if by_micros > 0:
-        Coupon.objects.filter(pk=coupon.pk).update(expired_at=None)
-    post(
-        key=key,
-        kind=Posting.Kind.COUPON,
-        source_kind=PAYMENT_SOURCE if coupon.payment_id else COUPON_SOURCE,
-        source_id=coupon.payment_id or coupon.pk,
-        memo=memo[:200],
-        actor="coupons",
-        movements=[Movement(purse, Entry.Kind.COUPON, by_micros), Movement(gifts, Entry.Kind.COUPON, -by_micros)],
-        at=clock.now(),
-    )
+    for payment in Payment.objects.filter(coupons__in={row.coupon_id for row in rows}):
+        adjust_to_kept(payment_id=payment.pk, kept_micros=kept_micros(payment))
 
 
 def _reckon(source_kind: str, source_id: UUID, renter: UUID) -> int:

@@ -14,9 +14,9 @@ from django.db.models import F
 from billing.errors import RefundRefused, StripeRefused, StripeUnreachable
 from billing.models import Entry, Payment, Posting, Refund
 from billing.policy import REFUND_SOURCE, RENTER_REFUND_WITHIN
-from billing.selectors.payments import kept_micros, refundable_micros
+from billing.selectors.payments import kept_micros, refund_quote, refundable_micros
 from billing.services.cash import lock_purse, paid_in, taken_back
-from billing.services.coupons import adjust_to_kept
+from billing.services.bonuses import adjust_to_kept
 from billing.services.ledger import Movement, post
 from billing.states import REFUND_MACHINE, PaymentState, RefundState
 from billing.stripe import link
@@ -36,9 +36,19 @@ _RESENT_AFTER = timedelta(seconds=30)
 _BATCH = 200
 
 
-def refund_payment(*, payment_id: UUID, amount_micros: int, reason: str, actor: str, refund_id: UUID) -> Refund:
+def refund_payment(
+    *,
+    payment_id: UUID,
+    amount_micros: int,
+    reason: str,
+    actor: str,
+    refund_id: UUID,
+    most_bonus_micros: int | None = None,
+) -> Refund:
     """Take the amount out of the wallet and have it sent back to the card. The same `refund_id` again changes nothing.
 
+    With it goes what the rest of the payment does not give of its bonus, for what was used of that in cash;
+    `most_bonus_micros`: at most so much cash, or nothing is done.
     Raises InvalidInput, NotFound, or RefundRefused with what can be given back at most.
     """
     if amount_micros <= 0:
@@ -53,7 +63,7 @@ def refund_payment(*, payment_id: UUID, amount_micros: int, reason: str, actor: 
         done = Refund.objects.filter(pk=refund_id, payment=payment).first()
         if done is not None:
             return done
-        _check(payment, amount_micros)
+        _check(payment, amount_micros, most_bonus_micros)
         refund = Refund(
             pk=refund_id,
             payment=payment,
@@ -68,8 +78,11 @@ def refund_payment(*, payment_id: UUID, amount_micros: int, reason: str, actor: 
     return refund
 
 
-def refund_own(*, payment: Payment, amount_micros: int, refund_id: UUID) -> Refund:
-    """A renter takes back unspent cash of a payment of their own, within `RENTER_REFUND_WITHIN` of it."""
+def refund_own(*, payment: Payment, amount_micros: int, refund_id: UUID, most_bonus_micros: int = 0) -> Refund:
+    """A renter takes back unspent cash of a payment of their own, within `RENTER_REFUND_WITHIN` of it.
+
+    `most_bonus_micros`: what they were told that they pay for its used bonus.
+    """
     if payment.paid_at is None or clock.now() - payment.paid_at > RENTER_REFUND_WITHIN:
         raise RefundRefused(f"You may do this within {RENTER_REFUND_WITHIN.days} days of the payment; ask the operator.")
     return refund_payment(
@@ -78,6 +91,7 @@ def refund_own(*, payment: Payment, amount_micros: int, refund_id: UUID) -> Refu
         reason="asked for by the renter",
         actor=f"user:{payment.owner_id.hex}",
         refund_id=refund_id,
+        most_bonus_micros=most_bonus_micros,
     )
 
 
@@ -135,13 +149,17 @@ def _apply_alone(refund: Refund, remote: RemoteRefund | None, failure: str) -> N
         adjust_to_kept(payment_id=payment.pk, kept_micros=kept_micros(payment))
 
 
-def _check(payment: Payment, amount_micros: int) -> None:
+def _check(payment: Payment, amount_micros: int, most_bonus_micros: int | None) -> None:
     if payment.state != PaymentState.SUCCEEDED:
         raise RefundRefused("Only a payment that has succeeded can be refunded.")
     most = refundable_micros(payment)
     if amount_micros > most:
         text = format_money(most)
         raise RefundRefused(f"At most {text} can go back to the card: unspent cash of this payment.", refundable=text)
+    bonus = refund_quote(payment, amount_micros).bonus_micros
+    if most_bonus_micros is not None and bonus > most_bonus_micros:
+        text = format_money(bonus)
+        raise RefundRefused(f"This refund now takes {text} from the wallet for its used bonus; look again.", bonus=text)
 
 
 def _known(payment: Payment, remote: RemoteRefund) -> Refund | None:

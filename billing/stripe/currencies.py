@@ -60,9 +60,8 @@ def top_up_limits(currency: str) -> TopUpLimits:
 def to_minor(micros: int, currency: str) -> int:
     """Micro-units in Stripe's units; raises InvalidInput for an amount that no card can be charged."""
     scale = scale_of(currency)
-    step_micros = scale.step * MICROS_PER_UNIT // scale.per_unit
-    if micros % step_micros:
-        least = format_money(step_micros)
+    if micros % step_micros(currency):
+        least = format_money(step_micros(currency))
         raise InvalidInput(f"{format_money(micros)} {currency.upper()} is finer than {least}, the smallest step of a card.")
     return micros * scale.per_unit // MICROS_PER_UNIT
 
@@ -72,8 +71,12 @@ def to_micros(minor: int, currency: str) -> int:
     return minor * (MICROS_PER_UNIT // scale_of(currency).per_unit)
 
 
+def step_micros(currency: str) -> int:
+    """The smallest amount that a card can be charged or given back; every other is a multiple of it."""
+    scale = scale_of(currency)
+    return scale.step * MICROS_PER_UNIT // scale.per_unit
+
+
 def round_down(micros: int, currency: str) -> int:
     """The largest amount that a card can be charged or given back, at most `micros`."""
-    scale = scale_of(currency)
-    step_micros = scale.step * MICROS_PER_UNIT // scale.per_unit
-    return micros - micros % step_micros
+    return micros - micros % step_micros(currency)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.coupon_rules import Step, bonus_micros, consume, coupon_part
+from billing.coupon_rules import Bonus, Step, bonus_micros, consume, coupon_part
 
 UNIT = 1_000_000
 AMOUNTS = st.integers(min_value=0, max_value=10**13)
@@ -65,3 +65,22 @@ def test_months_add_up_wherever_they_are_cut(events: list[tuple[Literal["drawn",
     rest = coupon_part(step(kind, amount, place >= cut) for place, (kind, amount) in enumerate(events))
     assert first + rest == whole
     assert 0 <= whole <= sum(amount for kind, amount in events if kind == "drawn")
+
+
+@given(
+    st.integers(1, 10_000), st.one_of(st.none(), st.integers(0, 20_000)), st.integers(0, 100_000), st.integers(0, 100_000),
+    st.integers(1, 100), st.integers(0, 100),
+)  # fmt: skip
+def test_the_most_that_is_refundable_is_paid_by_the_cash_and_one_step_more_is_not(
+    bps: int, most: int | None, kept: int, cash: int, step: int, used_percent: int
+) -> None:
+    granted = bonus_micros(kept, bps, most)
+    out = granted * used_percent // 100
+    bonus = Bonus(bps, most, granted, granted - out, out)
+    back = bonus.most_refundable(kept_micros=kept, cash_micros=cash, step_micros=step)
+    assert back % step == 0
+    assert back + bonus.to_repay(kept - back) <= cash
+    more = back + step
+    assert more > kept or more + bonus.to_repay(kept - more) > cash
+    left = bonus.remaining + bonus.change(kept - back) + bonus.out - bonus.to_repay(kept - back)
+    assert left <= bonus.due(kept - back)

@@ -6,10 +6,13 @@ import pytest
 import time_machine
 
 from accounts.models import User
-from billing.models import Coupon, CouponDraw, Hold, Invoice, Wallet
+from billing.models import Coupon, CouponDraw, Hold, Invoice, Payment, Wallet
 from billing.selectors import ledger_findings
+from billing.services.bonuses import apply_to_top_up
+from billing.services.coupon_codes import redeem_code
 from billing.services.invoices import issue_invoices
-from tests.billing.coupon_money import BEGIN, UNIT, Run, at, redeem
+from common.database import use_case
+from tests.billing.coupon_money import BEGIN, UNIT, Run, at, make_percent, redeem
 from tests.billing.money import grant, triggers_off
 
 pytestmark = pytest.mark.django_db
@@ -58,3 +61,19 @@ def test_a_number_that_is_missing_and_a_total_that_is_wrong(run: Run) -> None:
     with triggers_off():
         Invoice.objects.update(number=1, total_micros=1)
     assert codes() == {"I17"}
+
+
+def test_a_bonus_beyond_what_the_kept_part_gives(run: Run, alice: User) -> None:
+    make_percent("TEN", 1_000)
+    redeem_code(owner_id=alice.pk, code="TEN")
+    payment = Payment.objects.create(owner=alice, amount_micros=100 * UNIT)
+    with use_case():
+        apply_to_top_up(owner_id=alice.pk, payment_id=payment.pk, amount_micros=payment.amount_micros)
+    assert codes() == set()
+    Coupon.objects.filter(payment=payment).update(repaid_micros=1)
+    assert codes() == {"I34"}
+    Coupon.objects.filter(payment=payment).update(repaid_micros=0)
+    Payment.objects.filter(pk=payment.pk).update(refunded_micros=50 * UNIT)
+    assert "I34" in codes()
+    Coupon.objects.filter(payment=payment).update(waived_micros=5 * UNIT)
+    assert "I34" not in codes()

@@ -1,0 +1,23 @@
+"""Reads of the bonus that a percent coupon has given for a top-up."""
+
+from billing.coupon_rules import Bonus
+from billing.models import Coupon, Payment
+
+
+def bonus_of(coupon: Coupon) -> Bonus:
+    """What was drawn from it and has not come back is used, or set aside for what runs."""
+    return Bonus(
+        percent_bps=coupon.code.percent_bps or 0,
+        most_micros=coupon.code.most_micros,
+        granted=coupon.granted_micros,
+        remaining=coupon.remaining_micros,
+        out=sum(draw.drawn_micros - draw.returned_micros for draw in coupon.draws.all()),
+        repaid=coupon.repaid_micros,
+        waived=coupon.waived_micros,
+    )
+
+
+def bonus_for(payment: Payment) -> Bonus | None:
+    """What a top-up has brought; None for one without a coupon."""
+    coupon = next(iter(payment.coupons.all()), None)
+    return None if coupon is None else bonus_of(coupon)
