@@ -16,6 +16,7 @@ from billing import (
     payment_admin,  # noqa: F401
     payout_admin,
     proof_admin,  # noqa: F401
+    ties_admin,  # noqa: F401
 )
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.services.grants import request_grant

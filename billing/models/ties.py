@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from common import clock
 
@@ -12,13 +13,14 @@ from common import clock
 class Tie(models.Model):
     """A card, a payout account or a team that a user has had. Kept for good: taking the card off again changes nothing.
 
+    Staff may remove one, which says who and why: the row stays, counts for nothing, and keeps the same tie from coming back.
     Anybody can type anybody's payout account: what that means, `billing.selectors.people` says.
     """
 
     class Kind(models.TextChoices):
-        CARD = "card"  # Stripe's fingerprint of its number
-        PAYOUT_ACCOUNT = "payout"
-        TEAM = "team"
+        CARD = "card", _("card")  # Stripe's fingerprint of its number
+        PAYOUT_ACCOUNT = "payout", _("payout account")
+        TEAM = "team", _("team")
 
     id = models.BigAutoField(primary_key=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -29,12 +31,23 @@ class Tie(models.Model):
         null=True, help_text="Since when a payout of the user has arrived there, or Stripe says that their account is ready."
     )
 
+    removed_at = models.DateTimeField(_("removed"), null=True, help_text="Since when it counts for nothing.")
+    removed_by = models.CharField(_("removed by"), max_length=80, blank=True, default="")
+    removed_reason = models.CharField(_("reason"), max_length=200, blank=True, default="")
+
     class Meta:
+        verbose_name = _("tie between accounts")
+        verbose_name_plural = _("ties between accounts")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["owner", "kind", "value"], name="one_tie_of_a_kind"),
             models.CheckConstraint(condition=Q(kind__in=["card", "payout", "team"]), name="tie_kind"),
             models.CheckConstraint(condition=~Q(value=""), name="tie_names_something"),
             models.CheckConstraint(condition=Q(proven_at=None) | Q(kind="payout"), name="tie_proven_by_a_payout"),
+            models.CheckConstraint(
+                condition=Q(removed_at=None, removed_by="", removed_reason="")
+                | Q(removed_at__isnull=False) & ~Q(removed_by__regex=r"^\s*$") & ~Q(removed_reason__regex=r"^\s*$"),
+                name="removed_tie_names_who_and_why",
+            ),
         ]
         indexes: ClassVar = [models.Index(fields=["kind", "value"], name="tie_shared")]
 

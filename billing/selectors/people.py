@@ -5,6 +5,7 @@ payout has arrived there or Stripe says that it is ready: then it is proven. A t
 for* another's debts and rentals.
 
 * Who has typed an account answers for everybody who has proven it. Two who have both proven it answer for each other.
+* A tie that staff have removed counts for nothing.
 * Of two who have only typed it, the later answers for the earlier, but only with orders and bids, never with earnings:
   else whoever types a stranger's account first could keep that stranger's payout, and with it the proof, away for good.
 """
@@ -25,8 +26,8 @@ def _chain(name: str, rule: str, *, frm: str = "own", to: str = "theirs") -> str
     SELECT %(owner)s::uuid
     UNION
     SELECT {to}.owner_id FROM {name}
-    JOIN billing_tie {frm} ON {frm}.owner_id = {name}.owner_id AND {frm}.kind <> 'team'
-    JOIN billing_tie {to} ON {to}.kind = {frm}.kind AND {to}.value = {frm}.value
+    JOIN billing_tie {frm} ON {frm}.owner_id = {name}.owner_id AND {frm}.kind <> 'team' AND {frm}.removed_at IS NULL
+    JOIN billing_tie {to} ON {to}.kind = {frm}.kind AND {to}.value = {frm}.value AND {to}.removed_at IS NULL
     WHERE {rule}
 )"""  # noqa: S608  constants of this module
 

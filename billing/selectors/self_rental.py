@@ -96,5 +96,6 @@ def close_to(person: frozenset[UUID]) -> set[UUID]:
 
 
 def _were_together(person: Sequence[UUID]) -> set[UUID]:
-    teams = Tie.objects.filter(owner__in=person, kind=Tie.Kind.TEAM).values("value")
-    return set(Tie.objects.filter(kind=Tie.Kind.TEAM, value__in=teams).values_list("owner_id", flat=True))
+    ties = Tie.objects.filter(kind=Tie.Kind.TEAM, removed_at=None)
+    teams = ties.filter(owner__in=person).values("value")
+    return set(ties.filter(value__in=teams).values_list("owner_id", flat=True))

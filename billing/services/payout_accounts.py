@@ -7,11 +7,11 @@ from accounts.services.audit import note_event
 from billing.models import PayoutAccount, PayoutMethod
 from billing.payout_destinations import Destination
 from billing.policy import PAYOUT_ACCOUNT_WAIT, PAYOUT_LEAST_MICROS
-from billing.services.ties import remember_payout_account
+from billing.services.ties import is_removed, remember_payout_account
 from billing.stripe.connect import check_account
 from common import clock, wake
 from common.database import use_case
-from common.errors import FieldError, InvalidInput, NotFound
+from common.errors import FieldError, InvalidInput, NotFound, wrong_field
 from common.money import format_money
 
 
@@ -33,6 +33,8 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
         "automatic": automatic,
         "changed_at": clock.now(),
     }
+    if is_removed(owner_id=owner_id, destination=destination):
+        raise wrong_field("iban", "The market's staff have found that this account is not yours; name another one.")
     with use_case():
         before = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
         if before is None or before.destination != destination:

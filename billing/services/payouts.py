@@ -21,7 +21,7 @@ from billing.payout_destinations import destination_of
 from billing.policy import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_SOURCE
 from billing.selectors.payouts import due_owners, payable_of
 from billing.services.ledger import Movement, lock_wallets, post
-from billing.services.ties import disprove_payout_account, prove_payout_account
+from billing.services.ties import disprove_payout_account, is_removed, prove_payout_account
 from billing.services.wallets import open_wallet
 from billing.states import PAYOUT_MACHINE, PayoutState
 from billing.stripe.currencies import round_down
@@ -48,6 +48,8 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
             raise NoPayoutAccount("Say first where your earnings go to: Hosting, Payouts, Account.")
         if account.frozen:
             raise PayoutsFrozen(f"The market's staff have frozen payouts of this account: {account.frozen_reason}")
+        if is_removed(owner_id=owner_id, destination=account.destination):
+            raise PayoutsFrozen("The market's staff have found that this payout account is not yours; name another one.")
         if _is_unfinished(account.method, account.stripe_account_id):
             raise PayoutAccountUnfinished("Finish your account at Stripe first: Hosting, Payouts, Account.")
         now = clock.now()
@@ -83,6 +85,8 @@ def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
         if payout.state != PayoutState.PENDING or _is_frozen(payout.owner_id):
             return False
         if _is_unfinished(payout.method, str(payout.destination.get("stripe_account_id", ""))):
+            return False
+        if is_removed(owner_id=payout.owner_id, destination=destination_of(payout.destination)):
             return False
         _move(payout, PayoutState.SENT, actor=actor, sent_at=clock.now(), **fields)
     return True

@@ -8,6 +8,8 @@ from accounts.selectors import shared_teams
 from billing.models import Tie
 from billing.payout_destinations import Destination
 from common import clock
+from common.database import use_case
+from common.errors import NotFound, wrong_field
 
 
 def remember_card(*, owner_id: UUID, fingerprint: str) -> None:
@@ -29,6 +31,28 @@ def prove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
 def disprove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
     """That what was sent there came back, and nothing else of theirs has arrived there."""
     _claim(owner_id, destination).update(proven_at=None)
+
+
+def remove_tie(*, tie_id: int, reason: str, actor: str) -> Tie:
+    """Let it count for nothing from now on, whatever the same evidence says later: the row stays, and nobody writes another.
+
+    A payout account that was removed takes no more payouts of its user. Raises NotFound or InvalidInput.
+    """
+    if not reason.strip():
+        raise wrong_field("reason", "Say why; it is kept with your name.")
+    with use_case():
+        tie = Tie.objects.select_for_update(of=("self",), no_key=True).filter(pk=tie_id).first()
+        if tie is None:
+            raise NotFound("There is no such tie.")
+        if tie.removed_at is None:
+            tie.removed_at, tie.removed_by, tie.removed_reason = clock.now(), actor, reason.strip()[:200]
+            tie.save(update_fields=["removed_at", "removed_by", "removed_reason"])
+    return tie
+
+
+def is_removed(*, owner_id: UUID, destination: Destination) -> bool:
+    """Whether staff have found that this payout account is not the user's."""
+    return _claim(owner_id, destination).filter(removed_at__isnull=False).exists()
 
 
 def _claim(owner_id: UUID, destination: Destination) -> QuerySet[Tie]:
