@@ -53,7 +53,7 @@ def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payab
     owners, currency = list(owner_ids), str(settings.MARKET_CURRENCY)
     since = {"matured": now - PAYOUT_HOLDING, "reserved": now - PAYOUT_RESERVE_SPAN}
     found = rows(_PAYABLE, owners=owners, **since)
-    owed = owed_money() if found else OwedMoney()
+    owed = owed_money(now) if found else OwedMoney()
     payables = {}
     for owner_id, wallet_id, balance, young, recent, under_way in found:
         unpaid = unpaid_of(owner_id=owner_id, wallet_id=wallet_id, **since)

@@ -3,13 +3,16 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
+from billing.policy import PAYOUT_HOLDING
 from billing.selectors.rows import rows
 from billing.tracing import Earned, Flow, Place, Start, follow
+from common import clock
 
 _PAGE: Final = 500
 """Entries of one wallet that are read at once."""
@@ -17,17 +20,28 @@ _PAGE: Final = 500
 # What made the debts that stand, of each debtor the newest first: repayments pay the oldest first. What was won or failed
 # came back by itself. An early end of a term that its renter could not pay names the host that earned it. What is owed for
 # a used bonus was a gift's money, which the host keeps, and counts only as far as it has not come back (`repaid_micros`).
+# `fresh` is what repaid the debt out of a card or a wallet since a moment: as young as that, it may be taken back itself.
 _DEBTS = """
-SELECT debt.id, debt.owner_id, -debt.balance_micros, entry.id, LEAST(-entry.amount_micros, bonus.repaid_micros),
+SELECT debt.id, debt.owner_id, -debt.balance_micros, fresh.micros, entry.id, LEAST(-entry.amount_micros, bonus.repaid_micros),
        COALESCE(dispute.payment_id, refund.payment_id), share.wallet_id, COALESCE(share.amount_micros, 0)
 FROM billing_wallet debt
+CROSS JOIN LATERAL (
+    SELECT COALESCE(sum(CASE repaid.kind WHEN 'top_up' THEN repaid.amount_micros ELSE purse.micros END), 0)::bigint AS micros
+    FROM billing_entry repaid
+    JOIN billing_posting made ON made.id = repaid.posting_id AND made.created_at > %(matured)s
+    CROSS JOIN LATERAL (
+        SELECT -sum(own.amount_micros) AS micros FROM billing_entry own
+        JOIN billing_wallet renter ON renter.id = own.wallet_id AND renter.kind = 'renter'
+        WHERE own.posting_id = made.id) AS purse
+    WHERE repaid.wallet_id = debt.id AND repaid.amount_micros > 0 AND repaid.kind IN ('top_up', 'repayment')
+) AS fresh
 JOIN billing_entry entry ON entry.wallet_id = debt.id AND entry.amount_micros < 0
 JOIN billing_posting posting ON posting.id = entry.posting_id
 LEFT JOIN billing_dispute dispute ON posting.source_kind = 'dispute' AND dispute.id = posting.source_id
 LEFT JOIN billing_refund refund ON posting.source_kind = 'refund' AND refund.id = posting.source_id
 LEFT JOIN billing_entry share ON share.posting_id = posting.id AND share.kind = 'host_share'
 LEFT JOIN billing_coupon bonus ON entry.kind = 'bonus' AND bonus.payment_id = posting.source_id
-WHERE debt.kind = 'debt' AND debt.balance_micros < 0
+WHERE debt.kind = 'debt' AND (debt.balance_micros < 0 OR fresh.micros > 0)
   AND COALESCE(dispute.state, '') <> 'won' AND COALESCE(refund.state, '') <> 'failed'
 ORDER BY debt.owner_id, entry.id DESC
 """
@@ -103,9 +117,15 @@ ORDER BY 1, 4
 
 @dataclass(frozen=True)
 class OwedMoney:
-    """Where the money lies for which its debtors still owe; nothing is more than its debtor owes."""
+    """Where the money lies for which its debtors owe; nothing is more than its debtor owes.
+
+    A host is paid it when what repaid the debt has matured (PAYOUT_HOLDING), as if the host had earned that then: otherwise
+    another stolen card would free at once what the first one earned. Money in a wallet is free at once: what a host earns of
+    it has yet to mature.
+    """
 
     owes: dict[UUID, int] = field(default_factory=dict)  # by user
+    repaid_lately: dict[UUID, int] = field(default_factory=dict)
     places: dict[Place | Earned, dict[UUID, int]] = field(default_factory=dict)
 
     def at_host(self, wallet_id: UUID, *, but_from: frozenset[UUID] = frozenset()) -> int:
@@ -115,15 +135,16 @@ class OwedMoney:
             if not isinstance(place[0], str) and place[1] == wallet_id and place[0][1] not in but_from:
                 for debtor, micros in debts.items():
                     total[debtor] += micros
-        return sum(min(micros, self.owes[debtor]) for debtor, micros in total.items())
+        return sum(min(micros, self.owes[debtor] + self.repaid_lately[debtor]) for debtor, micros in total.items())
 
     def lying_in(self, kind: str) -> dict[UUID, dict[UUID, int]]:
         """By renters' wallets (`wallet`) or by terms (`term`), by debtor: what has not reached a host yet."""
-        return {
-            place[1]: {debtor: min(micros, self.owes[debtor]) for debtor, micros in debts.items()}
-            for place, debts in self.places.items()
-            if place[0] == kind
-        }
+        found = {}
+        for place, debts in self.places.items():
+            owed = {debtor: min(micros, self.owes[debtor]) for debtor, micros in debts.items() if self.owes[debtor]}
+            if place[0] == kind and owed:
+                found[place[1]] = owed
+        return found
 
 
 @dataclass(frozen=True)
@@ -133,6 +154,7 @@ class _Debt:
     wallet_id: UUID
     debtor: UUID
     owes_micros: int
+    fresh_micros: int
     entry_id: int
     made_micros: int
     payment_id: UUID | None
@@ -140,12 +162,12 @@ class _Debt:
     share_micros: int
 
 
-def owed_money() -> OwedMoney:
-    """Followed from each debt that stands to wherever its money went, by the rule of `billing.tracing`.
+def owed_money(now: datetime | None = None) -> OwedMoney:
+    """Followed from each debt that stands to wherever its money went, by the rule of `billing.tracing`; `now` if not that.
 
     What the debtor has repaid ends it, whatever became of the case: a dispute that was lost is a debt like any other.
     """
-    debts = [_Debt(*row) for row in rows(_DEBTS)]
+    debts = [_Debt(*row) for row in rows(_DEBTS, matured=(now or clock.now()) - PAYOUT_HOLDING)]
     if not debts:
         return OwedMoney()
     brought = _brought(debts)
@@ -154,7 +176,8 @@ def owed_money() -> OwedMoney:
         debt for _debtor, group in groupby(debts, key=attrgetter("debtor")) for debt in _standing(list(group), repaid_by)
     ]
     owes = {debt.debtor: int(debt.owes_micros) for debt in standing}
-    return OwedMoney(owes, follow(_starts(standing, brought), _read))
+    lately = {debt.debtor: int(debt.fresh_micros) for debt in standing}
+    return OwedMoney(owes, lately, follow(_starts(standing, brought), _read))
 
 
 def _brought(debts: Sequence[_Debt]) -> list[tuple[Any, ...]]:
@@ -165,7 +188,7 @@ def _brought(debts: Sequence[_Debt]) -> list[tuple[Any, ...]]:
 def _standing(newest_first: list[_Debt], repaid_by: set[UUID]) -> list[_Debt]:
     """The debts that are not repaid. One that was repaid by a payment that was taken back itself is none the better for it:
     then all that its debtor ever owed is looked at again."""
-    left, standing = newest_first[0].owes_micros, []
+    left, standing = newest_first[0].owes_micros + newest_first[0].fresh_micros, []
     for debt in newest_first:
         if left <= 0:
             break

@@ -68,9 +68,8 @@ def payable(owner: User) -> Payable:
 
 
 def ask(owner: User) -> int:
-    PayoutAccount.objects.get_or_create(owner=owner, defaults={"method": "bank", "holder": "Host", "iban": IBAN})
     with time_machine.travel(clock.now() + LATER, tick=False):
-        return request_payout(owner_id=owner.pk, requested_by="test").amount_micros
+        return request_payout_of(owner)
 
 
 def test_through_a_team_to_a_friends_host(market: Market, team: Team, alice: User, bob: User, hana: User) -> None:
@@ -159,6 +158,46 @@ def test_what_repaid_a_debt_and_is_taken_back_itself_counts_for_nothing(market: 
     assert payable(hana).disputed_micros == 0
     dispute(market, second)
     assert (balance(alice, "debt"), payable(hana).disputed_micros) == (-100 * UNIT, 90 * UNIT)
+
+
+def test_what_repays_a_debt_frees_a_host_when_it_has_matured(market: Market, alice: User, hana: User) -> None:
+    """A second stolen card frees nothing at once: what it repaid counts for the first host like what it would have paid."""
+    first = market.paid(alice, 100)
+    use(alice, hana, 100)
+    close(market, dispute(market, first), "lost")
+    begin = clock.now()
+    with time_machine.travel(begin + timedelta(days=20)):
+        second = market.paid(alice, 100)
+        follow_debts()
+        assert (balance(alice, "debt"), balance(alice)) == (0, 0)
+        assert payable_of(owner_id=hana.pk, now=clock.now()).disputed_micros == 90 * UNIT
+        with pytest.raises(NotPayable), refused():
+            request_payout_of(hana)
+    with time_machine.travel(begin + timedelta(days=26)):
+        dispute(market, second)
+        assert payable_of(owner_id=hana.pk, now=clock.now()).payable_micros == 0
+    with time_machine.travel(begin + timedelta(days=30)):
+        market.paid(alice, 100)
+        assert payable_of(owner_id=hana.pk, now=clock.now() + timedelta(days=6)).payable_micros == 0
+        assert payable_of(owner_id=hana.pk, now=clock.now() + timedelta(days=7, seconds=1)).disputed_micros == 0
+
+
+def test_so_does_what_a_team_mate_passes_on(market: Market, team: Team, alice: User, bob: User, hana: User) -> None:
+    first = market.paid(alice, 100)
+    market.paid(bob, 60)
+    use(alice, hana, 100)
+    dispute(market, first)
+    with time_machine.travel(clock.now() + timedelta(days=20)):
+        pass_on(team, bob, alice, 60)
+        assert follow_debts() == 1
+        assert balance(alice, "debt") == -40 * UNIT
+        assert payable_of(owner_id=hana.pk, now=clock.now()).disputed_micros == 90 * UNIT
+        assert payable_of(owner_id=hana.pk, now=clock.now() + timedelta(days=8)).disputed_micros == 40 * UNIT
+
+
+def request_payout_of(owner: User) -> int:
+    PayoutAccount.objects.get_or_create(owner=owner, defaults={"method": "bank", "holder": "Host", "iban": IBAN})
+    return request_payout(owner_id=owner.pk, requested_by="test").amount_micros
 
 
 def test_two_debtors_in_one_wallet_are_not_counted_twice(
