@@ -194,3 +194,6 @@ VOLUME_SOURCE = "volume"
 
 SNAPSHOT_SOURCE = "snapshot"
 """What a snapshot takes on its host, by its id."""
+
+AUDIT_WITHIN = timedelta(minutes=50)
+"""How long the nightly audit's checks may take together; its task has an hour."""

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
+from typing import Final
 
 from django.db import connection, transaction
 
+_LIMIT: Final = "SELECT set_config('statement_timeout', %s, true)"
 _joined: ContextVar[bool] = ContextVar("joined", default=False)
 
 
@@ -27,6 +30,17 @@ def joining() -> Iterator[None]:
             yield
         finally:
             _joined.reset(token)
+
+
+@contextmanager
+def statements_within(most: timedelta) -> Iterator[None]:
+    """A transaction whose statements may take so long, whatever the connection's limit is."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('statement_timeout')")
+        (usual,) = cursor.fetchone()
+        cursor.execute(_LIMIT, [str(max(1, int(most.total_seconds() * 1000)))])
+        yield
+        cursor.execute(_LIMIT, [usual])  # inside a transaction that goes on it would stay
 
 
 @contextmanager

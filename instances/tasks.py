@@ -106,7 +106,7 @@ def compare_watch_holds() -> None:
     sweeps.compare_watch_holds()
 
 
-@shared_task(name="instances.audit_ledger")
+@shared_task(name="instances.audit_ledger", time_limit=3600)
 def audit_ledger() -> None:
     sweeps.audit_ledger()
 

@@ -1,10 +1,15 @@
 """Audits of the ledger: stored with what they found, each night and whenever staff ask."""
 
+from datetime import timedelta
+
 import pytest
+from django.db import connection
 from django.test import Client
 
 from accounts.models import User
+from billing.ledger_checks import Check
 from billing.models import LedgerAudit, Seal
+from billing.selectors import audit
 from billing.services.audits import audit_ledger
 from billing.services.seals import seal_ledger
 from billing.tasks import seal_ledger as seal_task
@@ -54,3 +59,33 @@ def test_nobody_else_may(who: str, request: pytest.FixtureRequest, client: Clien
     client.force_login(request.getfixturevalue(who))
     assert client.post(ADD, {}).status_code in (302, 403, 404)
     assert not LedgerAudit.objects.exists()
+
+
+# -- longer than a statement of the jobs may take
+
+SLOW = Check("I28", "slow", "SELECT 'record', 'seen' || pg_sleep(0.4)")
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection as that of the jobs, whose statements end after a time that the slow check does not keep."""
+    monkeypatch.setattr(audit, "RECORD_CHECKS", (SLOW,))
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 200")
+
+
+def test_the_night_is_not_cut_by_the_time_of_a_statement(hurried: None, alice: User) -> None:
+    assert nightly() == 1
+    assert [(one["code"], one["detail"]) for one in LedgerAudit.objects.get().findings] == [("I28", "seen")]
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone() == ("200ms",)
+
+
+def test_a_check_that_does_not_end_is_a_finding_and_the_others_go_on(
+    hurried: None, broken: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "_LEAST", timedelta(milliseconds=150))
+    found = audit.ledger_findings(timedelta(milliseconds=1))
+    assert {finding.code for finding in found} == {"I03", "I28"}
+    assert next(finding.detail for finding in found if finding.code == "I28") == "it did not end in its time"
