@@ -40,9 +40,13 @@ def anchor_text(*, number: int, head: str, upto: int, records_upto: int, sealed_
     return json.dumps({**record, "signature": sign(record)}, indent=2) + "\n"
 
 
+def anchor_name(number: int) -> str:
+    return _NAME.format(number)
+
+
 def write_anchor(folder: Path, number: int, text: str) -> bool:
     """Write it once: a file that is there is never replaced, and only a whole one ever has the name. Raises OSError."""
-    path = folder / _NAME.format(number)
+    path = folder / anchor_name(number)
     if path.exists():
         return False
     draft = path.with_suffix(".part")
@@ -58,16 +62,18 @@ def write_anchor(folder: Path, number: int, text: str) -> bool:
 
 def read_anchors(folder: Path) -> list[Anchor]:
     """All of them, by number; one that cannot be read counts as not signed. Raises OSError without the folder."""
-    return [_read(path) for path in sorted(folder.iterdir()) if path.match("seal-*.json")]
+    paths = (path for path in sorted(folder.iterdir()) if path.match("seal-*.json"))
+    return [parse_anchor(path.name, path.read_bytes().decode(errors="replace")) for path in paths]
 
 
-def _read(path: Path) -> Anchor:
+def parse_anchor(name: str, text: str) -> Anchor:
+    """What the text says; one that cannot be read counts as not signed."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        record = {name: found[name] for name in _KEYS}
-        return Anchor(path.name, int(found["number"]), str(found["head"]), _is_signed(record, found["signature"]))
+        found = json.loads(text)
+        record = {key: found[key] for key in _KEYS}
+        return Anchor(name, int(found["number"]), str(found["head"]), _is_signed(record, found["signature"]))
     except (ValueError, KeyError, TypeError):
-        return Anchor(path.name, 0, "", False)
+        return Anchor(name, 0, "", False)
 
 
 def _is_signed(record: dict[str, Any], signature: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -69,6 +70,24 @@ def read_secret(name: str, default: str | None = None) -> str:
     if file is not None:
         return Path(file).read_text(encoding="utf-8").strip()
     return read_text(name, default)
+
+
+def read_object_store(name: str) -> dict[str, Any] | None:
+    """A bucket from NAME_ENDPOINT, _REGION, _BUCKET, _PREFIX, _KEY_ID, _SECRET and _VIRTUAL_HOST; none without an endpoint."""
+    endpoint = read_text(f"{name}_ENDPOINT", "").rstrip("/")
+    if not endpoint:
+        return None
+    if not endpoint.startswith(("https://", "http://")) or "/" in endpoint.partition("://")[2]:
+        raise ImproperlyConfigured(f"{name}_ENDPOINT must be https:// and a host, not {endpoint!r}.")
+    return {
+        "endpoint": endpoint,
+        "region": read_text(f"{name}_REGION", "us-east-1"),
+        "bucket": read_text(f"{name}_BUCKET"),
+        "prefix": read_text(f"{name}_PREFIX", "").strip("/"),
+        "key_id": read_text(f"{name}_KEY_ID"),
+        "secret": read_secret(f"{name}_SECRET"),
+        "virtual_host": read_bool(f"{name}_VIRTUAL_HOST", False),
+    }
 
 
 def read_signing_key(name: str) -> str:

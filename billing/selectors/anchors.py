@@ -1,10 +1,12 @@
 """The chain of seals beside its anchors outside the database."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from django.conf import settings
 
+from billing.anchor_store import anchor_place, stored_anchors
 from billing.anchors import Anchor, read_anchors
 from billing.findings import Finding
 from billing.models import Seal
@@ -13,13 +15,21 @@ _SAYS: Final = "the chain has each seal that was anchored outside the database, 
 
 
 def anchor_findings() -> list[Finding]:
-    """What differs; empty where no folder is set, or before the first seal."""
-    if not settings.LEDGER_ANCHOR_DIR:
-        return []
+    """What differs, in the folder and in the object storage; empty where neither is set, or before the first seal."""
+    found = []
+    if settings.LEDGER_ANCHOR_DIR:
+        folder = Path(settings.LEDGER_ANCHOR_DIR)
+        found += _compared(str(folder), lambda: read_anchors(folder))
+    if place := anchor_place():
+        found += _compared(f"{place.host}/{place.bucket}", lambda: stored_anchors(place))
+    return found
+
+
+def _compared(where: str, read: Callable[[], list[Anchor]]) -> list[Finding]:
     try:
-        anchors = read_anchors(Path(settings.LEDGER_ANCHOR_DIR))
+        anchors = read()
     except OSError as error:
-        return [_finding(settings.LEDGER_ANCHOR_DIR, f"the folder cannot be read: {error}")]
+        return [_finding(where, f"it cannot be read: {error}")]
     heads = dict(Seal.objects.filter(number__in=[anchor.number for anchor in anchors]).values_list("number", "head"))
     return [_finding(anchor.name, words) for anchor in anchors if (words := _difference(anchor, heads))]
 

@@ -1,4 +1,4 @@
-"""Carries the head of the ledger's seals out of the database: into a folder after each seal, and daily into a mail."""
+"""Carries the head of the ledger's seals out of the database: after each seal into a folder and an object storage, daily into a mail."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from django.conf import settings
 
 from accounts.models import User
 from accounts.services.mails import queue_mail
+from billing.anchor_store import anchor_place, put_anchor
 from billing.anchors import anchor_text, write_anchor
 from billing.models import LedgerAudit
 from billing.selectors.seals import latest_seals
@@ -13,12 +14,13 @@ from common.money import format_money
 
 
 def anchor_ledger() -> bool:
-    """Write the latest seal's head into LEDGER_ANCHOR_DIR; whether a file was written. Raises OSError."""
+    """Write the latest seal's head into LEDGER_ANCHOR_DIR and the object storage; whether it was written anywhere.
+
+    One of them that fails keeps no head from the other. Raises OSError then.
+    """
     seal = next(iter(latest_seals(1)), None)
-    if seal is None or not settings.LEDGER_ANCHOR_DIR:
+    if seal is None:
         return False
-    folder = Path(settings.LEDGER_ANCHOR_DIR)
-    folder.mkdir(parents=True, exist_ok=True)
     text = anchor_text(
         number=seal.number,
         head=seal.head,
@@ -26,7 +28,28 @@ def anchor_ledger() -> bool:
         records_upto=seal.records_upto or 0,
         sealed_at=seal.sealed_at.isoformat(),
     )
-    return write_anchor(folder, seal.number, text)
+    written, faults = False, []
+    for write in (_into_folder, _into_store):
+        try:
+            written |= write(seal.number, text)
+        except OSError as error:
+            faults.append(error)
+    if faults:
+        raise faults[0]
+    return written
+
+
+def _into_folder(number: int, text: str) -> bool:
+    if not settings.LEDGER_ANCHOR_DIR:
+        return False
+    folder = Path(settings.LEDGER_ANCHOR_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_anchor(folder, number, text)
+
+
+def _into_store(number: int, text: str) -> bool:
+    place = anchor_place()
+    return place is not None and put_anchor(place, number, text)
 
 
 def mail_audit(audit: LedgerAudit) -> bool:

@@ -10,6 +10,7 @@ from config.env import (
     read_currency,
     read_int,
     read_list,
+    read_object_store,
     read_port_range,
     read_secret,
     read_signing_key,
@@ -74,6 +75,7 @@ LEDGER_SIGNING_KEY = read_signing_key("LEDGER_SIGNING_KEY")
 LEDGER_FORMER_KEYS = read_list("LEDGER_FORMER_KEYS", [])
 # Where the heads of the ledger's seals are kept outside the database. "": nowhere.
 LEDGER_ANCHOR_DIR = read_text("LEDGER_ANCHOR_DIR", "")
+LEDGER_ANCHOR_STORE = read_object_store("LEDGER_ANCHOR_STORE")
 # What apps above `billing` know of the ledger and it cannot: each gives findings of its own to every audit.
 LEDGER_CHECKS_BESIDE = ["instances.selectors.unmetered.metering_findings"]
 # Who gets the nightly audit of the ledger with its head. None: all active superusers.
