@@ -47,8 +47,8 @@ PAPER_CHECKS = (
         "I34",
         "of each bonus no more is given than the kept part of its top-up gives: what was used beyond that was paid for",
         """
-        SELECT 'coupon ' || id, 'used or set aside ' || used || ', left ' || remaining_micros || ', the kept part gives ' || due
-               || ', repaid ' || repaid_micros || ', the ledger moved ' || paid
+        SELECT 'coupon ' || id, 'used or set aside ' || used || ', left ' || remaining_micros
+               || ', the kept part gives ' || due || ', repaid ' || repaid_micros || ', the ledger moved ' || paid
         FROM (
             SELECT coupon.id, remaining_micros, repaid_micros, waived_micros,
                    COALESCE((SELECT sum(drawn_micros - returned_micros) FROM billing_coupondraw

@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
-from billing.models import Coupon, Dispute, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
+from billing.models import Dispute, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
+from billing.selectors.bonuses import repaid_micros
 from billing.selectors.payments import refund_quote, refundable_micros
 from billing.services.reconcile_stripe import request_reconciliation
 from billing.services.refunds import refund_payment
@@ -93,7 +94,7 @@ class PaymentAdmin(ReadOnlyAdmin):
         amount = form.cleaned_data.get("refund")
         if amount:
             micros = parse_money(f"{amount:f}")
-            before = _repaid(obj.pk)
+            before = repaid_micros(obj.pk)
             refund_payment(
                 payment_id=obj.pk,
                 amount_micros=micros,
@@ -102,7 +103,7 @@ class PaymentAdmin(ReadOnlyAdmin):
                 refund_id=UUID(str(form.cleaned_data["key"])),
             )
             messages.success(request, _("The refund is on its way; the money has left the wallet."))
-            if repaid := _repaid(obj.pk) - before:
+            if repaid := repaid_micros(obj.pk) - before:
                 told = _("The wallet has paid %(amount)s for the used bonus of this top-up.")
                 messages.info(request, told % {"amount": format_money(repaid)})
 
@@ -126,10 +127,6 @@ class PaymentAdmin(ReadOnlyAdmin):
     def bonus(self, row: Payment) -> str:
         """What the wallet pays beside the largest refund."""
         return format_money(refund_quote(row, refundable_micros(row)).bonus_micros)
-
-
-def _repaid(payment_id: UUID) -> int:
-    return sum(Coupon.objects.filter(payment_id=payment_id).values_list("repaid_micros", flat=True))
 
 
 @admin.register(Refund, site=staff_panel)

@@ -82,7 +82,7 @@ class AutoForm(forms.Form):
 
 
 class RefundForm(forms.Form):
-    """A renter's own refund: the amount and the price of the bonus that the page has shown, and a key against a second press."""
+    """A renter's own refund: amount and price of the bonus as the page showed them, and a key against a second press."""
 
     amount = forms.IntegerField(min_value=1)
     bonus = forms.IntegerField(min_value=0, required=False)

@@ -12,6 +12,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
 from billing.models import Tie
 from billing.selectors.grants import name_of
+from billing.selectors.people import sharers
 from billing.services.ties import remove_tie
 from common.inputs import NameField
 
@@ -56,8 +57,7 @@ class TieAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("shared with"))
     def shared(self, row: Tie) -> str:
-        others = Tie.objects.filter(kind=row.kind, value=row.value, removed_at=None).exclude(owner=row.owner_id)
-        return ", ".join(others.order_by("seen_at").values_list("owner__email", flat=True)) or "–"
+        return ", ".join(sharers(row)) or "–"
 
     @admin.display(description=_("removed by"))
     def by(self, row: Tie) -> str:

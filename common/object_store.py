@@ -43,7 +43,10 @@ def send(
     body: bytes = b"",
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
-    """One request for an object of the bucket, or for the bucket itself. `headers` are sent unsigned. Raises OutboundFault."""
+    """Send one request for an object of the bucket, or for the bucket itself.
+
+    `headers` are sent unsigned. Raises OutboundFault.
+    """
     scheme, host = urlsplit(place.endpoint).scheme, place.host
     if place.virtual_host:
         host, path = f"{place.bucket}.{host}", encoded_path(f"/{name}")

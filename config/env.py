@@ -73,7 +73,10 @@ def read_secret(name: str, default: str | None = None) -> str:
 
 
 def read_object_store(name: str) -> dict[str, Any] | None:
-    """A bucket from NAME_ENDPOINT, _REGION, _BUCKET, _PREFIX, _KEY_ID, _SECRET and _VIRTUAL_HOST; none without an endpoint."""
+    """Read a bucket from NAME_ENDPOINT, _REGION, _BUCKET, _PREFIX, _KEY_ID, _SECRET and _VIRTUAL_HOST.
+
+    None without an endpoint.
+    """
     endpoint = read_text(f"{name}_ENDPOINT", "").rstrip("/")
     if not endpoint:
         return None

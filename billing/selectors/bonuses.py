@@ -1,5 +1,7 @@
 """Reads of the bonus that a percent coupon has given for a top-up."""
 
+from uuid import UUID
+
 from billing.coupon_rules import Bonus
 from billing.models import Coupon, Payment
 
@@ -21,3 +23,8 @@ def bonus_for(payment: Payment) -> Bonus | None:
     """What a top-up has brought; None for one without a coupon."""
     coupon = next(iter(payment.coupons.all()), None)
     return None if coupon is None else bonus_of(coupon)
+
+
+def repaid_micros(payment_id: UUID) -> int:
+    """What the wallet has paid so far for the used bonus of a top-up."""
+    return sum(Coupon.objects.filter(payment_id=payment_id).values_list("repaid_micros", flat=True))

@@ -19,8 +19,9 @@ from common.errors import NotFound
 
 # What is not cash is spent first: grants, coupon money, credits, transfers and returned prepayments. Walking the wallet's
 # entries in order, that part never falls below nothing: it is the running sum less the lowest that the sum has been.
-# Cash itself (top-ups, refunds to the card, disputes, what is repaid of a used bonus) does not touch that part. Here a transfer that leaves counts as money
-# that came without a card; what the market gave is never passed on, so that what is refunded is `cash_micros` at most.
+# Cash itself (top-ups, refunds to the card, disputes, what is repaid of a used bonus) does not touch that part. Here a
+# transfer that leaves counts as money that came without a card; what the market gave is never passed on, so that what
+# is refunded is `cash_micros` at most.
 _NOT_CASH = """
 SELECT COALESCE((array_agg(total ORDER BY id DESC))[1], 0) - LEAST(0, COALESCE(min(total), 0))
 FROM (SELECT id, sum(amount_micros) OVER (ORDER BY id) AS total FROM billing_entry

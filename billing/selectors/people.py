@@ -13,6 +13,7 @@ for* another's debts and rentals.
 from typing import Any
 from uuid import UUID
 
+from billing.models import Tie
 from billing.selectors.rows import planned_rows
 
 _PROVEN = "own.kind = 'card' OR theirs.proven_at IS NOT NULL"
@@ -70,3 +71,9 @@ def blocking_debt_of(owner_id: UUID) -> int:
 
 def _read(query: str, owner_id: UUID) -> list[tuple[Any, ...]]:
     return planned_rows(query, owner=owner_id)
+
+
+def sharers(tie: Tie) -> list[str]:
+    """Mail addresses of the other accounts with the same evidence, the first to have used it first."""
+    others = Tie.objects.filter(kind=tie.kind, value=tie.value, removed_at=None).exclude(owner=tie.owner_id)
+    return list(others.order_by("seen_at").values_list("owner__email", flat=True))

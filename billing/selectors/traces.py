@@ -22,7 +22,8 @@ _PAGE: Final = 500
 # a used bonus was a gift's money, which the host keeps, and counts only as far as it has not come back (`repaid_micros`).
 # `fresh` is what repaid the debt out of a card or a wallet since a moment: as young as that, it may be taken back itself.
 _DEBTS = """
-SELECT debt.id, debt.owner_id, -debt.balance_micros, fresh.micros, entry.id, LEAST(-entry.amount_micros, bonus.repaid_micros),
+SELECT debt.id, debt.owner_id, -debt.balance_micros, fresh.micros, entry.id,
+       LEAST(-entry.amount_micros, bonus.repaid_micros),
        COALESCE(dispute.payment_id, refund.payment_id), share.wallet_id, COALESCE(share.amount_micros, 0)
 FROM billing_wallet debt
 CROSS JOIN LATERAL (

@@ -1,4 +1,7 @@
-"""Carries the head of the ledger's seals out of the database: after each seal into a folder and an object storage, daily into a mail."""
+"""Carries the head of the ledger's seals out of the database.
+
+After each seal into a folder and an object storage, daily into a mail.
+"""
 
 from pathlib import Path
 

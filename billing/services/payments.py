@@ -18,9 +18,9 @@ from billing.errors import PaymentsOff
 from billing.models import Entry, Order, Payment, Posting
 from billing.policy import CHECKOUT_LASTS, CHECKOUTS_AT_MOST, TOP_UP_SOURCE
 from billing.selectors.payments import kept_micros
+from billing.services.bonuses import adjust_to_kept, apply_to_top_up
 from billing.services.cards import customer_of, keep_card, lock_profile, note_auto_failure, with_customer
 from billing.services.cash import Purse, lock_purse, paid_in
-from billing.services.bonuses import adjust_to_kept, apply_to_top_up
 from billing.services.disputes import apply_disputes
 from billing.services.ledger import post
 from billing.services.orders import record_order

@@ -15,8 +15,8 @@ from billing.errors import RefundRefused, StripeRefused, StripeUnreachable
 from billing.models import Entry, Payment, Posting, Refund
 from billing.policy import REFUND_SOURCE, RENTER_REFUND_WITHIN
 from billing.selectors.payments import kept_micros, refund_quote, refundable_micros
-from billing.services.cash import lock_purse, paid_in, taken_back
 from billing.services.bonuses import adjust_to_kept
+from billing.services.cash import lock_purse, paid_in, taken_back
 from billing.services.ledger import Movement, post
 from billing.states import REFUND_MACHINE, PaymentState, RefundState
 from billing.stripe import link

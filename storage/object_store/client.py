@@ -59,9 +59,7 @@ def _check_listed(place: Place, answer: Answer) -> None:
     if code == "NoSuchBucket" or (answer.status == NOT_FOUND and not code):
         raise BucketMissing(f"There is no bucket {place.bucket} at {place.host}.")
     if answer.status in (FORBIDDEN, UNAUTHORIZED):
-        raise StorageLoginRefused(
-            f"{place.host} does not let this key list the folder ({code or answer.status})."
-        )
+        raise StorageLoginRefused(f"{place.host} does not let this key list the folder ({code or answer.status}).")
     raise StorageUnreachable(f"{place.host} answers with status {answer.status} {code}".strip() + ".")
 
 

@@ -165,9 +165,7 @@ def test_of_many_the_newest_and_some_others_are_read(
 
 
 @pytest.mark.parametrize("change", ["head", "garbage", "login", "bucket", "network"])
-def test_a_bucket_that_was_tampered_with_or_cannot_be_read_is_found(
-    store: ObjectStore, settings: Any, change: str
-) -> None:
+def test_a_bucket_that_was_tampered_with_or_cannot_be_read_is_found(store: ObjectStore, settings: Any, change: str) -> None:
     if change == "head":
         store.put(NAME, json.dumps({**json.loads(body(store, NAME)), "head": "0" * 64}).encode())
     elif change == "garbage":

@@ -67,16 +67,21 @@ def test_months_add_up_wherever_they_are_cut(events: list[tuple[Literal["drawn",
     assert 0 <= whole <= sum(amount for kind, amount in events if kind == "drawn")
 
 
-@given(
-    st.integers(1, 10_000), st.one_of(st.none(), st.integers(0, 20_000)), st.integers(0, 100_000), st.integers(0, 100_000),
-    st.integers(1, 100), st.integers(0, 100),
-)  # fmt: skip
-def test_the_most_that_is_refundable_is_paid_by_the_cash_and_one_step_more_is_not(
-    bps: int, most: int | None, kept: int, cash: int, step: int, used_percent: int
-) -> None:
+@st.composite
+def top_ups(draw: st.DrawFn) -> tuple[int, Bonus]:
+    """What is kept of a top-up, and its bonus, of which a part is used."""
+    bps, most = draw(st.integers(1, 10_000)), draw(st.one_of(st.none(), st.integers(0, 20_000)))
+    kept = draw(st.integers(0, 100_000))
     granted = bonus_micros(kept, bps, most)
-    out = granted * used_percent // 100
-    bonus = Bonus(bps, most, granted, granted - out, out)
+    out = granted * draw(st.integers(0, 100)) // 100
+    return kept, Bonus(bps, most, granted, granted - out, out)
+
+
+@given(top_ups(), st.integers(0, 100_000), st.integers(1, 100))
+def test_the_most_that_is_refundable_is_paid_by_the_cash_and_one_step_more_is_not(
+    top_up: tuple[int, Bonus], cash: int, step: int
+) -> None:
+    kept, bonus = top_up
     back = bonus.most_refundable(kept_micros=kept, cash_micros=cash, step_micros=step)
     assert back % step == 0
     assert back + bonus.to_repay(kept - back) <= cash

@@ -9,8 +9,8 @@ import time_machine
 from accounts.models import User
 from billing.models import Invoice, Payment
 from billing.services.addresses import set_address
-from billing.services.coupon_codes import create_code, expire_coupons, redeem_code
 from billing.services.bonuses import apply_to_top_up
+from billing.services.coupon_codes import create_code, expire_coupons, redeem_code
 from billing.services.invoices import correct_invoice, issue_invoices
 from billing.services.orders import record_order
 from billing.services.renewals import extend_holds

@@ -67,7 +67,7 @@ SLOW = Check("I28", "slow", "SELECT 'record', 'seen' || pg_sleep(0.4)")
 
 
 @pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def hurried(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection as that of the jobs, whose statements end after a time that the slow check does not keep."""
     monkeypatch.setattr(audit, "RECORD_CHECKS", (SLOW,))
     with connection.cursor() as cursor:

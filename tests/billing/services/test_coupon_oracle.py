@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from accounts.models import User
 from billing.errors import InsufficientFunds
 from billing.models import Coupon, Payment
-from billing.services.coupon_codes import expire_coupons, redeem_code
 from billing.services.bonuses import apply_to_top_up
+from billing.services.coupon_codes import expire_coupons, redeem_code
 from billing.services.credits import credit_source
 from billing.services.settle import settle_meters
 from billing.tariffs import Scope

@@ -18,8 +18,8 @@ from billing.errors import (
 )
 from billing.models import Coupon, CouponCode, CouponDraw, Order, Payment, Wallet
 from billing.selectors.coupons import coupon_micros, coupon_views, coupons_of
-from billing.services.coupon_codes import create_code, expire_coupons, redeem_code, set_code_active
 from billing.services.bonuses import adjust_to_kept, apply_to_top_up
+from billing.services.coupon_codes import create_code, expire_coupons, redeem_code, set_code_active
 from billing.services.credits import credit_source
 from billing.services.escrow import prepay
 from billing.services.renewals import extend_holds

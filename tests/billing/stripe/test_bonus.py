@@ -84,7 +84,7 @@ def test_a_used_bonus_is_paid_for_when_its_top_up_goes_back(market: Market, spen
     client.force_login(alice)
     page = client.get(address).content.decode()
     assert "Send $83.33 back" in page
-    assert "$16.67 is taken from your wallet for it." in page
+    assert "$16.666 is taken from your wallet for it." in page
     asked = {"amount": 83_330_000, "bonus": 16_666_000, "key": str(uuid4())}
     for _ in range(2):
         assert client.post(f"{address}/refund", asked).status_code == 302

@@ -27,6 +27,10 @@ from tests.billing.stripe.conftest import Market, balance
 pytestmark = pytest.mark.django_db
 
 
+def gifts() -> int:
+    return sum(Wallet.objects.filter(kind="gifts").values_list("balance_micros", flat=True))
+
+
 @dataclass
 class Life:
     """One renter, what they paid, what runs for them, and which of it their bank has taken back."""
@@ -39,7 +43,7 @@ class Life:
     sent: list[Refund] = field(default_factory=list)
     disputes: list[tuple[Payment, str]] = field(default_factory=list)
     hours: int = 0
-    gifts_before: int = field(default_factory=lambda: gifts())
+    gifts_before: int = field(default_factory=gifts)
 
     def top_up(self, units: int, bps: int) -> None:
         redeem_code(owner_id=self.renter.pk, code=make_percent(f"P-{uuid4().hex[:12]}", bps))
@@ -112,10 +116,6 @@ class Life:
             given, lawful = given + coupon.remaining_micros + used - coupon.repaid_micros, lawful + due
         assert self.gifts_before - gifts() == given <= lawful
         assert balance(self.renter) >= 0 and balance(self.renter, "coupon") >= 0 and balance(self.renter, "debt") <= 0
-
-
-def gifts() -> int:
-    return sum(Wallet.objects.filter(kind="gifts").values_list("balance_micros", flat=True))
 
 
 STEPS = st.lists(
