@@ -21,9 +21,10 @@ _TAIL_LINES = 5
 # Becomes the program's user, asks the kernel to end the program when the supervisor dies, however it dies, and turns
 # into the program. A launcher of its own rather than a `preexec_fn`, which may deadlock in a process that has threads.
 _LAUNCHER = """
-import ctypes, os, pwd, sys
+import ctypes, os, pwd, signal, sys
 supervisor, number, user, *command = sys.argv[1:]
 kernel = ctypes.CDLL(None)
+signal.signal(int(number), signal.SIG_DFL)  # a shell ignores SIGINT for what it starts with `&`, and so would the program
 if user:  # whoever it is may not be able to read this Python's own files, so nothing is imported from here on
     entry = pwd.getpwnam(user)
     os.initgroups(user, entry.pw_gid), os.setgid(entry.pw_gid), os.setuid(entry.pw_uid)

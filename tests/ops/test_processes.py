@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -104,9 +105,18 @@ def test_stubborn_child_is_killed_after_its_grace(supervisor: Supervisor, tmp_pa
     assert not alive(pid)
 
 
-def test_child_is_stopped_by_its_own_signal(supervisor: Supervisor, tmp_path: Path) -> None:
-    code = "import time\ntry:\n print('ready', flush=True); time.sleep(60)\nexcept KeyboardInterrupt:\n print('interrupted')"
-    supervisor.start(program("polite", code, stop_signal=signal.SIGINT))
+@pytest.mark.parametrize("inherited", [signal.default_int_handler, signal.SIG_IGN])  # in a terminal, and with `&`
+def test_child_is_stopped_by_its_own_signal(supervisor: Supervisor, tmp_path: Path, inherited: Any) -> None:
+    # Short sleeps: a signal just before a long one would only be seen after it.
+    code = (
+        "import time\ntry:\n print('ready', flush=True)\n while True: time.sleep(0.1)\n"
+        "except KeyboardInterrupt: print('interrupted')"
+    )
+    before = signal.signal(signal.SIGINT, inherited)
+    try:
+        supervisor.start(program("polite", code, stop_signal=signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
     wait_until(lambda: last_lines(tmp_path / "logs" / "polite.log", 1) == ["ready"])
     supervisor.stop()
     assert last_lines(tmp_path / "logs" / "polite.log", 1) == ["interrupted"]
