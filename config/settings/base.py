@@ -251,6 +251,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "BillingModeEnum": "marketplace.search.terms.BILLING_MODES",
         "InvoiceKindEnum": ["invoice", "credit_note"],
+        "TopUpStateEnum": "billing.states.PaymentState",
         "AlertKindEnum": ["gpu_idle", "disk_full", "inodes_full", "memory_high", "out_of_memory", "gpu_fault"],
         "DiskKindEnum": ["volume", "disk"],
         "ScheduleActionEnum": ["start", "stop"],

@@ -35,7 +35,7 @@ def no_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OutboundFault("unresolved", "The name cannot be found.")
 
     monkeypatch.setattr("storage.distribution.client.ask", refuse)
-    monkeypatch.setattr("storage.object_store.client.ask", refuse)
+    monkeypatch.setattr("common.object_store.ask", refuse)
 
 
 def operations() -> Iterator[tuple[str, str, str]]:

@@ -70,7 +70,7 @@ def no_registries(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OutboundFault("unresolved", "The name cannot be found.")
 
     monkeypatch.setattr("storage.distribution.client.ask", refuse)
-    monkeypatch.setattr("storage.object_store.client.ask", refuse)
+    monkeypatch.setattr("common.object_store.ask", refuse)
 
 
 def headers_of(user: User) -> dict[str, str]:
