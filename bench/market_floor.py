@@ -20,6 +20,7 @@ from django.http import QueryDict  # noqa: E402  (Django must be set up first)
 from bench.market_mixes import PAGE, PASSES, Mix, mixes  # noqa: E402
 from common import clock  # noqa: E402
 from marketplace.catalogue import by_slug  # noqa: E402
+from marketplace.needs import NO_IMAGE  # noqa: E402
 from marketplace.search.columns import searching  # noqa: E402
 from marketplace.search.engine import Search  # noqa: E402
 from marketplace.search.facets import facets_of  # noqa: E402
@@ -146,7 +147,7 @@ def timed(asked: Sequence[Mix], work: Callable[[Mix], object], passes: int = PAS
 
 def searches(asked: Sequence[Mix]) -> Figures:
     """Ours, kept up to date at each search: a page of rows, the total, twelve facets with their lowest prices."""
-    queries = {mix.address: read_params(QueryDict(mix.address), image_needs=str) for mix in asked}
+    queries = {mix.address: read_params(QueryDict(mix.address), image_needs=lambda _image: NO_IMAGE) for mix in asked}
 
     def search(mix: Mix) -> None:
         with searching() as store:

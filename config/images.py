@@ -3,7 +3,7 @@
 from common.ids import parse_public_id, public_id
 from marketplace.console import ImageChoice, Images
 from marketplace.search.beside import VolumePlace
-from storage.selectors import active_images, cuda_of_image
+from storage.selectors import active_images, image_needs
 from storage.selectors.volume_moves import carried_bytes_of
 from storage.selectors.volumes import placed_volume
 
@@ -26,4 +26,4 @@ def place_of_volume(text: str) -> VolumePlace:
     )
 
 
-MARKET_IMAGES = Images(needs=cuda_of_image, choices=image_choices, place_of_volume=place_of_volume)
+MARKET_IMAGES = Images(needs=image_needs, choices=image_choices, place_of_volume=place_of_volume)

@@ -16,7 +16,7 @@ from instances.urls import web_urlpatterns as instances_web
 from marketplace.urls import api_urlpatterns as marketplace_api
 from marketplace.urls import market_urlpatterns, search_urlpatterns
 from marketplace.urls import web_urlpatterns as marketplace_web
-from storage.selectors import cuda_of_image
+from storage.selectors import image_needs
 from storage.urls import api_urlpatterns as storage_api
 from storage.urls import web_urlpatterns as storage_web
 
@@ -29,7 +29,7 @@ handler500 = "config.problems.server_error"
 api_urlpatterns = [
     path("openapi.json", reference.openapi_json, name="openapi"),
     path("live", live.LiveView.as_view(), name="api_live"),
-    *search_urlpatterns(cuda_of_image, place_of_volume),
+    *search_urlpatterns(image_needs, place_of_volume),
     *earnings_api_urlpatterns,
     *marketplace_api,
     *instances_api,

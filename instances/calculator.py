@@ -33,7 +33,7 @@ from common.ids import parse_public_id, public_id
 from common.money import format_money
 from instances.calculator_form import CalculatorForm
 from instances.estimates import crossings_of
-from instances.plans import disk_line, offer_plans, plain_number
+from instances.plans import disk_line, offer_plans, plain_number, terms_of
 from marketplace.charts import Axis, Tick, across, line_of, round_values, up
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
 from marketplace.prices import TERM_HOURS
@@ -188,7 +188,8 @@ def _own_plans(wanted: Mapping[str, Any]) -> dict[str, Plan]:
 
 
 def _offer_plans(offer: OfferView, wanted: Mapping[str, Any]) -> dict[str, Plan]:
-    return offer_plans(offer, term=wanted["term"] or "month", payment=wanted["payment"] or UPFRONT)
+    term = wanted["term"] or "month"
+    return offer_plans(offer, term=term if term in terms_of(offer) else "", payment=wanted["payment"] or UPFRONT)
 
 
 def _work(wanted: Mapping[str, Any], offer: OfferView | None) -> Work:

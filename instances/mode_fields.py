@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from billing.estimates import HOURLY, MODES, NO_UPFRONT, RESERVED, SPOT, UPFRONT
 from common.ids import parse_public_id
 from common.money import format_money, parse_money
-from instances.plans import offer_plans
+from instances.plans import offer_plans, terms_of
 from instances.policy import NO_UPFRONT_HOURS_MIN
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
 from marketplace.prices import TERM_HOURS
@@ -38,8 +38,8 @@ class ModeFields(forms.Form):
     quote_id = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def sell(self, offer: "OfferView", modes: Iterable[str] = MODES) -> None:
-        """Offer the modes and terms that are sold. What the address asked for and is not sold, is not chosen."""
-        terms = [term for term in TERM_HOURS if term in offer.reserved_discounts]
+        """Offer the modes and terms that are sold now. What the address asked for and is not sold, is not chosen."""
+        terms = terms_of(offer)
         sold = [mode for mode in offer_plans(offer, term=terms[0] if terms else "") if mode in set(modes)]
         self._choose("billing_mode", [(mode, MODE_WORDS[mode]) for mode in sold], sold[0] if sold else HOURLY)
         self._choose("term", [(term, LENGTH_WORDS[term]) for term in terms], terms[-1] if terms else "")

@@ -7,13 +7,15 @@ from instances.selectors.moves import Progress, open_move, progress_of
 from instances.states import InstanceState, MoveState
 from marketplace.search.terms import OfferQuery
 from marketplace.selectors import offers_like, search_offers
+from storage.selectors import needs_of_image
 
 SHOWN: Final = 40
 
 
 def places_for(instance: Instance, *, verb: str) -> list[dict[str, Any]]:
     """Offers that have room for it: the present host first if it may stay there, then the same model, the cheapest first."""
-    query = OfferQuery(gpu_count=instance.gpu_count, data_disk_gb=instance.data_disk_gb, cuda_needed=instance.image.cuda)
+    needs = needs_of_image(instance.image)
+    query = OfferQuery(gpu_count=instance.gpu_count, data_disk_gb=instance.data_disk_gb, image_needs=needs)
     # Nobody waits for spot rents to make room here: the GPUs must be free now.
     open_now = [row for row in search_offers(query).offers if row["gpu_free"] >= instance.gpu_count]
     found = [row for row in open_now if row["host_id"] != instance.host_id]

@@ -4,6 +4,8 @@ from fractions import Fraction
 from typing import Final
 
 from billing.estimates import HOURLY, MODES, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan, Step, round_half_up
+from common import clock
+from marketplace.needs import terms_within
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.prices import TERM_HOURS, discounted, unit_price_micros
 from marketplace.selectors import OfferView
@@ -35,6 +37,11 @@ def offer_plan(offer: OfferView, mode: str, *, term: str = FIRST_TERM, payment: 
             return Plan(SPOT, max(unit_micros, offer.spot_now_micros or 0))
         case _:
             return Plan(HOURLY, unit_micros)
+
+
+def terms_of(offer: OfferView) -> list[str]:
+    """The terms that can be reserved now, the shortest first."""
+    return terms_within(offer.reserved_discounts, listed_until=offer.listed_until, now=clock.now())
 
 
 def offer_plans(offer: OfferView, *, term: str = FIRST_TERM, payment: str = UPFRONT) -> dict[str, Plan]:

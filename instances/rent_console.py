@@ -13,10 +13,11 @@ from accounts.models import User
 from billing.estimates import HOURLY, SPOT, TIERED, Plan
 from common.ids import public_id
 from common.money import format_money
-from instances.plans import offer_plan, plain_number
+from instances.plans import offer_plan, plain_number, terms_of
+from instances.services.image_fit import image_fits
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
 from marketplace.policy import DATA_DISK_GB_MAX
-from marketplace.prices import TERM_HOURS, all_in_micros
+from marketplace.prices import all_in_micros
 from marketplace.search.beside import MOUNTABLE
 from marketplace.selectors import OfferView
 from storage.selectors import active_images, usable_images
@@ -52,7 +53,8 @@ def other_modes(offer: OfferView, wishes: Mapping[str, Any]) -> list[OtherMode]:
         (str(MODE_WORDS[TIERED]), offer_plan(offer, TIERED)),
     ]
     plans += [
-        (f"{MODE_WORDS['reserved']}, {LENGTH_WORDS[term]}", offer_plan(offer, "reserved", term=term)) for term in TERM_HOURS
+        (f"{MODE_WORDS['reserved']}, {LENGTH_WORDS[term]}", offer_plan(offer, "reserved", term=term))
+        for term in terms_of(offer)
     ]
     plans.append((str(MODE_WORDS[SPOT]), offer_plan(offer, SPOT)))
     return [_other(offer, wishes, label, plan) for label, plan in plans if plan is not None]
@@ -87,7 +89,8 @@ def _note(plan: Plan, gpu_count: int) -> str | Promise:
 
 
 def rent_images(user: User, offer: OfferView, chosen: str) -> list["Image"]:
-    """What can be chosen on this offer's host: the market's images, one's own, and the community's that was named."""
-    own = [image for image in active_images(user) if image.host_id in (None, offer.host_id)]
+    """What can run on this offer's host: the market's images and one's own, and whatever was named, so that the quote says
+    what hinders it."""
+    own = [image for image in active_images(user) if image_fits(offer, image)]
     others = usable_images(user).filter(slug=chosen) if chosen and chosen not in {image.slug for image in own} else []
     return [*own, *others]

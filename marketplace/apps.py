@@ -1,9 +1,10 @@
 """Registers the app with Django."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class MarketplaceConfig(AppConfig):
     name = "marketplace"
     label = "marketplace"
-    verbose_name = "Market"
+    verbose_name = _("Market")

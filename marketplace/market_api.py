@@ -22,6 +22,7 @@ from common.ids import parse_public_id
 from common.json import to_json
 from marketplace import market_shapes as shapes
 from marketplace.market_representation import facets_json, offers_json, saved_search_shape, terms_shape
+from marketplace.needs import ImageNeeds
 from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace, beside_volume, place_asked
 from marketplace.search.params import read_address, read_wishes
 from marketplace.search.terms import OfferQuery
@@ -31,7 +32,7 @@ from marketplace.selectors.saved_searches import saved_search_of, saved_searches
 from marketplace.serializers import Offer
 from marketplace.services.saved_searches import delete_search, rename_search, save_search
 
-ImageNeeds = Callable[[str], str]
+NeedsOfImage = Callable[[str], ImageNeeds]
 
 COMPARED_MAX: Final = 4
 _FRESH: Final = "public, max-age=0, must-revalidate"
@@ -48,7 +49,7 @@ _PAGE: Final = [*search_parameters(), _BESIDE, *page_parameters(), _IF_NONE_MATC
 class SearchView(PublicView):
     """A view of a search. Storage stands above the market, so the composition root says what an image needs."""
 
-    image_needs: ImageNeeds | None = None
+    image_needs: NeedsOfImage | None = None
     place_of_volume: PlaceOf | None = None
 
     def asked(self, request: Request) -> OfferQuery:
@@ -63,7 +64,7 @@ class SearchView(PublicView):
         assert self.place_of_volume is not None  # given by `search_urlpatterns`
         return place_asked(request.query_params, self.place_of_volume)
 
-    def needs(self, image: str) -> str:
+    def needs(self, image: str) -> ImageNeeds:
         assert self.image_needs is not None  # given by `search_urlpatterns`
         return self.image_needs(image)
 

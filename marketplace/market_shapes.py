@@ -31,7 +31,7 @@ class OfferPage(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)
     total = serializers.IntegerField(help_text="Offers that match, on all pages")
-    hidden_by_image = serializers.IntegerField(help_text="Offers that match but for their driver, too old for the image")
+    hidden_by_image = serializers.IntegerField(help_text="Offers that match but cannot run the image")
     results = PlacedOffer(many=True)
 
 

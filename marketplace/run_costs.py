@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from common import clock
 from common.money import divide_half_up
+from marketplace.needs import terms_within
 from marketplace.prices import TERM_HOURS, all_in_micros, discounted, unit_price_micros
 
 _SECONDS_PER_HOUR: Final = 3600
@@ -50,8 +52,8 @@ def tiered_micros(price_micros: int, tiers: Sequence[Sequence[int]], seconds: in
 
 
 def _terms(row: Mapping[str, Any], hours: float | None) -> list[str]:
-    """The shortest term sold that covers the hours; the month where they are unknown."""
-    sold = [term for term in TERM_HOURS if term in row["reserved_discounts"]]
+    """The shortest term that covers the hours, of those that the host stays for; the month where the hours are unknown."""
+    sold = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=clock.now())
     if hours is None:
         return ["month"] if "month" in sold else sold[:1]
     return [term for term in sold if TERM_HOURS[term] >= hours][:1]

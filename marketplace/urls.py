@@ -78,7 +78,7 @@ api_urlpatterns: list[URLPattern] = [
 ]
 
 
-def search_urlpatterns(image_needs: market_api.ImageNeeds, place_of_volume: PlaceOf) -> list[URLPattern]:
+def search_urlpatterns(image_needs: market_api.NeedsOfImage, place_of_volume: PlaceOf) -> list[URLPattern]:
     """The searches, which ask the storage above this floor which CUDA an image needs, and where a volume lies."""
     asked = {"image_needs": image_needs, "place_of_volume": place_of_volume}
     return [

@@ -1,39 +1,42 @@
 """Whether an image can run on an offer's host, asked before anything is paid."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from common.errors import FieldError
 from instances.errors import ImageNeedsCuda
+from marketplace.needs import ImageNeeds
+from marketplace.search.versions import version_number
 from marketplace.selectors import OfferView
 from storage.errors import ImageElsewhere, ImagePrivate, ImageTooLarge
-from storage.policy import IMAGE_UNPACKS_TO
-from storage.states import ImageSource
+from storage.selectors.images import LOGIN_REMOVED, lacks_login, needs_of_image
 
 if TYPE_CHECKING:
     from storage.models import Image
 
-GB: Final = 1000**3
-
 
 def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> None:
     """Raises ImageNeedsCuda, ImageElsewhere, ImagePrivate or ImageTooLarge."""
-    _check_cuda(offer, image)
-    if image.host_id is not None and image.host_id != offer.host_id:
-        raise ImageElsewhere("It was saved on another host and lies there alone. Choose an offer of that host.")
-    if image.private and image.registry_id is None and image.source == ImageSource.NAMED:
-        raise ImagePrivate("The login for its registry was removed. Save it again to use this image.")
-    needed = image.size_bytes * IMAGE_UNPACKS_TO / GB
-    if image.host_id is None and needed + data_disk_gb > offer.disk_free_gb:
-        said = f"It needs about {needed:.0f} GB on the host's disk beside the data disk; {offer.disk_free_gb} GB are free."
-        raise ImageTooLarge(said)
-
-
-def _check_cuda(offer: OfferView, image: "Image") -> None:
-    if image.cuda and _version(offer.cuda) < _version(image.cuda):
+    needs = needs_of_image(image)
+    if not needs.driver_suffices(version_number(offer.cuda)):
         has = offer.cuda or "none"
         said = f"The image needs CUDA {image.cuda}; the driver of this offer's host supports {has}."
         raise ImageNeedsCuda(said, errors=[FieldError("image", "invalid", said)])
+    if not needs.lies_at(offer.host_id):
+        raise ImageElsewhere("It was saved on another host and lies there alone. Choose an offer of that host.")
+    if lacks_login(image):
+        raise ImagePrivate(LOGIN_REMOVED)
+    _check_room(offer, needs, data_disk_gb)
 
 
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
+def image_fits(offer: OfferView, image: "Image") -> bool:
+    """Whether it can run there without a data disk."""
+    needs = needs_of_image(image)
+    fits: bool = needs.driver_suffices(version_number(offer.cuda)) and needs.room_suffices(offer.disk_free_gb, 0)
+    return fits and needs.lies_at(offer.host_id) and not lacks_login(image)
+
+
+def _check_room(offer: OfferView, needs: ImageNeeds, data_disk_gb: int) -> None:
+    if needs.room_gb and not needs.room_suffices(offer.disk_free_gb, data_disk_gb):
+        raise ImageTooLarge(
+            f"It needs about {needs.room_gb} GB on the host's disk beside the data disk; {offer.disk_free_gb} GB are free."
+        )

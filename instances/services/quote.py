@@ -1,7 +1,7 @@
 """Quotes: an all-in price for one order, checked against the offer and good for ten minutes."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -16,7 +16,7 @@ from common.errors import FieldError, wrong_field
 from common.money import format_money
 from instances.errors import DiskTooLarge
 from instances.models import Quote
-from instances.plans import disk_line, offer_plan, offer_plans, plain_number
+from instances.plans import disk_line, offer_plan, offer_plans, plain_number, terms_of
 from instances.policy import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME
 from instances.selectors import quote_of
 from instances.services.image_fit import check_image_fits
@@ -146,8 +146,7 @@ def _check_term(offer: OfferView, wish: Wish) -> None:
         raise wrong_field("payment", f"Choose one of {', '.join(_PAYMENTS)}.")
     if wish.payment == NO_UPFRONT and TERM_HOURS[wish.term] < NO_UPFRONT_HOURS_MIN:
         raise wrong_field("payment", "Terms under 30 days are paid upfront.")
-    ends = clock.now() + timedelta(hours=TERM_HOURS[wish.term])
-    if offer.listed_until is not None and offer.listed_until < ends:
+    if wish.term not in terms_of(offer):
         raise wrong_field("term", f"The host stays until {offer.listed_until:%Y-%m-%d %H:%M} UTC; choose a shorter term.")
 
 

@@ -20,10 +20,11 @@ from instances.models import Watch
 from instances.policy import WATCH_LONGEST, WATCH_MAX_PRICE_MICROS, WATCH_OFFERS_TRIED, WATCH_SHORTEST
 from instances.services.quote import HOURLY
 from instances.states import WatchAction
+from marketplace.needs import NO_IMAGE
 from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.search.grammar import parse_line, write_line
 from marketplace.search.terms import Condition, OfferQuery, Op
-from storage.selectors import find_image
+from storage.selectors import find_image, needs_of_image
 
 if TYPE_CHECKING:
     from storage.models import Image
@@ -88,7 +89,7 @@ def query_of(watch: Watch) -> OfferQuery:
         gpu_count=watch.gpu_count,
         data_disk_gb=watch.data_disk_gb,
         image=watch.image.slug if watch.image else "",
-        cuda_needed=watch.image.cuda if watch.image else "",
+        image_needs=needs_of_image(watch.image) if watch.image else NO_IMAGE,
         limit=WATCH_OFFERS_TRIED,
         cursor=None,
     )

@@ -10,11 +10,13 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from common import clock
 from common.errors import FieldError, InvalidInput, NotFound
 from common.ids import parse_public_id, public_id
 from marketplace.console.panel import USUAL_COUNTS, Choice
 from marketplace.console.rows import offer_rows, rent_query
 from marketplace.console.words import DISK_WORDS, LENGTH_WORDS, MODE_WORDS, Words, percent_words
+from marketplace.needs import NO_IMAGE, terms_within
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.params import read_params
@@ -95,7 +97,7 @@ FACTS: Final = (
 
 def compare_context(ids: Sequence[UUID], params: QueryDict) -> dict[str, Any]:
     """Offers that are gone are left out. Prices follow the wishes in `params`, in every mode. Raises InvalidInput."""
-    query = replace(read_params(params, image_needs=lambda _image: "", others={"ids"}), conditions=())
+    query = replace(read_params(params, image_needs=lambda _image: NO_IMAGE, others={"ids"}), conditions=())
     rows = offers_like(ids) if ids else []
     keys = [public_id("offr", row["id"]) for row in rows]
     return {
@@ -130,12 +132,13 @@ def _price_line(rows: Sequence[Row], query: OfferQuery) -> Line:
 
 
 def price_of(row: Row, query: OfferQuery) -> int | None:
-    """All-in, per hour of all GPUs; None where the offer does not sell the mode."""
+    """All-in, per hour of all GPUs; None where the offer does not sell the mode, or its host does not stay for the term."""
+    terms = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=clock.now())
     unit = unit_price_micros(
         mode=query.billing_mode,
         term=query.term,
         price_micros=row["price_micros"],
-        reserved_discounts=row["reserved_discounts"],
+        reserved_discounts={term: row["reserved_discounts"][term] for term in terms},
         tiers=row["tiers"],
         spot_floor_micros=spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]),
     )

@@ -17,6 +17,7 @@ from marketplace.console.panel import THRESHOLDS, USUAL_COUNTS, Choice, fill_pan
 from marketplace.console.rows import OfferRow, offer_rows, rent_query
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS, TERM_WORDS, Words, condition_words, plain_number
 from marketplace.errors import SearchSyntaxError
+from marketplace.needs import NO_IMAGE, ImageNeeds
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace, beside_volume, place_asked, way_to
 from marketplace.search.grammar import write_line
@@ -47,7 +48,7 @@ class ImageChoice:
 class Images:
     """What the market asks the storage floor above it, handed in by the composition root."""
 
-    needs: Callable[[str], str]
+    needs: Callable[[str], ImageNeeds]
     choices: Callable[[], Sequence[ImageChoice]]
     place_of_volume: PlaceOf
 
@@ -128,11 +129,13 @@ def _refusal(error: DomainError, line: str) -> Refusal:
 def _wishes(query: OfferQuery, counted: Mapping[str, Sequence[Any]], images: Images) -> dict[str, Any]:
     counts = {int(row.value): row.count for row in counted.get("count", ())}
     numbers = sorted({*USUAL_COUNTS, query.gpu_count})
+    choices = images.choices()
     return {
         "counts": [Choice(str(n), str(n), counts.get(n), n == query.gpu_count) for n in numbers],
         "modes": [Choice(mode, str(MODE_WORDS[mode]), None, mode == query.billing_mode) for mode in BILLING_MODES],
         "lengths": [Choice(name, str(words), None, name == query.term) for name, words in LENGTH_WORDS.items()],
-        "images": images.choices(),
+        "images": choices,
+        "other_image": "" if query.image in {each.slug for each in choices} else query.image,
         "free_disk_gb": FREE_DATA_DISK_GB,
         "sorts": [Choice(name, str(words), None, name == query.sort) for name, words in SORT_WORDS.items()],
     }
@@ -183,7 +186,7 @@ def _without(query: OfferQuery, what: Condition | str) -> OfferQuery:
     if isinstance(what, Condition):
         return replace(query, conditions=tuple(each for each in query.conditions if each != what))
     if what == "image":
-        return replace(query, image="", cuda_needed="")
+        return replace(query, image="", image_needs=NO_IMAGE)
     return replace(query, **{what: getattr(OfferQuery(), what)})
 
 
@@ -194,6 +197,7 @@ def wish_words(name: str, query: OfferQuery) -> str:
         case "gpu_count":
             return gettext("%(count)s or more GPUs") % {"count": query.gpu_count}
         case "billing_mode":
-            return str(MODE_WORDS[query.billing_mode])
+            length = f", {LENGTH_WORDS[query.term]}" if query.billing_mode == "reserved" else ""
+            return f"{MODE_WORDS[query.billing_mode]}{length}"
         case _:
             return gettext("%(size)s GB data disk") % {"size": plain_number(query.data_disk_gb)}

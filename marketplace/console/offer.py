@@ -8,11 +8,13 @@ from uuid import UUID
 from django.http import QueryDict
 from django.utils.translation import gettext
 
+from common import clock
 from common.errors import NotFound
 from marketplace.catalogue import by_slug
 from marketplace.console.panel import Choice
 from marketplace.console.rows import OfferRow, rent_query
 from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
+from marketplace.needs import NO_IMAGE, terms_within
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.price_chart import price_chart
 from marketplace.prices import TERM_HOURS, all_in_micros, discounted, spot_price_micros, unit_price_micros
@@ -45,7 +47,7 @@ class PriceLine:
 
 def offer_context(offer_id: UUID, params: QueryDict, picks: Sequence[UUID]) -> dict[str, Any]:
     """`params` may carry `gpu_count` and `data_disk_gb`, as the market's address does. Raises NotFound, InvalidInput."""
-    query = replace(read_params(params, image_needs=lambda _image: ""), conditions=())
+    query = replace(read_params(params, image_needs=lambda _image: NO_IMAGE), conditions=())
     row = next(iter(offers_like([offer_id])), None)
     if row is None:
         raise NotFound("There is no such offer.")
@@ -106,12 +108,9 @@ def _tier_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
 
 
 def _term_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
-    """In the order of their lengths, whatever the order in which the host owner named them."""
-    return [
-        _term_line(row, replace(query, billing_mode="reserved", term=term))
-        for term in TERM_HOURS
-        if term in row["reserved_discounts"]
-    ]
+    """Those that the host stays for, in the order of their lengths, whatever the order in which its owner named them."""
+    terms = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=clock.now())
+    return [_term_line(row, replace(query, billing_mode="reserved", term=term)) for term in terms]
 
 
 def _term_line(row: Row, query: OfferQuery) -> PriceLine:

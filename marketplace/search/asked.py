@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.money import MICROS_PER_UNIT
+from marketplace.needs import end_of_term
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.search.layout import UNKNOWN
 from marketplace.search.orders import Columns, Keys
@@ -26,7 +27,8 @@ class Asked:
 
     def __init__(self, store: Store, query: OfferQuery, now: datetime) -> None:
         self.store, self.count = store, query.gpu_count
-        self.now_us = (now - _EPOCH) // timedelta(microseconds=1)
+        self.now_us = _us(now)
+        self._term_ends_us = _us(end_of_term(now, query.term))
         self.paid_gb = max(0, query.data_disk_gb - FREE_DATA_DISK_GB)
         self.mode = f"off_{query.term}" if query.billing_mode == "reserved" else query.billing_mode
 
@@ -46,16 +48,20 @@ class Asked:
 
     @cached_property
     def sells(self) -> NDArray[np.bool_] | None:
-        """Who sells the mode; None for everyone."""
+        """Who sells the mode, a reserved term only where the host stays until its end; None for everyone."""
         match self.mode:
             case "hourly":
                 return None
             case "tiered":
                 tiered: NDArray[np.bool_] = self.store["tiered"]
                 return tiered
-            case _:
-                sold: NDArray[np.bool_] = self.store[self.mode] != UNKNOWN
-                return sold
+            case "spot":
+                spot: NDArray[np.bool_] = self.store["spot"] != UNKNOWN
+                return spot
+            case term:
+                stays: NDArray[np.bool_] = self.store["lease_hours"] >= self._term_ends_us
+                sold: NDArray[np.bool_] = self.store[term] != UNKNOWN
+                return stays & sold
 
     @cached_property
     def price(self) -> Keys:
@@ -81,6 +87,10 @@ class Asked:
     def _disk(self) -> Keys:
         disk: Keys = self.store["disk_price"] * self.paid_gb
         return disk
+
+
+def _us(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def unit_price(rows: Columns, mode: str, slots: Any) -> Keys:

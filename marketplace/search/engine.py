@@ -7,12 +7,11 @@ from functools import reduce
 
 import numpy as np
 
-from marketplace.needs import needs_of
+from marketplace.needs import NO_IMAGE, needs_of
 from marketplace.search.asked import Asked
 from marketplace.search.conditions import Mask, mask_of
-from marketplace.search.store import Store
+from marketplace.search.store import Store, stored
 from marketplace.search.terms import Condition, OfferQuery
-from marketplace.search.versions import version_number
 
 What = Condition | str
 
@@ -65,9 +64,18 @@ class Search:
             wishes.append(("data_disk_gb", needs.disk_suffices(self.store["disk_free"])))
         if self.asked.sells is not None:
             wishes.append(("billing_mode", self.asked.sells))
-        if query.cuda_needed:
-            wishes.append(("image", np.greater_equal(self.store["cuda"], max(0, version_number(query.cuda_needed)))))
+        if query.image_needs != NO_IMAGE:
+            wishes.append(("image", self._fits_image()))
         return wishes
+
+    def _fits_image(self) -> Mask:
+        needs = self.query.image_needs
+        fits: Mask = needs.driver_suffices(self.store["cuda"])
+        if needs.room_gb:
+            fits &= needs.room_suffices(self.store["disk_free"], self.query.data_disk_gb)
+        if needs.host_id is not None:
+            fits &= self.store["host"] == stored(needs.host_id)
+        return fits
 
     def _all(self, parts: Sequence[tuple[What, Mask]]) -> Mask:
         return reduce(np.logical_and, (mask for _, mask in parts), self._open)

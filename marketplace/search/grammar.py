@@ -30,7 +30,7 @@ _LISTS: Final = (Op.IN, Op.NOT_IN)
 
 
 def parse_line(text: str) -> OfferQuery:
-    """The search that `text` asks for; `cuda_needed` is left to whoever knows the image. Raises SearchSyntaxError."""
+    """The search that `text` asks for; `image_needs` is left to whoever knows the image. Raises SearchSyntaxError."""
     return to_query(find_in_line(text))
 
 

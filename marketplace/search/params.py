@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from common.errors import FieldError, InvalidInput, NotFound
+from marketplace.needs import ImageNeeds
 from marketplace.policy import PAGE_SIZE_MAX
 from marketplace.search.grammar import find_in_line, write_condition
 from marketplace.search.names import did_you_mean, shown
@@ -68,16 +69,16 @@ _ALIASES: Final = {(COMPARED[name].term, COMPARED[name].op): COMPARED[name] for 
 _WRITTEN: Final = {(each.term, each.op): each for each in COMPARED.values()} | _ALIASES
 
 
-def read_params(params: QueryDict, *, image_needs: Callable[[str], str], others: Collection[str] = ()) -> OfferQuery:
+def read_params(params: QueryDict, *, image_needs: Callable[[str], ImageNeeds], others: Collection[str] = ()) -> OfferQuery:
     """The search behind an address: every parameter and every part of `q` must hold.
 
-    `image_needs` says which CUDA an image was built for and raises NotFound. Parameters named in `others` are not the
+    `image_needs` says what an image asks of a host and raises NotFound. Parameters named in `others` are not the
     search's. Raises InvalidInput for what makes no sense, SearchSyntaxError for a line that cannot be read.
     """
     return with_image_needs(_search(params, NAMES, others), image_needs)
 
 
-def read_address(address: str, *, image_needs: Callable[[str], str]) -> OfferQuery:
+def read_address(address: str, *, image_needs: Callable[[str], ImageNeeds]) -> OfferQuery:
     """`read_params` of a query string. Many ask the same: to read one costs more than to find it among the offers."""
     query = _known_address(address) if len(address) <= _ADDRESS_KEPT_CHARS else _search(QueryDict(address), NAMES)
     return with_image_needs(query, image_needs)
@@ -114,12 +115,12 @@ def _search(params: QueryDict, known: Collection[str], others: Collection[str] =
     return to_query(found)
 
 
-def with_image_needs(query: OfferQuery, image_needs: Callable[[str], str]) -> OfferQuery:
+def with_image_needs(query: OfferQuery, image_needs: Callable[[str], ImageNeeds]) -> OfferQuery:
     """`query` with what its image needs. Raises InvalidInput for an image that there is not."""
     if not query.image:
         return query
     try:
-        return replace(query, cuda_needed=image_needs(query.image))
+        return replace(query, image_needs=image_needs(query.image))
     except NotFound as error:
         raise InvalidInput(error.detail, errors=[FieldError("image", "unknown", error.detail)]) from error
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from marketplace.needs import NO_IMAGE, ImageNeeds
 from marketplace.policy import PAGE_SIZE
 
 
@@ -133,8 +134,8 @@ class Condition:
 class OfferQuery:
     """A search: conditions that must all hold, and the wishes that prices and fits are worked out for.
 
-    `gpu_count` GPUs must be free together. `cuda_needed` is what the chosen image needs ("" for none); `image` is only
-    carried along so that the query can be written down again.
+    `gpu_count` GPUs must be free together. `image_needs` is what the chosen image asks of a host; `image` is only carried
+    along so that the query can be written down again.
     """
 
     conditions: tuple[Condition, ...] = ()
@@ -143,7 +144,7 @@ class OfferQuery:
     term: str = "month"  # of reserved prices
     data_disk_gb: int = 0
     image: str = ""
-    cuda_needed: str = ""
+    image_needs: ImageNeeds = NO_IMAGE
     sort: str = "price"
     limit: int = PAGE_SIZE
     cursor: str | None = None

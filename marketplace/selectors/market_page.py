@@ -7,6 +7,7 @@ from uuid import UUID
 
 from common import clock
 from common.errors import NotFound
+from marketplace.needs import NO_IMAGE, terms_within
 from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.representation import offer_shape
 from marketplace.search.columns import searching
@@ -20,7 +21,7 @@ _IMAGE = "image"
 
 @dataclass(frozen=True)
 class MarketPage:
-    """`results` is a JSON array of offers. The image hides what would match but for the driver."""
+    """`results` is a JSON array of offers. The image hides what would match and cannot run it."""
 
     results: bytes
     next: str | None
@@ -42,8 +43,8 @@ def market_page(query: OfferQuery) -> MarketPage:
     """Raises InvalidInput for a cursor that this list did not give out."""
     results, following, previous, total = offer_page_json(query)
     hidden = 0
-    if query.cuda_needed:
-        without = replace(query, cuda_needed="", limit=1, cursor=None)
+    if query.image_needs != NO_IMAGE:
+        without = replace(query, image_needs=NO_IMAGE, limit=1, cursor=None)
         hidden = max(0, offer_page_json(without)[3] - total)
     return MarketPage(results, following, previous, total, hidden)
 
@@ -70,21 +71,23 @@ def priced_offer(offer_id: UUID, query: OfferQuery) -> dict[str, Any]:
 
 
 def _priced(row: Mapping[str, Any], query: OfferQuery) -> dict[str, Any]:
-    """Nothing is priced in a mode that the offer does not sell."""
+    """Nothing is priced in a mode that the offer does not sell, nor a term that its host does not stay for."""
+    now = clock.now()
+    terms = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=now)
     unit = unit_price_micros(
         mode=query.billing_mode,
         price_micros=row["price_micros"],
         term=query.term,
-        reserved_discounts=row["reserved_discounts"],
+        reserved_discounts={term: row["reserved_discounts"][term] for term in terms},
         tiers=row["tiers"],
         spot_floor_micros=spot_price_micros(floor_micros=row["spot_floor_micros"], now_micros=row["spot_now_micros"]),
     )
     if unit is None:
-        return offer_shape(row, clock.now()) | {"price": None, "total": None, "value": None}
+        return offer_shape(row, now) | {"price": None, "total": None, "value": None}
     price, total = all_in_micros(
         unit_micros=unit,
         disk_micros_gb_day=row["disk_micros_gb_day"],
         data_disk_gb=query.data_disk_gb,
         gpu_count=query.gpu_count,
     )
-    return offer_shape({**row, "price_all_in_micros": price, "total_micros": total}, clock.now())
+    return offer_shape({**row, "price_all_in_micros": price, "total_micros": total}, now)

@@ -10,12 +10,17 @@ from accounts.models import User
 from common.errors import NotFound
 from common.ids import parse_public_id
 from common.sealing import unseal
+from marketplace.needs import ImageNeeds
+from marketplace.search.versions import version_number
 from storage.distribution import Login
 from storage.models import Image, ImagePull, Registry, SharedImage
+from storage.policy import IMAGE_UNPACKS_TO
 from storage.states import ImageSource, ImageState
 
 PREFIX = "img"
 REGISTRY_PREFIX = "reg"
+LOGIN_REMOVED = "The login for its registry was removed. Save it again to use this image."
+_GB = 1000**3
 _OFFERED = Q(active=True, state=ImageState.READY)
 _OFFICIAL = Q(source=ImageSource.OFFICIAL)
 _SHARED = Q(shared__isnull=False, shared__withdrawn_at=None)
@@ -87,14 +92,27 @@ def find_image(text: str, user: User | None = None) -> Image:
     return image_by_slug(text, user)
 
 
-def cuda_of_image(text: str) -> str:
-    """The CUDA version that an image was built for, "" for none. Raises NotFound.
+def image_needs(text: str) -> ImageNeeds:
+    """What the image with this slug or public id asks of a host. Raises NotFound, also for one that no host could load.
 
     Of anybody's image, for the market's public filter: an own one's slug ends in random digits and says nothing else.
     """
-    if text.startswith(f"{PREFIX}_"):
-        return _one(Image.objects.filter(_OFFERED, pk=parse_public_id(PREFIX, text))).cuda
-    return _one(Image.objects.filter(_OFFERED, slug=text)).cuda
+    asked = Q(pk=parse_public_id(PREFIX, text)) if text.startswith(f"{PREFIX}_") else Q(slug=text)
+    image = _one(Image.objects.filter(_OFFERED & asked))
+    if lacks_login(image):
+        raise NotFound(LOGIN_REMOVED)
+    return needs_of_image(image)
+
+
+def needs_of_image(image: Image) -> ImageNeeds:
+    """One that lies on a host already needs no more of its disk."""
+    room_gb = -(-image.size_bytes * IMAGE_UNPACKS_TO // _GB) if image.host_id is None else 0
+    return ImageNeeds(cuda=version_number(image.cuda), room_gb=room_gb, host_id=image.host_id)
+
+
+def lacks_login(image: Image) -> bool:
+    """Whether only a login reads it and its owner has removed that."""
+    return image.private and image.registry_id is None and image.source == ImageSource.NAMED
 
 
 def own_by_name(owner: User, named_as: str) -> Image | None:

@@ -1,9 +1,11 @@
 """What a run costs in every mode, against sums done by hand."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from common import clock
 from marketplace.run_costs import ModeCost, mode_costs, tiered_micros
 
 UNIT = 1_000_000
@@ -16,6 +18,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "tiers": [],
         "spot_floor_micros": None,
         "disk_micros_gb_day": 0,
+        "listed_until": None,
     } | changes
 
 
@@ -50,6 +53,16 @@ def test_reserved_pays_the_shortest_term_that_covers_the_hours() -> None:
     assert "reserved" not in costs(721, reserved_discounts=discounts)
     assert costs(None, reserved_discounts=discounts)["reserved"].term == "month"
     assert costs(None, reserved_discounts={"day": 500})["reserved"].term == "day"
+
+
+def test_no_term_that_the_host_does_not_stay_for() -> None:
+    stays: dict[str, Any] = {
+        "listed_until": clock.now() + timedelta(hours=200),
+        "reserved_discounts": {"day": 500, "week": 1000, "month": 2000},
+    }
+    assert costs(30, **stays)["reserved"].term == "week"
+    assert "reserved" not in costs(169, **stays)
+    assert costs(None, **stays)["reserved"].term == "day"
 
 
 def test_spot_is_the_floor_where_it_is_sold() -> None:

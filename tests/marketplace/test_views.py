@@ -121,7 +121,7 @@ def test_image_hides_what_cannot_run_it_and_says_how_many(client: Client, severa
     Offer.objects.filter(host=several["sim"]).update(cuda="")
     text = _market(client, image="newest")
     assert "· big<" in text
-    assert "2 offers hidden: their drivers cannot run this image" in text
+    assert "2 offers hidden: their hosts cannot run this image" in text
     assert "Newest CUDA · CUDA 12.4" in text
     assert "· cheap<" not in text
 

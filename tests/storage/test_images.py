@@ -9,8 +9,10 @@ from django.test import Client
 
 from common.errors import NotFound
 from common.ids import public_id
+from marketplace.needs import NO_IMAGE, ImageNeeds
+from marketplace.search.versions import version_number
 from storage.models import Image
-from storage.selectors import active_images, cuda_of_image, find_image, image_by_id, image_by_slug
+from storage.selectors import active_images, find_image, image_by_id, image_by_slug, image_needs
 from storage.services.images import register_image
 
 pytestmark = pytest.mark.django_db
@@ -39,9 +41,10 @@ def test_it_is_found_by_slug_and_by_id(official: Image) -> None:
 
 def test_what_an_image_needs_is_told(official: Image) -> None:
     register_image(slug="cuda-12", title="CUDA", reference="cuda:12", cuda="12.1")
-    assert (cuda_of_image("cuda-12"), cuda_of_image(public_id("img", official.pk))) == ("12.1", "")
+    assert image_needs("cuda-12") == ImageNeeds(cuda=version_number("12.1"))
+    assert image_needs(public_id("img", official.pk)) == NO_IMAGE
     with pytest.raises(NotFound):
-        cuda_of_image("nothing")
+        image_needs("nothing")
 
 
 def test_what_is_withdrawn_is_not_offered(official: Image, client: Client) -> None:

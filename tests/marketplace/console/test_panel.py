@@ -6,6 +6,7 @@ import pytest
 from django.http import QueryDict
 
 from marketplace.console.panel import SECTIONS, THRESHOLDS, Filled, Panel, fill_panel
+from marketplace.needs import NO_IMAGE, ImageNeeds
 from marketplace.search.facets import FacetChoice
 from marketplace.search.params import NAMES, read_params
 from marketplace.search.terms import Condition, Op
@@ -15,8 +16,8 @@ def _fields(panel: Panel) -> dict[str, Filled]:
     return {each.name: each for section in panel.sections for each in section.fields}
 
 
-def _no_image(_image: str) -> str:
-    return ""
+def _no_image(_image: str) -> ImageNeeds:
+    return NO_IMAGE
 
 
 def test_every_field_is_a_parameter_of_the_search() -> None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import partial
 from operator import eq, ge, gt, le, lt
@@ -12,10 +12,13 @@ from common.ids import public_id
 from common.money import divide_half_up
 from marketplace.catalogue import by_slug
 from marketplace.models import Offer
+from marketplace.needs import ImageNeeds
 from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
 from marketplace.search.terms import TERMS, Condition, Kind, OfferQuery, Op
+from marketplace.search.versions import version_number
 
 FOR_EVER = Fraction(10**30)
+HOURS = {"day": 24, "week": 168, "month": 720, "year": 8_760, "year3": 26_280}
 COMPARED: dict[Op, Callable[[Any, Any], bool]] = {Op.EQ: eq, Op.LT: lt, Op.LE: le, Op.GT: gt, Op.GE: ge}
 
 
@@ -108,18 +111,31 @@ def _in_unit(term: str, asked: Any) -> Any:
             return asked
 
 
-def wishes(query: OfferQuery) -> dict[str, Callable[[Offer], bool]]:
+def wishes(query: OfferQuery, now: datetime) -> dict[str, Callable[[Offer], bool]]:
     found: dict[str, Callable[[Offer], bool]] = {}
     if query.gpu_count > 1:
         found["gpu_count"] = lambda offer: offer.gpu_free + offer.gpu_spot >= query.gpu_count
     if query.data_disk_gb:
         found["data_disk_gb"] = lambda offer: offer.disk_free_gb >= query.data_disk_gb
     if query.billing_mode != "hourly":
-        found["billing_mode"] = lambda offer: prices(offer, query) is not None
-    if query.cuda_needed:
-        needed = version(query.cuda_needed) or []
-        found["image"] = lambda offer: (version(offer.cuda) or [-1]) >= needed
+        found["billing_mode"] = lambda offer: prices(offer, query) is not None and stays(offer, query, now)
+    if query.image_needs != ImageNeeds():
+        found["image"] = lambda offer: runs(offer, query)
     return found
+
+
+def stays(offer: Offer, query: OfferQuery, now: datetime) -> bool:
+    ends = now + timedelta(hours=HOURS[query.term])
+    return query.billing_mode != "reserved" or offer.listed_until is None or offer.listed_until >= ends
+
+
+def runs(offer: Offer, query: OfferQuery) -> bool:
+    needs = query.image_needs
+    return (
+        version_number(offer.cuda) >= needs.cuda
+        and (needs.room_gb == 0 or offer.disk_free_gb - query.data_disk_gb >= needs.room_gb)
+        and (needs.host_id is None or needs.host_id == offer.host_id)
+    )
 
 
 class Oracle:
@@ -129,7 +145,7 @@ class Oracle:
         self.query = query
         rooms = [offer for offer in Offer.objects.all() if not offer.system_disk_gb or offer.disk_free_gb]
         self.open = [offer for offer in rooms if offer.gpu_free + offer.gpu_spot > 0]
-        checks: list[tuple[Any, Callable[[Offer], bool]]] = list(wishes(query).items())
+        checks: list[tuple[Any, Callable[[Offer], bool]]] = list(wishes(query, now).items())
         checks += [(each, partial(holds, condition=each, query=query, now=now)) for each in query.conditions]
         self.parts = [what for what, _ in checks]
         self.answers = {offer.pk: [check(offer) for _, check in checks] for offer in self.open}

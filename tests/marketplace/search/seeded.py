@@ -11,7 +11,9 @@ from accounts.models import User
 from common.clock import now
 from common.ids import public_id
 from marketplace.models import Host, Offer
+from marketplace.needs import ImageNeeds
 from marketplace.search.terms import BILLING_MODES, SORTS, TERMS, Condition, Kind, OfferQuery, Op, Scalar
+from marketplace.search.versions import version_number
 
 MODELS = ("rtx-4090", "rtx-3090", "a100", "t4", "p40", "h100-sxm", "quadro-rtx-6000", "own-card", "rtx-3060")
 REGIONS = ("cn-north", "eu-west", "us", "日本", "x")
@@ -115,7 +117,8 @@ def any_value(chance: random.Random, name: str) -> Scalar:
         return chance.random() < 0.5
     if name == "host":
         keys = list(Host.objects.values_list("pk", flat=True)[:20])
-        return chance.choice([public_id("host", chance.choice(keys)), "host_" + "0" * 32, "nonsense"])
+        known = [public_id("host", chance.choice(keys))] if keys else []
+        return chance.choice([*known, "host_" + "0" * 32, "nonsense"])
     return Decimal(chance.choice(_NUMBERS[name])) if name in _NUMBERS else chance.choice(_WORDS[name])
 
 
@@ -127,6 +130,11 @@ def any_condition(chance: random.Random, name: str | None = None, op: Op | None 
     return Condition(name, op, any_value(chance, name))
 
 
+def any_image(chance: random.Random) -> ImageNeeds:
+    host_id = chance.choice([*[None] * 9, *Offer.objects.order_by("pk").values_list("host_id", flat=True)[:1]])
+    return ImageNeeds(version_number(chance.choice(["", "", "", "11", "12.1"])), chance.choice([0, 0, 50, 300]), host_id)
+
+
 def any_query(chance: random.Random) -> OfferQuery:
     conditions = tuple(any_condition(chance) for _ in range(chance.choice([0, 1, 1, 2, 2, 3, 5])))
     return OfferQuery(
@@ -135,7 +143,7 @@ def any_query(chance: random.Random) -> OfferQuery:
         billing_mode=chance.choice(["hourly", *BILLING_MODES]),
         term=chance.choice(TERM_NAMES),
         data_disk_gb=chance.choice([0, 0, 50, 51, 200, 3_333]),
-        cuda_needed=chance.choice(["", "", "", "11", "12.1"]),
+        image_needs=any_image(chance),
         sort=chance.choice(["", "-"]) + chance.choice(SORTS),
         limit=chance.choice([1, 7, 50, 200]),
     )

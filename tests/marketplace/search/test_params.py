@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from common.errors import DomainError, InvalidInput, NotFound
 from marketplace.errors import SearchSyntaxError
+from marketplace.needs import ImageNeeds
 from marketplace.search.grammar import LINE_MAX, parse_line, write_line
 from marketplace.search.params import COMPARED, NAMES, VALUES_MAX, read_params, write_params
 from marketplace.search.terms import PARAMETERS, SUFFIX, TERMS, Condition, OfferQuery, Op
 from marketplace.search.wishes import CONDITIONS_MAX, LIST_MAX, in_order
 from tests.marketplace.search.searches import conditions, searches
 
-NEEDS = "12.1"
+NEEDS = ImageNeeds(cuda=1_201)
 
 
-def needs(image: str) -> str:
+def needs(image: str) -> ImageNeeds:
     if image == "none-such":
         raise NotFound("There is no such image.")
     return NEEDS
@@ -32,7 +33,7 @@ def read(address: str, **rest: Any) -> OfferQuery:
 
 
 def with_needs(query: OfferQuery) -> OfferQuery:
-    return replace(query, cuda_needed=NEEDS) if query.image else query
+    return replace(query, image_needs=NEEDS) if query.image else query
 
 
 def faults(address: str) -> list[tuple[str, str, str]]:
@@ -130,8 +131,8 @@ def test_parameters(address: str, wanted: Condition) -> None:
             "billing_mode=reserved&term=year&data_disk_gb=100",
             {"billing_mode": "reserved", "term": "year", "data_disk_gb": 100},
         ),
-        ("image=berth-base", {"image": "berth-base", "cuda_needed": NEEDS}),
-        ("q=image=berth-base", {"image": "berth-base", "cuda_needed": NEEDS}),
+        ("image=berth-base", {"image": "berth-base", "image_needs": NEEDS}),
+        ("q=image=berth-base", {"image": "berth-base", "image_needs": NEEDS}),
     ],
 )
 def test_wishes(address: str, wished: dict[str, Any]) -> None:
