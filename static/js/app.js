@@ -176,6 +176,14 @@
   document.addEventListener("htmx:beforeRequest", ({ target }) => {
     if (target.id === "bill") target.querySelector("#confirm")?.setAttribute("disabled", ""); // nobody confirms a price that is changing
   });
+  // A dialog is empty until its own form has come: what is left in it, or comes late, belongs to another order.
+  let opening = null;
+  document.addEventListener("htmx:beforeRequest", ({ target, detail }) => {
+    if (!target.dataset.open) return;
+    opening?.abort();
+    opening = detail.xhr;
+    detail.target.replaceChildren();
+  });
   document.addEventListener("htmx:responseError", () => toast(say("failed")));
   document.addEventListener("htmx:sendError", () => toast(say("offline")));
   // What the reader has unfolded stays so when the part around it comes anew. Looked at just before: `toggle` comes too late.

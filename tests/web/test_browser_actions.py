@@ -1,7 +1,7 @@
 """Changes of an instance, clicked: a larger disk, another number of GPUs, a fresh root taken back, a start without a GPU."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from common.ids import public_id
 from instances.models import Instance
@@ -17,6 +17,12 @@ from tests.web.world_actions import rented_running
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 
+def send(page: Page) -> None:
+    """The dialog's form. The page comes anew, with its scripts; the old one may tell the outcome before it leaves."""
+    with page.expect_navigation():
+        page.locator("#action button[type=submit]").click()
+
+
 @pytest.mark.parametrize("width", [390])
 def test_every_change_from_the_instance_page(site: Site, world: World, width: int) -> None:
     Offer.objects.update(disk_micros_gb_day=4_800)
@@ -30,7 +36,7 @@ def test_every_change_from_the_instance_page(site: Site, world: World, width: in
     expect(dialog).to_contain_text("Stop it to change its number of GPUs")
     dialog.locator("#resize-disk").fill("150")
     expect(dialog).to_contain_text("→")
-    dialog.locator("button[type=submit]").click()
+    send(page)
     expect(page.locator("main")).to_contain_text("The data disk is being made 150 GB large")
     assert Operation.objects.get().args["size_gb"] == "150"
     Operation.objects.all().delete()
@@ -39,7 +45,7 @@ def test_every_change_from_the_instance_page(site: Site, world: World, width: in
     dialog.locator("button[type=submit]").click()
     expect(dialog).to_be_visible()  # the browser asks for the confirmation first
     dialog.locator("[name=understood]").check()
-    dialog.locator("button[type=submit]").click()
+    send(page)
     expect(page.locator("main")).to_contain_text("A fresh root from Berth base")
     instance.refresh_from_db()
     assert (instance.state, instance.root_number) == ("restarting", 1)
@@ -53,11 +59,11 @@ def test_every_change_from_the_instance_page(site: Site, world: World, width: in
     page.reload()
     page.click('text="Choose a size"')
     dialog.locator("#resize-gpus").select_option("1")
-    dialog.locator("button[type=submit]").click()
+    send(page)
     expect(page.locator("main")).to_contain_text("You changed its number of GPUs")
     page.click("main >> text=Choose an image")
     dialog.locator("[name=understood]").check()
-    dialog.locator("button[type=submit]").click()
+    send(page)
     page.click('text="Keep the present root"')
     expect(page.locator("main")).to_contain_text("You keep the root that there is")
 
