@@ -1,9 +1,10 @@
 """Registers the app with Django."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class AccountsConfig(AppConfig):
     name = "accounts"
     label = "accounts"
-    verbose_name = "Accounts"
+    verbose_name = _("Accounts")

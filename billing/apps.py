@@ -4,12 +4,13 @@ from django.apps import AppConfig
 from django.core.checks import Tags, register
 from django.db.models.signals import post_migrate
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
 
 
 class BillingConfig(AppConfig):
     name = "billing"
     label = "billing"
-    verbose_name = "Money"
+    verbose_name = _("Money")
 
     def ready(self) -> None:
         """By name: there are no models yet when this module is imported."""

@@ -248,7 +248,7 @@ class CorrectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
 class InvoiceAdmin(ReadOnlyAdmin):
     """Issued papers. The lines are what the renter sees."""
 
-    list_display = ("full_number", "kind", "owner", "period_from", "total", "tax", "coupons", "corrects", "issued_at")
+    list_display = ("whole_number", "kind", "owner", "period_from", "total", "tax", "coupons", "corrects", "issued_at")
     list_filter = ("kind", "year")
     list_select_related = ("owner", "corrects")
     search_fields = ("owner__email", "number")
@@ -272,6 +272,10 @@ class InvoiceAdmin(ReadOnlyAdmin):
     @staticmethod
     def _is_correctable(obj: Model | None) -> bool:
         return isinstance(obj, Invoice) and obj.kind == Invoice.Kind.INVOICE and not obj.corrections.exists()
+
+    @admin.display(description=_("number"), ordering="number")
+    def whole_number(self, row: Invoice) -> str:
+        return row.full_number
 
     @admin.display(description=_("Seller"))
     def sold_by(self, row: Invoice) -> str:

@@ -1,9 +1,10 @@
 """Registers the app with Django."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class StorageConfig(AppConfig):
     name = "storage"
     label = "storage"
-    verbose_name = "Storage"
+    verbose_name = _("Storage")

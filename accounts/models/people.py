@@ -42,6 +42,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     )
     date_joined = models.DateTimeField(_("joined"), default=clock.now)
     access_version = models.PositiveIntegerField(
+        _("version of access"),
         default=0,
         db_default=0,
         help_text="Sessions and tickets of an earlier one are refused: raised by logging out everywhere.",
@@ -71,17 +72,19 @@ class ApiToken(models.Model):
     """A bearer token. Only `prefix` and the SHA-256 of the secret are kept; the token itself is shown once."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
-    name = PrintableField(max_length=80)
-    prefix = models.CharField(max_length=16, unique=True)
-    secret_hash = models.CharField(max_length=64)
-    scopes = ArrayField(models.CharField(max_length=32))
-    created_at = models.DateTimeField(default=clock.now)
-    last_used_at = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens", verbose_name=_("account"))
+    name = PrintableField(_("name"), max_length=80)
+    prefix = models.CharField(_("beginning"), max_length=16, unique=True)
+    secret_hash = models.CharField(_("hash of the secret"), max_length=64)
+    scopes = ArrayField(models.CharField(max_length=32), verbose_name=_("scopes"))
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True)
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
             Printable(column="name", name="api_token_name_is_printable"),
@@ -97,14 +100,16 @@ class SshKey(models.Model):
     """A renter's public key, parsed when saved; `fingerprint` is OpenSSH's SHA256:… form."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="ssh_keys")
-    name = PrintableField(max_length=80)
-    kind = models.CharField(max_length=40)
-    public_key = models.TextField()
-    fingerprint = models.CharField(max_length=64)
-    created_at = models.DateTimeField(default=clock.now)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="ssh_keys", verbose_name=_("account"))
+    name = PrintableField(_("name"), max_length=80)
+    kind = models.CharField(_("kind"), max_length=40)
+    public_key = models.TextField(_("public key"))
+    fingerprint = models.CharField(_("fingerprint"), max_length=64)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
 
     class Meta:
+        verbose_name = _("SSH key")
+        verbose_name_plural = _("SSH keys")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
             Printable(column="name", name="ssh_key_name_is_printable"),

@@ -20,15 +20,23 @@ class AccountEvent(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True)
-    kind = models.CharField(max_length=40)
-    subject = models.CharField(max_length=200, blank=True, help_text="What it was done to, as its owner knows it.")
-    via = models.CharField(max_length=40, blank=True, help_text="console, a token and its prefix; empty: the market.")
-    address = models.GenericIPAddressField(null=True)
-    agent = models.CharField(max_length=200, blank=True)
-    at = models.DateTimeField(default=clock.now)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, verbose_name=_("account")
+    )
+    kind = models.CharField(_("kind"), max_length=40)
+    subject = models.CharField(
+        _("subject"), max_length=200, blank=True, help_text="What it was done to, as its owner knows it."
+    )
+    via = models.CharField(
+        _("by way of"), max_length=40, blank=True, help_text="console, a token and its prefix; empty: the market."
+    )
+    address = models.GenericIPAddressField(_("address"), null=True)
+    agent = models.CharField(_("browser or program"), max_length=200, blank=True)
+    at = models.DateTimeField(_("time"), default=clock.now)
 
     class Meta:
+        verbose_name = _("account event")
+        verbose_name_plural = _("account events")
         ordering = ("-at", "-id")
         indexes: ClassVar = [models.Index(fields=["user", "-at", "-id"], name="account_event_of_user")]
 
@@ -96,18 +104,22 @@ class OutgoingMail(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    key = models.CharField(max_length=200, null=True, blank=True, unique=True, help_text="Of what it tells.")
-    to = models.EmailField()
-    subject = models.CharField(max_length=200)
-    body = models.TextField(blank=True)
-    created_at = models.DateTimeField(default=clock.now)
-    due_at = models.DateTimeField(default=clock.now, help_text="Not tried before; behind a try that is under way.")
-    expires_at = models.DateTimeField(default=mail_expiry, help_text="Not tried after.")
-    tries = models.PositiveIntegerField(default=0, db_default=0)
-    fault = models.CharField(max_length=80, blank=True, db_default="", help_text="What the last try came to.")
-    server_failed_at = models.DateTimeField(null=True, blank=True, help_text="When the mail server itself failed it.")
-    sent_at = models.DateTimeField(null=True, blank=True)
-    given_up_at = models.DateTimeField(null=True, blank=True)
+    key = models.CharField(_("key"), max_length=200, null=True, blank=True, unique=True, help_text="Of what it tells.")
+    to = models.EmailField(_("recipient"))
+    subject = models.CharField(_("subject"), max_length=200)
+    body = models.TextField(_("what it covers"), blank=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    due_at = models.DateTimeField(
+        _("due at"), default=clock.now, help_text="Not tried before; behind a try that is under way."
+    )
+    expires_at = models.DateTimeField(_("expires at"), default=mail_expiry, help_text="Not tried after.")
+    tries = models.PositiveIntegerField(_("tries"), default=0, db_default=0)
+    fault = models.CharField(_("fault"), max_length=80, blank=True, db_default="", help_text="What the last try came to.")
+    server_failed_at = models.DateTimeField(
+        _("mail server failed at"), null=True, blank=True, help_text="When the mail server itself failed it."
+    )
+    sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
+    given_up_at = models.DateTimeField(_("given up at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("outgoing mail")

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from common import clock
 
@@ -11,20 +12,25 @@ from common import clock
 class AgentIdentity(models.Model):
     """The public key of one host's agent, and how far its present boot has counted."""
 
-    host = models.OneToOneField("marketplace.Host", on_delete=models.CASCADE, primary_key=True, related_name="+")
-    public_key = models.CharField(max_length=64)
-    boot_id = models.CharField(max_length=40, blank=True)
-    last_sequence = models.BigIntegerField(default=0)
-    facts_known = models.BooleanField(default=False, help_text="This boot has sent the host's facts.")
-    join_hash = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the join token that made this host.")
+    host = models.OneToOneField(
+        "marketplace.Host", on_delete=models.CASCADE, primary_key=True, related_name="+", verbose_name=_("host")
+    )
+    public_key = models.CharField(_("public key"), max_length=64)
+    boot_id = models.CharField(_("start of the agent"), max_length=40, blank=True)
+    last_sequence = models.BigIntegerField(_("last message"), default=0)
+    facts_known = models.BooleanField(_("knows its facts"), default=False, help_text="This boot has sent the host's facts.")
+    join_hash = models.CharField(
+        _("hash of the join token"), max_length=64, blank=True, help_text="SHA-256 of the join token that made this host."
+    )
     # Speed tests run beside the syncs, so they have a count of their own: else the slower of two would be a replay.
-    speed_sequence = models.BigIntegerField(default=0)
-    speed_count = models.PositiveIntegerField(default=0, help_text="Speed tests since `speed_since`.")
-    speed_since = models.DateTimeField(default=clock.now)
-    enrolled_at = models.DateTimeField(default=clock.now)
+    speed_sequence = models.BigIntegerField(_("last measured speed"), default=0)
+    speed_count = models.PositiveIntegerField(_("measured speeds"), default=0, help_text="Speed tests since `speed_since`.")
+    speed_since = models.DateTimeField(_("speeds measured since"), default=clock.now)
+    enrolled_at = models.DateTimeField(_("enrolled at"), default=clock.now)
 
     class Meta:
-        verbose_name_plural = "agent identities"
+        verbose_name = _("agent identity")
+        verbose_name_plural = _("agent identities")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(public_key__regex=r"^[0-9a-f]{64}$"), name="agent_key_is_ed25519"),
         ]
@@ -53,13 +59,15 @@ class RefusedMessage(models.Model):
     """A message of an agent that was refused, and why: unsigned, replayed, forged, or naming what is not the host's."""
 
     id = models.BigAutoField(primary_key=True)
-    claimed_host = models.CharField(max_length=80)
-    reason = models.CharField(max_length=40)
-    detail = models.CharField(max_length=300, blank=True)
-    remote_address = models.CharField(max_length=64, blank=True)
-    at = models.DateTimeField(default=clock.now)
+    claimed_host = models.CharField(_("host that it claimed to be"), max_length=80)
+    reason = models.CharField(_("reason"), max_length=40)
+    detail = models.CharField(_("detail"), max_length=300, blank=True)
+    remote_address = models.CharField(_("came from"), max_length=64, blank=True)
+    at = models.DateTimeField(_("time"), default=clock.now)
 
     class Meta:
+        verbose_name = _("refused message")
+        verbose_name_plural = _("refused messages")
         ordering = ("-id",)
         indexes: ClassVar = [models.Index(fields=["remote_address", "at"], name="refused_by_address")]
 

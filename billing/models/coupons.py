@@ -23,22 +23,42 @@ class CouponCode(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     code = models.CharField(_("code"), max_length=40, help_text="Letters, digits and hyphens; case does not matter.")
-    kind = models.CharField(max_length=10, choices=Kind)
-    amount_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a fixed one.")
-    percent_bps = models.PositiveIntegerField(null=True, blank=True, help_text="Of a percent one: hundredths of a percent.")
-    most_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a percent one: never more than this.")
-    modes = ArrayField(models.CharField(max_length=10), default=list, blank=True, help_text="Empty: every billing mode.")
-    gpu_models = ArrayField(models.CharField(max_length=60), default=list, blank=True, help_text="Empty: every GPU model.")
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="Of the code.")
-    valid_days = models.PositiveIntegerField(null=True, blank=True, help_text="How long the credit lasts; empty: for good.")
-    per_user = models.PositiveIntegerField(default=1)
-    total_limit = models.PositiveIntegerField(null=True, blank=True)
-    redeemed = models.PositiveIntegerField(default=0)
-    active = models.BooleanField(default=True)
-    created_by = models.CharField(max_length=80)
-    created_at = models.DateTimeField(default=clock.now)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"), null=True, blank=True, help_text="Of a fixed one.")
+    percent_bps = models.PositiveIntegerField(
+        _("share (basis points)"), null=True, blank=True, help_text="Of a percent one: hundredths of a percent."
+    )
+    most_micros = models.BigIntegerField(
+        _("at most (micro-units)"), null=True, blank=True, help_text="Of a percent one: never more than this."
+    )
+    modes = ArrayField(
+        models.CharField(max_length=10),
+        default=list,
+        blank=True,
+        help_text="Empty: every billing mode.",
+        verbose_name=_("billing modes"),
+    )
+    gpu_models = ArrayField(
+        models.CharField(max_length=60),
+        default=list,
+        blank=True,
+        help_text="Empty: every GPU model.",
+        verbose_name=_("GPU models"),
+    )
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True, help_text="Of the code.")
+    valid_days = models.PositiveIntegerField(
+        _("valid for (days)"), null=True, blank=True, help_text="How long the credit lasts; empty: for good."
+    )
+    per_user = models.PositiveIntegerField(_("uses for each account"), default=1)
+    total_limit = models.PositiveIntegerField(_("uses in all"), null=True, blank=True)
+    redeemed = models.PositiveIntegerField(_("uses so far"), default=0)
+    active = models.BooleanField(_("in use"), default=True)
+    created_by = models.CharField(_("created by"), max_length=80)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
 
     class Meta:
+        verbose_name = _("coupon code")
+        verbose_name_plural = _("coupon codes")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
             models.UniqueConstraint(Upper("code"), name="one_coupon_per_code"),
@@ -68,26 +88,39 @@ class Coupon(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    code = models.ForeignKey(CouponCode, on_delete=models.PROTECT, related_name="coupons")
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="coupons")
-    number = models.PositiveIntegerField(default=1, help_text="The owner's first, second … by this code.")
-    waits_for_top_up = models.BooleanField(default=False)
-    payment = models.ForeignKey(
-        "billing.Payment", on_delete=models.PROTECT, related_name="coupons", null=True, help_text="The top-up it grew from."
+    code = models.ForeignKey(CouponCode, on_delete=models.PROTECT, related_name="coupons", verbose_name=_("code"))
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="coupons", verbose_name=_("owner")
     )
-    granted_micros = models.BigIntegerField(default=0)
-    remaining_micros = models.BigIntegerField(default=0)
+    number = models.PositiveIntegerField(_("number"), default=1, help_text="The owner's first, second … by this code.")
+    waits_for_top_up = models.BooleanField(_("waits for a top-up"), default=False)
+    payment = models.ForeignKey(
+        "billing.Payment",
+        on_delete=models.PROTECT,
+        related_name="coupons",
+        null=True,
+        help_text="The top-up it grew from.",
+        verbose_name=_("payment"),
+    )
+    granted_micros = models.BigIntegerField(_("granted (micro-units)"), default=0)
+    remaining_micros = models.BigIntegerField(_("left (micro-units)"), default=0)
     repaid_micros = models.BigIntegerField(
-        default=0, help_text="Paid with cash for what was used of it, and the kept part of its top-up does not give."
+        _("repaid (micro-units)"),
+        default=0,
+        help_text="Paid with cash for what was used of it, and the kept part of its top-up does not give.",
     )
     waived_micros = models.BigIntegerField(
-        default=0, help_text="The same, from refunds before it had to be paid for: it never has to be."
+        _("waived (micro-units)"),
+        default=0,
+        help_text="The same, from refunds before it had to be paid for: it never has to be.",
     )
-    redeemed_at = models.DateTimeField(default=clock.now)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    expired_at = models.DateTimeField(null=True, blank=True, help_text="When what remained was taken back.")
+    redeemed_at = models.DateTimeField(_("redeemed at"), default=clock.now)
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
+    expired_at = models.DateTimeField(_("expired at"), null=True, blank=True, help_text="When what remained was taken back.")
 
     class Meta:
+        verbose_name = _("coupon")
+        verbose_name_plural = _("coupons")
         ordering = ("expires_at", "redeemed_at", "id")
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -117,17 +150,21 @@ class CouponDraw(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    coupon = models.ForeignKey(Coupon, on_delete=models.PROTECT, related_name="draws")
-    source_kind = models.CharField(max_length=20)
-    source_id = models.UUIDField()
-    drawn_micros = models.BigIntegerField(default=0)
-    used_micros = models.BigIntegerField(default=0)
-    returned_micros = models.BigIntegerField(default=0)
-    seen_micros = models.BigIntegerField(default=0, help_text="What the source had paid in all when this was last reckoned.")
-    opened_at = models.DateTimeField(default=clock.now)
-    closed_at = models.DateTimeField(null=True, blank=True)
+    coupon = models.ForeignKey(Coupon, on_delete=models.PROTECT, related_name="draws", verbose_name=_("coupon"))
+    source_kind = models.CharField(_("kind of the source"), max_length=20)
+    source_id = models.UUIDField(_("ID of the source"))
+    drawn_micros = models.BigIntegerField(_("drawn (micro-units)"), default=0)
+    used_micros = models.BigIntegerField(_("used (micro-units)"), default=0)
+    returned_micros = models.BigIntegerField(_("returned (micro-units)"), default=0)
+    seen_micros = models.BigIntegerField(
+        _("seen (micro-units)"), default=0, help_text="What the source had paid in all when this was last reckoned."
+    )
+    opened_at = models.DateTimeField(_("opened at"), default=clock.now)
+    closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("draw on a coupon")
+        verbose_name_plural = _("draws on coupons")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["coupon", "source_kind", "source_id"],

@@ -44,14 +44,21 @@ class Wallet(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="wallets", null=True, blank=True
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        related_name="wallets",
+        null=True,
+        blank=True,
+        verbose_name=_("owner"),
     )
-    kind = models.CharField(max_length=10, choices=Kind)
-    balance_micros = models.BigIntegerField(default=0)
-    held_micros = models.BigIntegerField(default=0)
-    created_at = models.DateTimeField(default=clock.now)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    balance_micros = models.BigIntegerField(_("balance (micro-units)"), default=0)
+    held_micros = models.BigIntegerField(_("held (micro-units)"), default=0)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
 
     class Meta:
+        verbose_name = _("wallet")
+        verbose_name_plural = _("wallets")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(kind__in=[*OWNED_WALLETS, *MARKET_WALLETS]), name="wallet_kind"),
             models.CheckConstraint(condition=Q(held_micros__gte=0), name="wallet_held_not_negative"),
@@ -124,19 +131,21 @@ class Posting(AppendOnly):
         PAYOUT = "payout", _("payout")
         REPAYMENT = "repayment", _("repayment")  # what is owed, out of the owner's own wallet or earnings
 
-    id = models.BigAutoField(primary_key=True)
-    idempotency_key = models.CharField(max_length=200, unique=True)
-    kind = models.CharField(max_length=10, choices=Kind)
-    source_kind = models.CharField(max_length=20)
-    source_id = models.UUIDField()
-    memo = models.CharField(max_length=200)
-    actor = models.CharField(max_length=80)
-    period_from = models.DateTimeField(null=True)
-    period_to = models.DateTimeField(null=True)
-    rate_micros_per_hour = models.BigIntegerField(null=True)
-    created_at = models.DateTimeField(default=clock.now)
+    id = models.BigAutoField("ID", primary_key=True)
+    idempotency_key = models.CharField(_("idempotency key"), max_length=200, unique=True)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    source_kind = models.CharField(_("kind of the source"), max_length=20)
+    source_id = models.UUIDField(_("ID of the source"))
+    memo = models.CharField(_("memo"), max_length=200)
+    actor = models.CharField(_("done by"), max_length=80)
+    period_from = models.DateTimeField(_("from"), null=True)
+    period_to = models.DateTimeField(_("until"), null=True)
+    rate_micros_per_hour = models.BigIntegerField(_("rate per hour (micro-units)"), null=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
 
     class Meta:
+        verbose_name = _("posting")
+        verbose_name_plural = _("postings")
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(kind="usage")  # those from before migration 0005 still say the period that is in their usage row
@@ -192,13 +201,14 @@ class Entry(AppendOnly):
         REPAYMENT = "repayment", _("repayment")
 
     id = models.BigAutoField(primary_key=True)
-    posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="entries")
-    wallet = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="entries")
-    kind = models.CharField(max_length=12, choices=Kind)
-    amount_micros = models.BigIntegerField()
+    posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="entries", verbose_name=_("posting"))
+    wallet = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="entries", verbose_name=_("wallet"))
+    kind = models.CharField(_("kind"), max_length=12, choices=Kind)
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"))
 
     class Meta:
-        verbose_name_plural = "entries"
+        verbose_name = _("ledger entry")
+        verbose_name_plural = _("ledger entries")
         indexes: ClassVar = [models.Index(fields=["wallet", "-id"], name="entry_of_wallet")]
 
     def __str__(self) -> str:
@@ -218,15 +228,17 @@ class Grant(models.Model):
         DECLINED = "declined", _("declined")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="grants")
-    amount_micros = models.BigIntegerField()
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="grants", verbose_name=_("owner")
+    )
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"))
     reason = models.CharField(_("reason"), max_length=200)
-    key = models.CharField(max_length=200, unique=True, help_text="Of its posting.")
+    key = models.CharField(_("key"), max_length=200, unique=True, help_text="Of its posting.")
     requested_by = models.CharField(_("granted by"), max_length=80)
     confirmed_by = models.CharField(_("confirmed by"), max_length=80, blank=True, default="")
-    state = models.CharField(max_length=8, choices=State, default=State.POSTED)
+    state = models.CharField(_("state"), max_length=8, choices=State, default=State.POSTED)
     created_at = models.DateTimeField(_("created"), default=clock.now)
-    settled_at = models.DateTimeField(null=True, blank=True)
+    settled_at = models.DateTimeField(_("settled at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("grant")

@@ -8,6 +8,7 @@ from django.contrib.postgres.fields import ArrayField, RangeOperators
 from django.db import models
 from django.db.models import ExpressionWrapper, F, Q
 from django.db.models.functions import Least
+from django.utils.translation import gettext_lazy as _
 
 from billing.models.ledger import AppendOnly, Entry, Posting, TsTzRange, Wallet
 from billing.pricing import elapsed_microseconds
@@ -30,28 +31,51 @@ class Meter(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    payer = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="+", db_index=False)
-    payee = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="+", db_index=False)
-    source_kind = models.CharField(max_length=20)
-    source_id = models.UUIDField()
-    label = models.CharField(max_length=200, help_text="What the statement line says was used.")
-    mode = models.CharField(max_length=10, blank=True, default="")
-    gpu_model = models.CharField(max_length=60, blank=True, default="")
-    calendar = models.BooleanField(default=False, help_text="Charged by the clock, without proof.")
-    rate_micros = models.BigIntegerField(help_text="For each `rate_hours` hours, before the first step.")
-    rate_hours = models.PositiveSmallIntegerField(default=1)
-    steps_us = ArrayField(models.BigIntegerField(), default=list, blank=True, help_text="Continuous use, microseconds.")
-    steps_micros = ArrayField(models.BigIntegerField(), default=list, blank=True, help_text="The rate from each step on.")
-    most_micros = models.BigIntegerField(null=True, blank=True, help_text="Where the rate moves: the most it can be.")
-    base_us = models.BigIntegerField(default=0, help_text="Continuous use before this meter, microseconds.")
-    fee_bps = models.PositiveIntegerField(help_text="Platform fee in hundredths of a percent of the charge.")
-    opened_at = models.DateTimeField()
-    proven_until = models.DateTimeField()
-    funded_until = models.DateTimeField(help_text="Up to here the open hold pays.")
-    capped_at = models.DateTimeField(null=True, blank=True, help_text="Stop request plus grace: nothing later is charged.")
-    settled_until = models.DateTimeField()
-    closed_at = models.DateTimeField(null=True, blank=True)
+    payer = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="+", db_index=False, verbose_name=_("payer"))
+    payee = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="+", db_index=False, verbose_name=_("payee"))
+    source_kind = models.CharField(_("kind of the source"), max_length=20)
+    source_id = models.UUIDField(_("ID of the source"))
+    label = models.CharField(_("label"), max_length=200, help_text="What the statement line says was used.")
+    mode = models.CharField(_("billing mode"), max_length=10, blank=True, default="")
+    gpu_model = models.CharField(_("GPU model"), max_length=60, blank=True, default="")
+    calendar = models.BooleanField(_("counted by calendar"), default=False, help_text="Charged by the clock, without proof.")
+    rate_micros = models.BigIntegerField(
+        _("rate (micro-units)"), help_text="For each `rate_hours` hours, before the first step."
+    )
+    rate_hours = models.PositiveSmallIntegerField(_("hours of the rate"), default=1)
+    steps_us = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        blank=True,
+        help_text="Continuous use, microseconds.",
+        verbose_name=_("starts of the steps (µs)"),
+    )
+    steps_micros = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        blank=True,
+        help_text="The rate from each step on.",
+        verbose_name=_("rates of the steps (micro-units)"),
+    )
+    most_micros = models.BigIntegerField(
+        _("at most (micro-units)"), null=True, blank=True, help_text="Where the rate moves: the most it can be."
+    )
+    base_us = models.BigIntegerField(
+        _("start of the count (µs)"), default=0, help_text="Continuous use before this meter, microseconds."
+    )
+    fee_bps = models.PositiveIntegerField(
+        _("fee (basis points)"), help_text="Platform fee in hundredths of a percent of the charge."
+    )
+    opened_at = models.DateTimeField(_("opened at"))
+    proven_until = models.DateTimeField(_("proven until"))
+    funded_until = models.DateTimeField(_("funded until"), help_text="Up to here the open hold pays.")
+    capped_at = models.DateTimeField(
+        _("capped at"), null=True, blank=True, help_text="Stop request plus grace: nothing later is charged."
+    )
+    settled_until = models.DateTimeField(_("settled until"))
+    closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
     is_finished = models.GeneratedField(
+        verbose_name=_("finished"),
         expression=ExpressionWrapper(
             Q(closed_at__isnull=False) & Q(settled_until__gte=_END), output_field=models.BooleanField()
         ),
@@ -61,6 +85,8 @@ class Meter(models.Model):
     )
 
     class Meta:
+        verbose_name = _("meter")
+        verbose_name_plural = _("meters")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(rate_micros__gte=0), name="meter_rate_not_negative"),
             models.CheckConstraint(condition=Q(rate_hours__gte=1), name="meter_rate_is_for_hours"),
@@ -123,18 +149,40 @@ class Usage(AppendOnly):
     """
 
     id = models.BigAutoField(primary_key=True)
-    posting = models.ForeignKey(Posting, on_delete=models.PROTECT, related_name="usage", db_constraint=False, db_index=False)
-    charge_entry = models.ForeignKey(Entry, on_delete=models.PROTECT, related_name="paid_usage", db_constraint=False)
-    share_entry = models.ForeignKey(Entry, on_delete=models.PROTECT, related_name="earned_usage", db_constraint=False)
-    meter = models.ForeignKey(Meter, on_delete=models.PROTECT, related_name="usage", db_constraint=False, db_index=False)
-    period_from = models.DateTimeField()
-    period_to = models.DateTimeField()
-    rate_micros = models.BigIntegerField(help_text="For each `rate_hours` hours of the meter.")
-    charge_micros = models.BigIntegerField()
-    fee_micros = models.BigIntegerField()
+    posting = models.ForeignKey(
+        Posting,
+        on_delete=models.PROTECT,
+        related_name="usage",
+        db_constraint=False,
+        db_index=False,
+        verbose_name=_("posting"),
+    )
+    charge_entry = models.ForeignKey(
+        Entry,
+        on_delete=models.PROTECT,
+        related_name="paid_usage",
+        db_constraint=False,
+        verbose_name=_("entry of the charge"),
+    )
+    share_entry = models.ForeignKey(
+        Entry,
+        on_delete=models.PROTECT,
+        related_name="earned_usage",
+        db_constraint=False,
+        verbose_name=_("entry of the host's share"),
+    )
+    meter = models.ForeignKey(
+        Meter, on_delete=models.PROTECT, related_name="usage", db_constraint=False, db_index=False, verbose_name=_("meter")
+    )
+    period_from = models.DateTimeField(_("from"))
+    period_to = models.DateTimeField(_("until"))
+    rate_micros = models.BigIntegerField(_("rate (micro-units)"), help_text="For each `rate_hours` hours of the meter.")
+    charge_micros = models.BigIntegerField(_("charged (micro-units)"))
+    fee_micros = models.BigIntegerField(_("fee (micro-units)"))
 
     class Meta:
-        verbose_name_plural = "usage"
+        verbose_name = _("line of use")
+        verbose_name_plural = _("lines of use")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(period_from__lt=F("period_to")), name="usage_has_its_period"),
             models.CheckConstraint(
@@ -151,16 +199,18 @@ class Hold(models.Model):
     """Money set aside for one source until it is charged or released."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    wallet = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="holds")
-    source_kind = models.CharField(max_length=20)
-    source_id = models.UUIDField()
-    mode = models.CharField(max_length=10, blank=True, default="")
-    gpu_model = models.CharField(max_length=60, blank=True, default="")
-    amount_micros = models.BigIntegerField()
-    created_at = models.DateTimeField(default=clock.now)
-    released_at = models.DateTimeField(null=True, blank=True)
+    wallet = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="holds", verbose_name=_("wallet"))
+    source_kind = models.CharField(_("kind of the source"), max_length=20)
+    source_id = models.UUIDField(_("ID of the source"))
+    mode = models.CharField(_("billing mode"), max_length=10, blank=True, default="")
+    gpu_model = models.CharField(_("GPU model"), max_length=60, blank=True, default="")
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"))
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    released_at = models.DateTimeField(_("released at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("hold")
+        verbose_name_plural = _("holds")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount_micros__gte=0), name="hold_not_negative"),
             models.UniqueConstraint(

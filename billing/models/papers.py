@@ -26,22 +26,26 @@ class Order(models.Model):
         COUPON = "coupon", _("coupon")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="orders")
-    kind = models.CharField(max_length=12, choices=Kind)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="orders", verbose_name=_("owner")
+    )
+    kind = models.CharField(_("kind"), max_length=12, choices=Kind)
     key = models.CharField(
-        max_length=200, unique=True, help_text="Of the decision: written once, however often it is tried."
+        _("key"), max_length=200, unique=True, help_text="Of the decision: written once, however often it is tried."
     )
-    source_kind = models.CharField(max_length=20)
-    source_id = models.UUIDField()
-    title = models.CharField(max_length=200)
-    billing_mode = models.CharField(max_length=10, blank=True)
+    source_kind = models.CharField(_("kind of the source"), max_length=20)
+    source_id = models.UUIDField(_("ID of the source"))
+    title = models.CharField(_("title"), max_length=200)
+    billing_mode = models.CharField(_("billing mode"), max_length=10, blank=True)
     amount_micros = models.BigIntegerField(
-        default=0, help_text="Paid at once; negative: given back. Use is on the statement."
+        _("amount (micro-units)"), default=0, help_text="Paid at once; negative: given back. Use is on the statement."
     )
-    rate_micros_per_hour = models.BigIntegerField(null=True, blank=True)
-    created_at = models.DateTimeField(default=clock.now)
+    rate_micros_per_hour = models.BigIntegerField(_("rate per hour (micro-units)"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
 
     class Meta:
+        verbose_name = _("order")
+        verbose_name_plural = _("orders")
         ordering = ("-created_at", "-id")
         indexes: ClassVar = [
             models.Index(fields=["owner", "-created_at"], name="order_of_owner"),
@@ -88,32 +92,41 @@ class Invoice(AppendOnly):
         CREDIT_NOTE = "credit_note", _("credit note")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="invoices")
-    year = models.PositiveIntegerField()
-    number = models.PositiveIntegerField()
-    kind = models.CharField(max_length=11, choices=Kind, default=Kind.INVOICE)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="invoices", verbose_name=_("owner")
+    )
+    year = models.PositiveIntegerField(_("year"))
+    number = models.PositiveIntegerField(_("number"))
+    kind = models.CharField(_("kind"), max_length=11, choices=Kind, default=Kind.INVOICE)
     corrects = models.ForeignKey(
         "self",
         on_delete=models.PROTECT,
         related_name="corrections",
         null=True,
         help_text="The invoice that this one corrects.",
+        verbose_name=_("corrects"),
     )
-    reason = models.CharField(max_length=200, blank=True, help_text="Of a correction.")
-    actor = models.CharField(max_length=80, default="sweep")
-    period_from = models.DateTimeField()
-    period_to = models.DateTimeField()
-    currency = models.CharField(max_length=3)
-    total_micros = models.BigIntegerField(help_text="Tax included, of everything charged in the period.")
-    tax_bps = models.PositiveIntegerField(default=0)
-    tax_micros = models.BigIntegerField(default=0, help_text="The tax within the total.")
-    coupon_micros = models.BigIntegerField(default=0, help_text="The part that coupons paid.")
-    buyer = models.JSONField(default=dict)
-    seller = models.JSONField(default=dict)
-    lines = models.JSONField(default=list)
-    issued_at = models.DateTimeField(default=clock.now)
+    reason = models.CharField(_("reason"), max_length=200, blank=True, help_text="Of a correction.")
+    actor = models.CharField(_("done by"), max_length=80, default="sweep")
+    period_from = models.DateTimeField(_("from"))
+    period_to = models.DateTimeField(_("until"))
+    currency = models.CharField(_("currency"), max_length=3)
+    total_micros = models.BigIntegerField(
+        _("total (micro-units)"), help_text="Tax included, of everything charged in the period."
+    )
+    tax_bps = models.PositiveIntegerField(_("tax (basis points)"), default=0)
+    tax_micros = models.BigIntegerField(_("tax (micro-units)"), default=0, help_text="The tax within the total.")
+    coupon_micros = models.BigIntegerField(
+        _("paid by coupons (micro-units)"), default=0, help_text="The part that coupons paid."
+    )
+    buyer = models.JSONField(_("buyer"), default=dict)
+    seller = models.JSONField(_("seller"), default=dict)
+    lines = models.JSONField(_("lines"), default=list)
+    issued_at = models.DateTimeField(_("issued at"), default=clock.now)
 
     class Meta:
+        verbose_name = _("invoice")
+        verbose_name_plural = _("invoices")
         ordering = ("-issued_at", "-id")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["year", "number"], name="one_invoice_per_number"),

@@ -16,22 +16,40 @@ class PaymentProfile(models.Model):
     """What Stripe knows a renter by, the saved card, and the rule by which the wallet fills itself."""
 
     owner = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="payment_profile"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        primary_key=True,
+        related_name="payment_profile",
+        verbose_name=_("owner"),
     )
-    customer_id = models.CharField(max_length=64, unique=True, null=True, blank=True)
-    card_id = models.CharField(max_length=64, blank=True, help_text="Stripe's id of the saved payment method.")
-    card_brand = models.CharField(max_length=20, blank=True)
-    card_last4 = models.CharField(max_length=4, blank=True)
+    customer_id = models.CharField(_("customer at Stripe"), max_length=64, unique=True, null=True, blank=True)
+    card_id = models.CharField(
+        _("card at Stripe"), max_length=64, blank=True, help_text="Stripe's id of the saved payment method."
+    )
+    card_brand = models.CharField(_("brand of the card"), max_length=20, blank=True)
+    card_last4 = models.CharField(_("last four digits of the card"), max_length=4, blank=True)
     auto_enabled = models.BooleanField(_("top up by itself"), default=False)
-    auto_threshold_micros = models.BigIntegerField(default=0, help_text="Tops up when less than this can be spent.")
-    auto_amount_micros = models.BigIntegerField(default=0)
-    auto_monthly_cap_micros = models.BigIntegerField(default=0, help_text="In one calendar month (UTC).")
-    auto_tried_at = models.DateTimeField(null=True, blank=True, help_text="At most one try an hour.")
-    auto_failure = models.CharField(max_length=200, blank=True, help_text="It rests until the owner has seen to this.")
-    auto_told_at = models.DateTimeField(null=True, blank=True, help_text="When its owner was written to about that.")
-    language = models.CharField(max_length=10, default="en", help_text="Of mails about it.")
+    auto_threshold_micros = models.BigIntegerField(
+        _("topped up below (micro-units)"), default=0, help_text="Tops up when less than this can be spent."
+    )
+    auto_amount_micros = models.BigIntegerField(_("top-up amount (micro-units)"), default=0)
+    auto_monthly_cap_micros = models.BigIntegerField(
+        _("most topped up in a month (micro-units)"), default=0, help_text="In one calendar month (UTC)."
+    )
+    auto_tried_at = models.DateTimeField(
+        _("last try to top up"), null=True, blank=True, help_text="At most one try an hour."
+    )
+    auto_failure = models.CharField(
+        _("failure of the top-up"), max_length=200, blank=True, help_text="It rests until the owner has seen to this."
+    )
+    auto_told_at = models.DateTimeField(
+        _("told of the top-up at"), null=True, blank=True, help_text="When its owner was written to about that."
+    )
+    language = models.CharField(_("language"), max_length=10, default="en", help_text="Of mails about it.")
 
     class Meta:
+        verbose_name = _("payment profile")
+        verbose_name_plural = _("payment profiles")
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(auto_enabled=False)
@@ -53,21 +71,25 @@ class Payment(models.Model):
         AUTO = "auto", _("automatic top-up")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payments")
-    origin = models.CharField(max_length=10, choices=Origin, default=Origin.CHECKOUT)
-    amount_micros = models.BigIntegerField()
-    state = models.CharField(max_length=10, choices=PaymentState, default=PaymentState.PENDING)
-    generation = models.PositiveBigIntegerField(default=0)
-    session_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
-    intent_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
-    charge_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
-    checkout_url = models.TextField(blank=True)
-    refunded_micros = models.BigIntegerField(default=0)
-    failure = models.CharField(max_length=200, blank=True)
-    created_at = models.DateTimeField(default=clock.now)
-    paid_at = models.DateTimeField(null=True, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payments", verbose_name=_("owner")
+    )
+    origin = models.CharField(_("origin"), max_length=10, choices=Origin, default=Origin.CHECKOUT)
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"))
+    state = models.CharField(_("state"), max_length=10, choices=PaymentState, default=PaymentState.PENDING)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    session_id = models.CharField(_("checkout at Stripe"), max_length=100, unique=True, null=True, blank=True)
+    intent_id = models.CharField(_("payment intent at Stripe"), max_length=100, unique=True, null=True, blank=True)
+    charge_id = models.CharField(_("charge at Stripe"), max_length=100, unique=True, null=True, blank=True)
+    checkout_url = models.TextField(_("checkout page"), blank=True)
+    refunded_micros = models.BigIntegerField(_("refunded (micro-units)"), default=0)
+    failure = models.CharField(_("failure"), max_length=200, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    paid_at = models.DateTimeField(_("paid at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("payment")
+        verbose_name_plural = _("payments")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount_micros__gt=0), name="payment_is_positive"),
@@ -89,18 +111,20 @@ class Payment(models.Model):
 class StripeEvent(models.Model):
     """A message that Stripe signed, once for each id, however often it came. What it is about is fetched afresh."""
 
-    id = models.CharField(primary_key=True, max_length=100)
-    kind = models.CharField(max_length=80)
-    object_id = models.CharField(max_length=100)
-    created_at = models.DateTimeField(help_text="By Stripe's clock.")
-    received_at = models.DateTimeField(default=clock.now)
-    deliveries = models.PositiveIntegerField(default=1)
-    tries = models.PositiveIntegerField(default=0)
-    retry_at = models.DateTimeField(default=clock.now, help_text="Not applied again before.")
-    applied_at = models.DateTimeField(null=True, blank=True)
-    outcome = models.CharField(max_length=200, blank=True)
+    id = models.CharField("ID", primary_key=True, max_length=100)
+    kind = models.CharField(_("kind"), max_length=80)
+    object_id = models.CharField(_("object at Stripe"), max_length=100)
+    created_at = models.DateTimeField(_("created at"), help_text="By Stripe's clock.")
+    received_at = models.DateTimeField(_("received at"), default=clock.now)
+    deliveries = models.PositiveIntegerField(_("deliveries"), default=1)
+    tries = models.PositiveIntegerField(_("tries"), default=0)
+    retry_at = models.DateTimeField(_("next try at"), default=clock.now, help_text="Not applied again before.")
+    applied_at = models.DateTimeField(_("applied at"), null=True, blank=True)
+    outcome = models.CharField(_("outcome"), max_length=200, blank=True)
 
     class Meta:
+        verbose_name = _("Stripe event")
+        verbose_name_plural = _("Stripe events")
         indexes: ClassVar = [
             models.Index(fields=["received_at"], condition=Q(applied_at__isnull=True), name="stripe_event_to_apply"),
             models.Index(fields=["object_id"], name="stripe_event_of_object"),
@@ -114,17 +138,19 @@ class Refund(models.Model):
     """Cash given back to the card that paid. Its id is Stripe's idempotency key."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="refunds")
-    amount_micros = models.BigIntegerField()
-    state = models.CharField(max_length=10, choices=RefundState, default=RefundState.PENDING)
-    generation = models.PositiveBigIntegerField(default=0)
-    stripe_id = models.CharField(max_length=100, unique=True, null=True, blank=True)
-    reason = models.CharField(max_length=200, blank=True)
-    actor = models.CharField(max_length=80)
-    created_at = models.DateTimeField(default=clock.now)
-    settled_at = models.DateTimeField(null=True, blank=True)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="refunds", verbose_name=_("payment"))
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"))
+    state = models.CharField(_("state"), max_length=10, choices=RefundState, default=RefundState.PENDING)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    stripe_id = models.CharField(_("ID at Stripe"), max_length=100, unique=True, null=True, blank=True)
+    reason = models.CharField(_("reason"), max_length=200, blank=True)
+    actor = models.CharField(_("done by"), max_length=80)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    settled_at = models.DateTimeField(_("settled at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("refund")
+        verbose_name_plural = _("refunds")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount_micros__gt=0), name="refund_is_positive"),
@@ -139,16 +165,18 @@ class Dispute(models.Model):
     """A cardholder's bank took a payment back, for good or until the case is decided."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
-    amount_micros = models.BigIntegerField()
-    state = models.CharField(max_length=10, choices=DisputeState, default=DisputeState.OPEN)
-    generation = models.PositiveBigIntegerField(default=0)
-    stripe_id = models.CharField(max_length=100, unique=True)
-    reason = models.CharField(max_length=80, blank=True)
-    opened_at = models.DateTimeField(default=clock.now)
-    closed_at = models.DateTimeField(null=True, blank=True)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes", verbose_name=_("payment"))
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"))
+    state = models.CharField(_("state"), max_length=10, choices=DisputeState, default=DisputeState.OPEN)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    stripe_id = models.CharField(_("ID at Stripe"), max_length=100, unique=True)
+    reason = models.CharField(_("reason"), max_length=80, blank=True)
+    opened_at = models.DateTimeField(_("opened at"), default=clock.now)
+    closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("dispute")
+        verbose_name_plural = _("disputes")
         ordering = ("-opened_at", "-id")
         constraints: ClassVar = [models.CheckConstraint(condition=Q(state__in=DisputeState.values), name="dispute_state")]
 
@@ -160,17 +188,19 @@ class Reconciliation(models.Model):
     """One comparison of the ledger with Stripe. The last one that ended without a failure is where the next begins."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    requested_by = models.CharField(max_length=80)
-    created_at = models.DateTimeField(default=clock.now)
-    since = models.DateTimeField(null=True, blank=True)
-    until = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
-    seen = models.PositiveIntegerField(default=0, help_text="Objects of Stripe that were looked at.")
-    healed = models.PositiveIntegerField(default=0, help_text="Of these, what no delivery had told before.")
-    findings = models.JSONField(default=list, help_text="What still differs.")
-    failure = models.CharField(max_length=200, blank=True)
+    requested_by = models.CharField(_("asked for by"), max_length=80)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    since = models.DateTimeField(_("since"), null=True, blank=True)
+    until = models.DateTimeField(_("until"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
+    seen = models.PositiveIntegerField(_("seen"), default=0, help_text="Objects of Stripe that were looked at.")
+    healed = models.PositiveIntegerField(_("healed"), default=0, help_text="Of these, what no delivery had told before.")
+    findings = models.JSONField(_("findings"), default=list, help_text="What still differs.")
+    failure = models.CharField(_("failure"), max_length=200, blank=True)
 
     class Meta:
+        verbose_name = _("reconciliation")
+        verbose_name_plural = _("reconciliations")
         ordering = ("-created_at", "-id")
         indexes: ClassVar = [
             models.Index(fields=["created_at"], condition=Q(finished_at__isnull=True), name="reconciliation_to_run"),

@@ -23,21 +23,33 @@ class PayoutAccount(models.Model):
     """Where a host owner's earnings go."""
 
     owner = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="payout_account"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        primary_key=True,
+        related_name="payout_account",
+        verbose_name=_("owner"),
     )
-    method = models.CharField(max_length=6, choices=PayoutMethod, default=PayoutMethod.BANK)
-    stripe_account_id = models.CharField(max_length=64, blank=True)
+    method = models.CharField(_("way of payment"), max_length=6, choices=PayoutMethod, default=PayoutMethod.BANK)
+    stripe_account_id = models.CharField(_("account at Stripe"), max_length=64, blank=True)
     holder = models.CharField(_("account holder"), max_length=120, blank=True)
     iban = models.CharField(_("IBAN or account number"), max_length=40, blank=True)
     bank = models.CharField(_("bank or BIC"), max_length=80, blank=True)
-    minimum_micros = models.BigIntegerField(default=10_000_000, help_text="Pay out by itself from this amount on.")
+    minimum_micros = models.BigIntegerField(
+        _("smallest payout (micro-units)"), default=10_000_000, help_text="Pay out by itself from this amount on."
+    )
     automatic = models.BooleanField(_("pay out every week"), default=True)
-    frozen = models.BooleanField(default=False, help_text="Set by staff: nothing is paid out.")
-    frozen_reason = models.CharField(max_length=200, blank=True, help_text="The host owner reads it.")
-    changed_at = models.DateTimeField(default=clock.now, help_text="When it was last filled in.")
-    pays_from = models.DateTimeField(null=True, blank=True, help_text="No payout goes there before: it is new.")
+    frozen = models.BooleanField(_("frozen"), default=False, help_text="Set by staff: nothing is paid out.")
+    frozen_reason = models.CharField(
+        _("reason for freezing"), max_length=200, blank=True, help_text="The host owner reads it."
+    )
+    changed_at = models.DateTimeField(_("changed at"), default=clock.now, help_text="When it was last filled in.")
+    pays_from = models.DateTimeField(
+        _("payouts from"), null=True, blank=True, help_text="No payout goes there before: it is new."
+    )
 
     class Meta:
+        verbose_name = _("payout account")
+        verbose_name_plural = _("payout accounts")
         constraints: ClassVar = [models.CheckConstraint(condition=Q(minimum_micros__gt=0), name="payout_minimum_positive")]
 
     def __str__(self) -> str:
@@ -72,23 +84,31 @@ class Payout(models.Model):
     """Matured earnings on their way out. Its id is Stripe's idempotency key and its postings'."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payouts")
-    method = models.CharField(max_length=6, choices=PayoutMethod)
-    amount_micros = models.BigIntegerField()
-    state = models.CharField(max_length=10, choices=PayoutState, default=PayoutState.PENDING)
-    generation = models.PositiveBigIntegerField(default=0)
-    matured_until = models.DateTimeField(help_text="Earnings up to here had matured.")
-    destination = models.JSONField(default=dict, help_text="The account as it was then: a later change moves no money.")
-    batch = models.CharField(max_length=40, blank=True, help_text="Of the bank export that it was sent with.")
-    reference = models.CharField(max_length=100, blank=True, help_text="Stripe's transfer, or the bank's own reference.")
-    failure = models.CharField(max_length=200, blank=True)
-    requested_by = models.CharField(max_length=80)
-    created_at = models.DateTimeField(default=clock.now)
-    sent_at = models.DateTimeField(null=True, blank=True)
-    settled_at = models.DateTimeField(null=True, blank=True)
-    settled_by = models.CharField(max_length=80, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payouts", verbose_name=_("owner")
+    )
+    method = models.CharField(_("way of payment"), max_length=6, choices=PayoutMethod)
+    amount_micros = models.BigIntegerField(_("amount (micro-units)"))
+    state = models.CharField(_("state"), max_length=10, choices=PayoutState, default=PayoutState.PENDING)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    matured_until = models.DateTimeField(_("earned until"), help_text="Earnings up to here had matured.")
+    destination = models.JSONField(
+        _("destination"), default=dict, help_text="The account as it was then: a later change moves no money."
+    )
+    batch = models.CharField(_("batch"), max_length=40, blank=True, help_text="Of the bank export that it was sent with.")
+    reference = models.CharField(
+        _("reference"), max_length=100, blank=True, help_text="Stripe's transfer, or the bank's own reference."
+    )
+    failure = models.CharField(_("failure"), max_length=200, blank=True)
+    requested_by = models.CharField(_("asked for by"), max_length=80)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
+    settled_at = models.DateTimeField(_("settled at"), null=True, blank=True)
+    settled_by = models.CharField(_("settled by"), max_length=80, blank=True)
 
     class Meta:
+        verbose_name = _("payout")
+        verbose_name_plural = _("payouts")
         ordering = ("-created_at", "-id")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount_micros__gt=0), name="payout_is_positive"),

@@ -38,22 +38,26 @@ class Seal(AppendOnly):
     records exist cover those with ids in (records_after, records_upto] too; the columns are NULL in the ones before.
     """
 
-    number = models.PositiveIntegerField(primary_key=True)
-    after = models.BigIntegerField(help_text="The last posting under the seal before.")
-    upto = models.BigIntegerField(unique=True, help_text="The last posting under this one.")
-    postings = models.PositiveBigIntegerField()
-    entries = models.PositiveBigIntegerField()
-    usage_rows = models.PositiveBigIntegerField()
-    body = models.CharField(max_length=64)
-    previous = models.CharField(max_length=64, unique=True, help_text="The head before; zeros for the first.")
-    head = models.CharField(max_length=64, unique=True)
-    sealed_at = models.DateTimeField(default=clock.now)
-    records_after = models.BigIntegerField(null=True, help_text="The last record under the seal before.")
-    records_upto = models.BigIntegerField(null=True, help_text="The last record under this one.")
-    records = models.PositiveBigIntegerField(null=True)
-    records_body = models.CharField(max_length=64, blank=True, default="")
+    number = models.PositiveIntegerField(_("number"), primary_key=True)
+    after = models.BigIntegerField(_("follows on row"), help_text="The last posting under the seal before.")
+    upto = models.BigIntegerField(_("up to row"), unique=True, help_text="The last posting under this one.")
+    postings = models.PositiveBigIntegerField(_("postings"))
+    entries = models.PositiveBigIntegerField(_("entries"))
+    usage_rows = models.PositiveBigIntegerField(_("lines of use"))
+    body = models.CharField(_("what it covers"), max_length=64)
+    previous = models.CharField(
+        _("previous hash"), max_length=64, unique=True, help_text="The head before; zeros for the first."
+    )
+    head = models.CharField(_("chained hash"), max_length=64, unique=True)
+    sealed_at = models.DateTimeField(_("sealed at"), default=clock.now)
+    records_after = models.BigIntegerField(_("records from"), null=True, help_text="The last record under the seal before.")
+    records_upto = models.BigIntegerField(_("records up to"), null=True, help_text="The last record under this one.")
+    records = models.PositiveBigIntegerField(_("records"), null=True)
+    records_body = models.CharField(_("hash of the records"), max_length=64, blank=True, default="")
 
     class Meta:
+        verbose_name = _("seal")
+        verbose_name_plural = _("seals")
         ordering: ClassVar = ["-number"]
         constraints: ClassVar = [
             models.CheckConstraint(condition=models.Q(upto__gt=models.F("after")), name="seal_covers_something"),
@@ -74,11 +78,13 @@ class LedgerAudit(AppendOnly):
     started_at = models.DateTimeField(_("started"), default=clock.now)
     took_ms = models.PositiveIntegerField(_("milliseconds"))
     seal_number = models.PositiveIntegerField(_("last seal"), null=True, help_text=_("None: nothing was sealed yet."))
-    head = models.CharField(max_length=64, blank=True, default="")
+    head = models.CharField(_("chained hash"), max_length=64, blank=True, default="")
     grants = models.PositiveIntegerField(_("grants"), default=0, help_text=_("Credits granted since the run before."))
-    granted_micros = models.BigIntegerField(default=0)
+    granted_micros = models.BigIntegerField(_("granted (micro-units)"), default=0)
     count = models.PositiveIntegerField(_("findings"))
-    findings = models.JSONField(default=list, help_text=_("The first of them: code, subject, detail, what must hold."))
+    findings = models.JSONField(
+        _("findings"), default=list, help_text=_("The first of them: code, subject, detail, what must hold.")
+    )
 
     class Meta:
         verbose_name = _("ledger check")

@@ -23,12 +23,16 @@ class Tie(models.Model):
         TEAM = "team", _("team")
 
     id = models.BigAutoField(primary_key=True)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
-    kind = models.CharField(max_length=6, choices=Kind)
-    value = models.CharField(max_length=200)
-    seen_at = models.DateTimeField(default=clock.now)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False, verbose_name=_("owner")
+    )
+    kind = models.CharField(_("kind"), max_length=6, choices=Kind)
+    value = models.CharField(_("value"), max_length=200)
+    seen_at = models.DateTimeField(_("first seen at"), default=clock.now)
     proven_at = models.DateTimeField(
-        null=True, help_text="Since when a payout of the user has arrived there, or Stripe says that their account is ready."
+        _("proven at"),
+        null=True,
+        help_text="Since when a payout of the user has arrived there, or Stripe says that their account is ready.",
     )
 
     removed_at = models.DateTimeField(_("removed"), null=True, help_text="Since when it counts for nothing.")

@@ -5,6 +5,7 @@ from typing import Final
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 
 class ArchiveChoice(models.TextChoices):
@@ -16,10 +17,21 @@ class ArchiveChoice(models.TextChoices):
 class Archived(models.Model):
     """Columns of an instance. What is said of an archive holds for a deletion after the last stop alone."""
 
-    archive_choice = models.CharField(max_length=7, choices=ArchiveChoice, default=ArchiveChoice.ACCOUNT)
-    archive_to = models.ForeignKey("storage.Connection", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    archive_tried_at = models.DateTimeField(null=True, blank=True, help_text="When it was last ordered.")
-    archived_at = models.DateTimeField(null=True, blank=True)
+    archive_choice = models.CharField(
+        _("choice of archive"), max_length=7, choices=ArchiveChoice, default=ArchiveChoice.ACCOUNT
+    )
+    archive_to = models.ForeignKey(
+        "storage.Connection",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("archived to"),
+    )
+    archive_tried_at = models.DateTimeField(
+        _("last try to archive"), null=True, blank=True, help_text="When it was last ordered."
+    )
+    archived_at = models.DateTimeField(_("archived at"), null=True, blank=True)
 
     class Meta:
         abstract = True

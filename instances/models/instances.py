@@ -27,58 +27,93 @@ class Instance(Scheduled, Rooted, Archived):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    renter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="instances")
+    renter = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="instances", verbose_name=_("renter")
+    )
     name = PrintableField(_("name"), max_length=80)
     state = models.CharField(_("state"), max_length=12, choices=InstanceState, default=InstanceState.REQUESTED)
-    generation = models.PositiveBigIntegerField(default=0)
-    desired = models.CharField(max_length=8, choices=Desired, default=Desired.RUNNING)
-    run_generation = models.PositiveIntegerField(default=1)
-    fence = models.PositiveIntegerField(default=1)
-    observed_generation = models.PositiveIntegerField(default=0)
-    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="instances")
-    offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="+")
-    quote = models.OneToOneField(Quote, on_delete=models.PROTECT, related_name="instance")
-    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+")
-    billing_mode = models.CharField(max_length=10, default="hourly")
-    rate_micros_per_hour = models.BigIntegerField()
-    gpu_count = models.PositiveIntegerField()
-    gpu_uuids = ArrayField(models.CharField(max_length=80), default=list, blank=True, help_text="Leased now or last.")
-    cpu_millis = models.PositiveIntegerField()
-    ram_mb = models.PositiveIntegerField()
-    data_disk_gb = models.PositiveIntegerField()
-    system_disk_gb = models.PositiveIntegerField(
-        default=SYSTEM_DISK_GB, help_text="What its root may hold beside the image, where its host can limit that."
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    desired = models.CharField(_("desired state"), max_length=8, choices=Desired, default=Desired.RUNNING)
+    run_generation = models.PositiveIntegerField(_("generation of the run"), default=1)
+    fence = models.PositiveIntegerField(_("fence"), default=1)
+    observed_generation = models.PositiveIntegerField(_("observed generation"), default=0)
+    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="instances", verbose_name=_("host"))
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="+", verbose_name=_("offer"))
+    quote = models.OneToOneField(Quote, on_delete=models.PROTECT, related_name="instance", verbose_name=_("quote"))
+    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, related_name="+", verbose_name=_("image"))
+    billing_mode = models.CharField(_("billing mode"), max_length=10, default="hourly")
+    rate_micros_per_hour = models.BigIntegerField(_("rate per hour (micro-units)"))
+    gpu_count = models.PositiveIntegerField(_("number of GPUs"))
+    gpu_uuids = ArrayField(
+        models.CharField(max_length=80),
+        default=list,
+        blank=True,
+        help_text="Leased now or last.",
+        verbose_name=_("GPU UUIDs"),
     )
-    holds_gpus = models.BooleanField(default=False, help_text="Stopped, but its GPUs stay its own, at the hold fee.")
-    hold_micros_per_hour = models.BigIntegerField(default=0, help_text="What keeping them costs; frozen at the stop.")
-    tiers = models.JSONField(default=list, blank=True, help_text="[[hours, micros per hour of all GPUs], …]; frozen.")
-    spot_max_micros = models.BigIntegerField(null=True, blank=True, help_text="Of a spot rent: per GPU and hour.")
+    cpu_millis = models.PositiveIntegerField(_("CPU (thousandths of a core)"))
+    ram_mb = models.PositiveIntegerField(_("memory (MB)"))
+    data_disk_gb = models.PositiveIntegerField(_("data disk (GB)"))
+    system_disk_gb = models.PositiveIntegerField(
+        _("system disk (GB)"),
+        default=SYSTEM_DISK_GB,
+        help_text="What its root may hold beside the image, where its host can limit that.",
+    )
+    holds_gpus = models.BooleanField(
+        _("keeps its GPUs"), default=False, help_text="Stopped, but its GPUs stay its own, at the hold fee."
+    )
+    hold_micros_per_hour = models.BigIntegerField(
+        _("kept GPUs, per hour (micro-units)"), default=0, help_text="What keeping them costs; frozen at the stop."
+    )
+    tiers = models.JSONField(
+        _("steps by hours of use"), default=list, blank=True, help_text="[[hours, micros per hour of all GPUs], …]; frozen."
+    )
+    spot_max_micros = models.BigIntegerField(
+        _("spot maximum (micro-units)"), null=True, blank=True, help_text="Of a spot rent: per GPU and hour."
+    )
     disk_micros_per_day = models.BigIntegerField(
-        default=0, help_text="Of the data disk above the free quota; frozen at rent."
+        _("data disk, per day (micro-units)"), default=0, help_text="Of the data disk above the free quota; frozen at rent."
     )
     brought_root = models.PositiveIntegerField(
-        null=True, blank=True, help_text="The root number that was brought by a clone or a move, not made from the image."
+        _("root it brought"),
+        null=True,
+        blank=True,
+        help_text="The root number that was brought by a clone or a move, not made from the image.",
     )
-    ports = models.JSONField(default=list, help_text="[[container port, host port], …]; stable for life.")
-    ssh_keys = models.JSONField(default=list, help_text="Public keys as OpenSSH lines that let in now.")
-    all_keys = models.BooleanField(default=False, help_text="Every key of the account, those added later too.")
-    sealed_password = models.TextField(blank=True, help_text="Hash of root's password, encrypted; empty: none lets in.")
-    password_set_at = models.DateTimeField(null=True, blank=True)
-    allow_from = models.JSONField(default=list, blank=True, help_text="Networks from which SSH answers; none: everywhere.")
-    ports_from_generation = models.PositiveIntegerField(default=0, help_text="`ports` are published from this run on.")
-    jupyter_token = models.CharField(max_length=64)
-    progress = models.CharField(max_length=300, blank=True, help_text="The agent's last sentence on what it is doing.")
-    failure_code = models.CharField(max_length=40, blank=True)
-    failure_detail = models.CharField(max_length=300, blank=True)
-    fault_of = models.CharField(max_length=10, choices=FaultOf, blank=True)
-    created_at = models.DateTimeField(default=clock.now)
-    started_at = models.DateTimeField(null=True, blank=True)
-    stopped_at = models.DateTimeField(null=True, blank=True)
-    stop_requested_at = models.DateTimeField(null=True, blank=True)
-    release_at = models.DateTimeField(null=True, blank=True, help_text="A stopped instance's data is kept until then.")
-    released_at = models.DateTimeField(null=True, blank=True)
-    deadline = models.DateTimeField(null=True, blank=True, help_text="When the present passing state has taken too long.")
-    observed_at = models.DateTimeField(null=True, blank=True)
+    ports = models.JSONField(_("ports"), default=list, help_text="[[container port, host port], …]; stable for life.")
+    ssh_keys = models.JSONField(_("SSH keys"), default=list, help_text="Public keys as OpenSSH lines that let in now.")
+    all_keys = models.BooleanField(
+        _("all SSH keys"), default=False, help_text="Every key of the account, those added later too."
+    )
+    sealed_password = models.TextField(
+        _("sealed password"), blank=True, help_text="Hash of root's password, encrypted; empty: none lets in."
+    )
+    password_set_at = models.DateTimeField(_("password set at"), null=True, blank=True)
+    allow_from = models.JSONField(
+        _("addresses let in"), default=list, blank=True, help_text="Networks from which SSH answers; none: everywhere."
+    )
+    ports_from_generation = models.PositiveIntegerField(
+        _("ports since generation"), default=0, help_text="`ports` are published from this run on."
+    )
+    jupyter_token = models.CharField(_("JupyterLab token"), max_length=64)
+    progress = models.CharField(
+        _("progress"), max_length=300, blank=True, help_text="The agent's last sentence on what it is doing."
+    )
+    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    fault_of = models.CharField(_("whose fault"), max_length=10, choices=FaultOf, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    stopped_at = models.DateTimeField(_("stopped at"), null=True, blank=True)
+    stop_requested_at = models.DateTimeField(_("stop asked for at"), null=True, blank=True)
+    release_at = models.DateTimeField(
+        _("to be released at"), null=True, blank=True, help_text="A stopped instance's data is kept until then."
+    )
+    released_at = models.DateTimeField(_("released at"), null=True, blank=True)
+    deadline = models.DateTimeField(
+        _("deadline"), null=True, blank=True, help_text="When the present passing state has taken too long."
+    )
+    observed_at = models.DateTimeField(_("observed at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("instance")

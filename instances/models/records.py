@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from instances.models.instances import Instance
@@ -13,15 +14,17 @@ class InstanceEvent(models.Model):
     """What happened to an instance, in order: moves with their reason, and findings in the words the renter reads."""
 
     id = models.BigAutoField(primary_key=True)
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="events")
-    kind = models.CharField(max_length=40)
-    from_state = models.CharField(max_length=12, blank=True)
-    to_state = models.CharField(max_length=12, blank=True)
-    detail = models.CharField(max_length=300, blank=True)
-    actor = models.CharField(max_length=80)
-    at = models.DateTimeField(default=clock.now)
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="events", verbose_name=_("instance"))
+    kind = models.CharField(_("kind"), max_length=40)
+    from_state = models.CharField(_("state before"), max_length=12, blank=True)
+    to_state = models.CharField(_("state after"), max_length=12, blank=True)
+    detail = models.CharField(_("detail"), max_length=300, blank=True)
+    actor = models.CharField(_("done by"), max_length=80)
+    at = models.DateTimeField(_("time"), default=clock.now)
 
     class Meta:
+        verbose_name = _("instance event")
+        verbose_name_plural = _("instance events")
         ordering = ("-id",)
         indexes: ClassVar = [models.Index(fields=["instance", "-id"], name="event_of_instance")]
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from instances.policy import CPU_RUN_MILLIS, CPU_RUN_RAM_MB
 from instances.states import InstanceState
@@ -20,15 +21,31 @@ class Rooted(models.Model):
     `former_image` say where the way back leads; it is first made for the run `root_generation`.
     """
 
-    root_number = models.PositiveIntegerField(default=0, help_text="Of the root that it is to stand on.")
-    roots_made = models.PositiveIntegerField(default=0, help_text="The highest root number that was ever asked for.")
-    root_generation = models.PositiveIntegerField(default=0, help_text="The run that makes the newest root.")
-    former_root = models.PositiveIntegerField(null=True, blank=True)
-    former_image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    cpu_only = models.BooleanField(default=False, help_text="Its present or last run is one without GPUs.")
-    cpu_micros_per_hour = models.BigIntegerField(default=0, help_text="What a run without GPUs costs; frozen at its start.")
-    setback_code = models.CharField(max_length=40, blank=True, help_text="Why what was asked last could not be done.")
-    setback_detail = models.CharField(max_length=300, blank=True)
+    root_number = models.PositiveIntegerField(
+        _("number of the root"), default=0, help_text="Of the root that it is to stand on."
+    )
+    roots_made = models.PositiveIntegerField(
+        _("roots made"), default=0, help_text="The highest root number that was ever asked for."
+    )
+    root_generation = models.PositiveIntegerField(
+        _("generation of the root"), default=0, help_text="The run that makes the newest root."
+    )
+    former_root = models.PositiveIntegerField(_("root before"), null=True, blank=True)
+    former_image = models.ForeignKey(
+        "storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("image before")
+    )
+    cpu_only = models.BooleanField(
+        _("runs without a GPU"), default=False, help_text="Its present or last run is one without GPUs."
+    )
+    cpu_micros_per_hour = models.BigIntegerField(
+        _("price without a GPU, per hour (micro-units)"),
+        default=0,
+        help_text="What a run without GPUs costs; frozen at its start.",
+    )
+    setback_code = models.CharField(
+        _("code of the setback"), max_length=40, blank=True, help_text="Why what was asked last could not be done."
+    )
+    setback_detail = models.CharField(_("detail of the setback"), max_length=300, blank=True)
 
     # Columns of the instance itself.
     state: str

@@ -19,8 +19,11 @@ class Watch(models.Model):
     """A place in the wait list: tell its user, or rent for them, when GPUs that fit are free. First come, first served."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watches")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watches", verbose_name=_("account")
+    )
     place = models.BigIntegerField(
+        _("place in the line"),
         unique=True,
         editable=False,
         db_default=Func(Value("instances_watch_place"), function="nextval"),
@@ -29,21 +32,35 @@ class Watch(models.Model):
     line = models.CharField(_("search"), max_length=500, help_text="In the grammar of the search box.")
     action = models.CharField(_("action"), max_length=6, choices=WatchAction, default=WatchAction.TELL)
     state = models.CharField(_("state"), max_length=9, choices=WatchState, default=WatchState.WAITING)
-    generation = models.PositiveBigIntegerField(default=0)
-    gpu_count = models.PositiveIntegerField(default=1)
-    max_price_micros = models.BigIntegerField(null=True, blank=True, help_text="Per GPU and hour, disk included.")
-    image = models.ForeignKey("storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    data_disk_gb = models.PositiveIntegerField(default=0)
-    ssh_key_ids = ArrayField(models.UUIDField(), null=True, blank=True, help_text="Empty: all keys of the renter.")
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    gpu_count = models.PositiveIntegerField(_("number of GPUs"), default=1)
+    max_price_micros = models.BigIntegerField(
+        _("highest price (micro-units)"), null=True, blank=True, help_text="Per GPU and hour, disk included."
+    )
+    image = models.ForeignKey(
+        "storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("image")
+    )
+    data_disk_gb = models.PositiveIntegerField(_("data disk (GB)"), default=0)
+    ssh_key_ids = ArrayField(
+        models.UUIDField(), null=True, blank=True, help_text="Empty: all keys of the renter.", verbose_name=_("SSH keys")
+    )
     name = PrintableField(_("name"), max_length=80, blank=True)
-    instance = models.OneToOneField(Instance, on_delete=models.PROTECT, null=True, blank=True, related_name="watch")
-    offer = models.ForeignKey("marketplace.Offer", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    detail = models.CharField(max_length=300, blank=True, help_text="Why it failed: a code of `instances.notices`.")
-    language = models.CharField(max_length=10, default="en", help_text="In which its user is written to.")
-    created_at = models.DateTimeField(default=clock.now)
-    expires_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, blank=True)
-    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When the mail about its end went into the outbox.")
+    instance = models.OneToOneField(
+        Instance, on_delete=models.PROTECT, null=True, blank=True, related_name="watch", verbose_name=_("instance")
+    )
+    offer = models.ForeignKey(
+        "marketplace.Offer", on_delete=models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("offer")
+    )
+    detail = models.CharField(
+        _("detail"), max_length=300, blank=True, help_text="Why it failed: a code of `instances.notices`."
+    )
+    language = models.CharField(_("language"), max_length=10, default="en", help_text="In which its user is written to.")
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    expires_at = models.DateTimeField(_("expires at"))
+    ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+    mailed_at = models.DateTimeField(
+        _("mailed at"), null=True, blank=True, help_text="When the mail about its end went into the outbox."
+    )
 
     class Meta:
         verbose_name = _("place in the wait list")

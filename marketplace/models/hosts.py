@@ -25,42 +25,52 @@ class Host(models.Model):
     name = PrintableField(_("name"), max_length=80)
     region = PrintableField(_("region"), max_length=40)
     state = models.CharField(_("state"), max_length=10, choices=HostState, default=HostState.ONLINE)
-    generation = models.PositiveBigIntegerField(default=0)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
     verification = models.CharField(_("verification"), max_length=10, choices=Verification, default=Verification.UNVERIFIED)
-    verified_at = models.DateTimeField(null=True, blank=True)
+    verified_at = models.DateTimeField(_("verified at"), null=True, blank=True)
     draining = models.BooleanField(_("draining"), default=False, help_text=_("No new rents; running ones go on."))
     simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Its runtime or its GPUs are simulated."))
     runtime = models.CharField(_("runtime"), max_length=10)
-    runtime_version = models.CharField(max_length=40, blank=True)
+    runtime_version = models.CharField(_("version of the runtime"), max_length=40, blank=True)
     address = models.CharField(_("address"), max_length=255, help_text=_("Where renters reach published ports."))
-    hostname = models.CharField(max_length=255, blank=True)
-    kernel = models.CharField(max_length=120, blank=True)
+    hostname = models.CharField(_("host name of the machine"), max_length=255, blank=True)
+    kernel = models.CharField(_("kernel"), max_length=120, blank=True)
     cpu_model = models.CharField(_("CPU"), max_length=120, blank=True)
     cpu_cores = models.PositiveIntegerField(_("CPU cores"))
     ram_mb = models.PositiveIntegerField(_("RAM (MiB)"))
-    disk_total_gb = models.PositiveIntegerField()
-    disk_free_gb = models.PositiveIntegerField()
-    disk_kind = models.CharField(max_length=10, default="unknown")
-    disk_read_mbps = models.PositiveIntegerField(null=True, blank=True, help_text="Median of the measurements, in MB/s.")
-    disk_write_mbps = models.PositiveIntegerField(null=True, blank=True)
-    disk_measured_at = models.DateTimeField(null=True, blank=True)
-    disk_samples = models.PositiveIntegerField(default=0)
-    net_up_mbps = models.PositiveIntegerField(null=True, blank=True, help_text="Against the control plane, in Mbit/s.")
-    net_down_mbps = models.PositiveIntegerField(null=True, blank=True)
-    net_measured_at = models.DateTimeField(null=True, blank=True)
-    net_samples = models.PositiveIntegerField(default=0)
-    nvlink = models.BooleanField(default=False)
+    disk_total_gb = models.PositiveIntegerField(_("disk in all (GB)"))
+    disk_free_gb = models.PositiveIntegerField(_("free disk (GB)"))
+    disk_kind = models.CharField(_("kind of disk"), max_length=10, default="unknown")
+    disk_read_mbps = models.PositiveIntegerField(
+        _("disk read (MB/s)"), null=True, blank=True, help_text="Median of the measurements, in MB/s."
+    )
+    disk_write_mbps = models.PositiveIntegerField(_("disk write (MB/s)"), null=True, blank=True)
+    disk_measured_at = models.DateTimeField(_("disk measured at"), null=True, blank=True)
+    disk_samples = models.PositiveIntegerField(_("measurements of the disk"), default=0)
+    net_up_mbps = models.PositiveIntegerField(
+        _("upload (Mbit/s)"), null=True, blank=True, help_text="Against the control plane, in Mbit/s."
+    )
+    net_down_mbps = models.PositiveIntegerField(_("download (Mbit/s)"), null=True, blank=True)
+    net_measured_at = models.DateTimeField(_("network measured at"), null=True, blank=True)
+    net_samples = models.PositiveIntegerField(_("measurements of the network"), default=0)
+    nvlink = models.BooleanField("NVLink", default=False)
     root_limit = models.CharField(
-        max_length=10, blank=True, db_default="", help_text="disk: each root has a hard limit; none, or empty: it has not."
+        _("how roots are limited"),
+        max_length=10,
+        blank=True,
+        db_default="",
+        help_text="disk: each root has a hard limit; none, or empty: it has not.",
     )
     driver = models.CharField(_("driver"), max_length=40, blank=True)
-    cuda = models.CharField(max_length=10, blank=True)
-    images = ArrayField(models.CharField(max_length=255), default=list, blank=True)
-    warnings = models.JSONField(default=list, blank=True)
-    keeps_ssh_list = models.BooleanField(null=True, help_text="Lists of addresses for SSH hold here; empty: not known.")
-    port_first = models.PositiveIntegerField()
-    port_last = models.PositiveIntegerField()
-    agent_version = models.CharField(max_length=20, blank=True)
+    cuda = models.CharField(_("CUDA"), max_length=10, blank=True)
+    images = ArrayField(models.CharField(max_length=255), default=list, blank=True, verbose_name=_("images on it"))
+    warnings = models.JSONField(_("warnings"), default=list, blank=True)
+    keeps_ssh_list = models.BooleanField(
+        _("keeps the list of SSH keys"), null=True, help_text="Lists of addresses for SSH hold here; empty: not known."
+    )
+    port_first = models.PositiveIntegerField(_("first port"))
+    port_last = models.PositiveIntegerField(_("last port"))
+    agent_version = models.CharField(_("agent version"), max_length=20, blank=True)
     listed_until = models.DateTimeField(
         _("rentable until"),
         null=True,
@@ -68,14 +78,19 @@ class Host(models.Model):
         help_text=_("No lease is promised beyond this; empty: no end is planned."),
     )
     reliability_ppm = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Millionths, from the public ledger of events; empty: too little is known."
+        _("reliability (millionths)"),
+        null=True,
+        blank=True,
+        help_text="Millionths, from the public ledger of events; empty: too little is known.",
     )
-    engine_age_s = models.FloatField(default=0)
-    enrolled_at = models.DateTimeField(default=clock.now)
+    engine_age_s = models.FloatField(_("silence of the container engine (s)"), default=0)
+    enrolled_at = models.DateTimeField(_("enrolled at"), default=clock.now)
     agent_revoked_at = models.DateTimeField(
         _("agent's key revoked"), null=True, blank=True, help_text=_("Its agent is refused until the host is enrolled anew.")
     )
-    agent_keys = models.PositiveIntegerField(default=0, help_text="How many keys of its agent have been revoked.")
+    agent_keys = models.PositiveIntegerField(
+        _("keys known to the agent"), default=0, help_text="How many keys of its agent have been revoked."
+    )
     last_seen_at = models.DateTimeField(_("last report"), default=clock.now)
 
     class Meta:
@@ -115,13 +130,15 @@ class HostEvent(models.Model):
     """One move or finding of a host: what its owner and the reliability score read."""
 
     id = models.BigAutoField(primary_key=True)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="events")
-    kind = models.CharField(max_length=40)
-    detail = models.CharField(max_length=300, blank=True)
-    actor = models.CharField(max_length=80)
-    at = models.DateTimeField(default=clock.now)
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="events", verbose_name=_("host"))
+    kind = models.CharField(_("kind"), max_length=40)
+    detail = models.CharField(_("detail"), max_length=300, blank=True)
+    actor = models.CharField(_("done by"), max_length=80)
+    at = models.DateTimeField(_("time"), default=clock.now)
 
     class Meta:
+        verbose_name = _("host event")
+        verbose_name_plural = _("host events")
         ordering = ("-id",)
         indexes: ClassVar = [models.Index(fields=["host", "-id"], name="event_of_host")]
 
@@ -133,23 +150,23 @@ class Gpu(models.Model):
     """One physical device, known by its UUID. A UUID belongs to one host, whoever else claims it."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="gpus")
-    offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="gpus")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="gpus", verbose_name=_("host"))
+    offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="gpus", verbose_name=_("offer"))
     uuid = models.CharField("UUID", max_length=80, unique=True)
     model = models.SlugField(_("model"), max_length=60, help_text=_("Slug in the catalogue."))
     name = models.CharField(_("name"), max_length=120)
     vram_mb = models.PositiveIntegerField(_("VRAM (MiB)"))
-    index = models.PositiveIntegerField(default=0)
-    pcie_gen = models.PositiveIntegerField(default=0)
-    pcie_width = models.PositiveIntegerField(default=0)
-    simulated = models.BooleanField(default=False)
+    index = models.PositiveIntegerField(_("place in the machine"), default=0)
+    pcie_gen = models.PositiveIntegerField(_("PCIe generation"), default=0)
+    pcie_width = models.PositiveIntegerField(_("PCIe lanes"), default=0)
+    simulated = models.BooleanField(_("simulated"), default=False)
     healthy = models.BooleanField(_("healthy"), default=True)
     present = models.BooleanField(_("present"), default=True)
-    detail = models.CharField(max_length=300, blank=True)
+    detail = models.CharField(_("detail"), max_length=300, blank=True)
 
     class Meta:
-        verbose_name = "GPU"
-        verbose_name_plural = "GPUs"
+        verbose_name = _("GPU")
+        verbose_name_plural = _("GPUs")
         ordering = ("host", "index", "id")
 
     def __str__(self) -> str:
@@ -160,17 +177,23 @@ class JoinToken(models.Model):
     """One-use leave to enrol a host for its owner, at most 15 minutes long."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    secret_hash = models.CharField(max_length=64, unique=True)
-    host_name = PrintableField(max_length=80)
-    region = PrintableField(max_length=40)
-    price_micros = models.BigIntegerField(default=0, help_text=_("First price per GPU and hour; changed later per offer."))
-    created_at = models.DateTimeField(default=clock.now)
-    expires_at = models.DateTimeField()
-    used_at = models.DateTimeField(null=True, blank=True)
-    used_by = models.ForeignKey(Host, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", verbose_name=_("owner"))
+    secret_hash = models.CharField(_("hash of the secret"), max_length=64, unique=True)
+    host_name = PrintableField(_("name of the host"), max_length=80)
+    region = PrintableField(_("region"), max_length=40)
+    price_micros = models.BigIntegerField(
+        _("price (micro-units)"), default=0, help_text=_("First price per GPU and hour; changed later per offer.")
+    )
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    expires_at = models.DateTimeField(_("expires at"))
+    used_at = models.DateTimeField(_("used at"), null=True, blank=True)
+    used_by = models.ForeignKey(
+        Host, on_delete=models.CASCADE, null=True, blank=True, related_name="+", verbose_name=_("used by")
+    )
 
     class Meta:
+        verbose_name = _("join token")
+        verbose_name_plural = _("join tokens")
         constraints: ClassVar = [
             Printable(column="host_name", name="join_token_host_name_is_printable"),
             Printable(column="region", name="join_token_region_is_printable"),

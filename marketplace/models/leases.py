@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from common import clock
 from common.ids import new_uuid
@@ -18,21 +19,26 @@ class Lease(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="leases")
-    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, related_name="leases")
-    holder = models.UUIDField()
-    price_micros = models.BigIntegerField(help_text="Per hour, of this one GPU.")
-    cpu_millis = models.PositiveIntegerField(default=0)
-    ram_mb = models.PositiveIntegerField(default=0)
-    spot = models.BooleanField(default=False, help_text="Yields to hourly and reserved rents after notice.")
+    gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="leases", verbose_name=_("GPU"))
+    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, related_name="leases", verbose_name=_("offer"))
+    holder = models.UUIDField(_("holder"))
+    price_micros = models.BigIntegerField(_("price (micro-units)"), help_text="Per hour, of this one GPU.")
+    cpu_millis = models.PositiveIntegerField(_("CPU (thousandths of a core)"), default=0)
+    ram_mb = models.PositiveIntegerField(_("memory (MB)"), default=0)
+    spot = models.BooleanField(_("spot"), default=False, help_text="Yields to hourly and reserved rents after notice.")
     promised_until = models.DateTimeField(
-        null=True, blank=True, help_text="The end that the host had named when it was leased; it may move only later."
+        _("promised until"),
+        null=True,
+        blank=True,
+        help_text="The end that the host had named when it was leased; it may move only later.",
     )
-    leased_at = models.DateTimeField(default=clock.now)
-    released_at = models.DateTimeField(null=True, blank=True)
-    release_reason = models.CharField(max_length=40, blank=True)
+    leased_at = models.DateTimeField(_("leased at"), default=clock.now)
+    released_at = models.DateTimeField(_("released at"), null=True, blank=True)
+    release_reason = models.CharField(_("reason for the release"), max_length=40, blank=True)
 
     class Meta:
+        verbose_name = _("lease")
+        verbose_name_plural = _("leases")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["gpu"], condition=Q(released_at__isnull=True), name="one_live_lease_per_gpu"),
             models.CheckConstraint(
@@ -71,16 +77,18 @@ class Incident(models.Model):
     """A difference that no rule explains, for staff to look at. One open row per kind and subject."""
 
     id = models.BigAutoField(primary_key=True)
-    kind = models.CharField(max_length=40)
-    subject = models.CharField(max_length=120)
-    detail = models.TextField()
-    opened_at = models.DateTimeField(default=clock.now)
-    closed_at = models.DateTimeField(null=True, blank=True)
+    kind = models.CharField(_("kind"), max_length=40)
+    subject = models.CharField(_("subject"), max_length=120)
+    detail = models.TextField(_("detail"))
+    opened_at = models.DateTimeField(_("opened at"), default=clock.now)
+    closed_at = models.DateTimeField(_("closed at"), null=True, blank=True)
     closed_by = models.CharField(
-        max_length=80, blank=True, help_text="Who closed it, or what; empty where it was found to be over."
+        _("closed by"), max_length=80, blank=True, help_text="Who closed it, or what; empty where it was found to be over."
     )
 
     class Meta:
+        verbose_name = _("incident")
+        verbose_name_plural = _("incidents")
         ordering = ("-id",)
         constraints: ClassVar = [
             models.UniqueConstraint(

@@ -28,65 +28,84 @@ class Offer(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     # Every rent and release writes all indexes of the row anew, so there are few. By host the unique constraint finds it.
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers", db_index=False)
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers", db_index=False, verbose_name=_("host"))
     gpu_model = models.SlugField(_("GPU model"), max_length=60, db_index=False)
-    region = PrintableField(max_length=40)
-    runtime = models.CharField(max_length=10, default="docker")
-    simulated = models.BooleanField(default=False)
+    region = PrintableField(_("region"), max_length=40)
+    runtime = models.CharField(_("runtime"), max_length=10, default="docker")
+    simulated = models.BooleanField(_("simulated"), default=False)
     # Copies of the host's facts, so that search reads one table. `services.availability` alone writes them.
-    host_name = PrintableField(max_length=80, default="")
-    host_state = models.CharField(max_length=10, default=HostState.ONLINE)
-    draining = models.BooleanField(default=False)
-    verified = models.BooleanField(default=False)
-    reliability_ppm = models.PositiveIntegerField(null=True, blank=True)
-    listed_until = models.DateTimeField(null=True, blank=True)
-    cpu_model = models.CharField(max_length=120, default="", blank=True)
-    driver = models.CharField(max_length=40, default="", blank=True)
-    cuda = models.CharField(max_length=10, default="", blank=True)
-    nvlink = models.BooleanField(default=False)
-    pcie_gen = models.PositiveIntegerField(default=0, help_text="The least of its GPUs.")
-    pcie_width = models.PositiveIntegerField(default=0)
-    disk_kind = models.CharField(max_length=10, default="unknown")
+    host_name = PrintableField(_("name of the host"), max_length=80, default="")
+    host_state = models.CharField(_("state of the host"), max_length=10, default=HostState.ONLINE)
+    draining = models.BooleanField(_("closed to new rents"), default=False)
+    verified = models.BooleanField(_("verified"), default=False)
+    reliability_ppm = models.PositiveIntegerField(_("reliability (millionths)"), null=True, blank=True)
+    listed_until = models.DateTimeField(_("rentable until"), null=True, blank=True)
+    cpu_model = models.CharField(_("CPU model"), max_length=120, default="", blank=True)
+    driver = models.CharField(_("driver"), max_length=40, default="", blank=True)
+    cuda = models.CharField(_("CUDA"), max_length=10, default="", blank=True)
+    nvlink = models.BooleanField("NVLink", default=False)
+    pcie_gen = models.PositiveIntegerField(_("PCIe generation"), default=0, help_text="The least of its GPUs.")
+    pcie_width = models.PositiveIntegerField(_("PCIe lanes"), default=0)
+    disk_kind = models.CharField(_("kind of disk"), max_length=10, default="unknown")
     disk_free_gb = models.PositiveIntegerField(
-        default=0, help_text="Beside a system disk, rounded down to tens: it changes with every file."
+        _("free disk (GB)"), default=0, help_text="Beside a system disk, rounded down to tens: it changes with every file."
     )
-    system_disk_gb = models.PositiveIntegerField(db_default=0, help_text="Hard limit of each root; 0: the host has none.")
-    disk_read_mbps = models.PositiveIntegerField(null=True, blank=True)
-    disk_write_mbps = models.PositiveIntegerField(null=True, blank=True)
-    disk_measured_at = models.DateTimeField(null=True, blank=True)
-    disk_samples = models.PositiveIntegerField(default=0)
-    net_up_mbps = models.PositiveIntegerField(null=True, blank=True)
-    net_down_mbps = models.PositiveIntegerField(null=True, blank=True)
-    net_measured_at = models.DateTimeField(null=True, blank=True)
-    net_samples = models.PositiveIntegerField(default=0)
+    system_disk_gb = models.PositiveIntegerField(
+        _("system disk (GB)"), db_default=0, help_text="Hard limit of each root; 0: the host has none."
+    )
+    disk_read_mbps = models.PositiveIntegerField(_("disk read (MB/s)"), null=True, blank=True)
+    disk_write_mbps = models.PositiveIntegerField(_("disk write (MB/s)"), null=True, blank=True)
+    disk_measured_at = models.DateTimeField(_("disk measured at"), null=True, blank=True)
+    disk_samples = models.PositiveIntegerField(_("measurements of the disk"), default=0)
+    net_up_mbps = models.PositiveIntegerField(_("upload (Mbit/s)"), null=True, blank=True)
+    net_down_mbps = models.PositiveIntegerField(_("download (Mbit/s)"), null=True, blank=True)
+    net_measured_at = models.DateTimeField(_("network measured at"), null=True, blank=True)
+    net_samples = models.PositiveIntegerField(_("measurements of the network"), default=0)
     listed = models.BooleanField(_("listed"), default=True)
-    version = models.PositiveIntegerField(default=1)
+    version = models.PositiveIntegerField(_("version"), default=1)
     price_micros = models.BigIntegerField(_("price per GPU-hour"), help_text=_("Micro-units per GPU and hour."))
     reserved_discounts = models.JSONField(
+        _("discounts of reserved terms"),
         default=dict,
         blank=True,
         help_text='Basis points off by term, such as {"month": 2000}; a term not named is not sold.',
     )
     tiers = models.JSONField(
-        default=default_tiers, blank=True, help_text="[[hours of continuous use, basis points off], …], rising."
+        _("steps by hours of use"),
+        default=default_tiers,
+        blank=True,
+        help_text="[[hours of continuous use, basis points off], …], rising.",
     )
-    spot_floor_micros = models.BigIntegerField(null=True, blank=True, help_text="Per GPU and hour; empty: no spot market.")
+    spot_floor_micros = models.BigIntegerField(
+        _("spot floor (micro-units)"), null=True, blank=True, help_text="Per GPU and hour; empty: no spot market."
+    )
     spot_now_micros = models.BigIntegerField(
-        null=True, blank=True, help_text="What spot rents pay per GPU and hour now; empty: the floor, nobody has bid more."
+        _("spot price now (micro-units)"),
+        null=True,
+        blank=True,
+        help_text="What spot rents pay per GPU and hour now; empty: the floor, nobody has bid more.",
     )
     hold_bps = models.PositiveIntegerField(
-        default=DEFAULT_HOLD_BPS, help_text="Of the hourly price, for GPUs that a stopped instance keeps; basis points."
+        _("discount for kept GPUs (basis points)"),
+        default=DEFAULT_HOLD_BPS,
+        help_text="Of the hourly price, for GPUs that a stopped instance keeps; basis points.",
     )
-    disk_micros_gb_day = models.BigIntegerField(default=0, help_text="Micro-units per GB above the free quota and day.")
-    gpu_total = models.PositiveIntegerField(default=0)
-    gpu_free = models.PositiveIntegerField(default=0)
-    gpu_spot = models.PositiveIntegerField(default=0, help_text="Leased to spot rents that would yield to an order now.")
-    vram_mb = models.PositiveIntegerField(default=0, help_text="Nominal: 24 GB is 24576, whatever the driver keeps back.")
-    cpu_millis_per_gpu = models.PositiveIntegerField(default=0)
-    ram_mb_per_gpu = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(default=clock.now)
+    disk_micros_gb_day = models.BigIntegerField(
+        _("data disk, per GB and day (micro-units)"), default=0, help_text="Micro-units per GB above the free quota and day."
+    )
+    gpu_total = models.PositiveIntegerField(_("GPUs in all"), default=0)
+    gpu_free = models.PositiveIntegerField(_("free GPUs"), default=0)
+    gpu_spot = models.PositiveIntegerField(
+        _("GPUs leased to spot rents"), default=0, help_text="Leased to spot rents that would yield to an order now."
+    )
+    vram_mb = models.PositiveIntegerField(
+        _("VRAM (MB)"), default=0, help_text="Nominal: 24 GB is 24576, whatever the driver keeps back."
+    )
+    cpu_millis_per_gpu = models.PositiveIntegerField(_("CPU for each GPU (thousandths of a core)"), default=0)
+    ram_mb_per_gpu = models.PositiveIntegerField(_("memory for each GPU (MB)"), default=0)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
     # The transaction that wrote the row last, set by a trigger: what a copy of the table in memory asks for.
-    changed_xid = models.BigIntegerField(default=0, editable=False)
+    changed_xid = models.BigIntegerField(_("last transaction"), default=0, editable=False)
 
     class Meta:
         verbose_name = _("offer")

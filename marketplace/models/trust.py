@@ -17,18 +17,22 @@ class SelfTest(models.Model):
     """One run of the agent's checks on a host. `checks` are `marketplace.requirements.judged_check` of each finding."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="self_tests")
-    asked_at = models.DateTimeField(default=clock.now)
-    asked_by = models.CharField(max_length=80)
-    finished_at = models.DateTimeField(null=True, blank=True)
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="self_tests", verbose_name=_("host"))
+    asked_at = models.DateTimeField(_("asked for at"), default=clock.now)
+    asked_by = models.CharField(_("asked for by"), max_length=80)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
     verdict = models.CharField(_("verdict"), max_length=10, choices=Verdict, default=Verdict.PENDING)
-    checks = models.JSONField(default=list)
+    checks = models.JSONField(_("checks"), default=list)
     simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Some of it was made up, not measured."))
-    hardware = models.CharField(max_length=64, blank=True, help_text="Digest of the GPUs and the driver that it tested.")
-    seconds = models.FloatField(default=0)
-    agent_version = models.CharField(max_length=20, blank=True)
+    hardware = models.CharField(
+        _("hardware"), max_length=64, blank=True, help_text="Digest of the GPUs and the driver that it tested."
+    )
+    seconds = models.FloatField(_("seconds"), default=0)
+    agent_version = models.CharField(_("agent version"), max_length=20, blank=True)
 
     class Meta:
+        verbose_name = _("self-test")
+        verbose_name_plural = _("self-tests")
         ordering = ("-asked_at", "-id")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["host"], condition=Q(verdict="pending"), name="one_pending_self_test_per_host")
@@ -72,10 +76,14 @@ class Maintenance(models.Model):
     ends_at = models.DateTimeField(_("until"))
     cancelled_at = models.DateTimeField(_("called off"), null=True, blank=True)
     # What the sweeps have done about it.
-    begun_at = models.DateTimeField(null=True, blank=True)
-    over_at = models.DateTimeField(null=True, blank=True)
-    drained = models.BooleanField(default=False, help_text="New rents were stopped for it, and come back at its end.")
-    told_at = models.DateTimeField(null=True, blank=True, help_text="When the renters there were told; empty: to be told.")
+    begun_at = models.DateTimeField(_("begun at"), null=True, blank=True)
+    over_at = models.DateTimeField(_("over at"), null=True, blank=True)
+    drained = models.BooleanField(
+        _("closed to new rents"), default=False, help_text="New rents were stopped for it, and come back at its end."
+    )
+    told_at = models.DateTimeField(
+        _("told at"), null=True, blank=True, help_text="When the renters there were told; empty: to be told."
+    )
 
     class Meta:
         verbose_name = _("maintenance")
@@ -96,7 +104,7 @@ class ReliabilityEvent(models.Model):
     id = models.BigAutoField(primary_key=True)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="reliability_events", verbose_name=_("host"))
     kind = models.CharField(_("kind"), max_length=14, choices=ReliabilityKind)
-    subject = models.UUIDField(null=True, blank=True, help_text="The run that it hit, opaque here.")
+    subject = models.UUIDField(_("subject"), null=True, blank=True, help_text="The run that it hit, opaque here.")
     starts_at = models.DateTimeField(_("from"))
     ends_at = models.DateTimeField(_("until"), null=True, blank=True)
     detail = models.CharField(

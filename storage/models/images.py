@@ -68,39 +68,56 @@ class Image(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    slug = models.SlugField(max_length=60, unique=True)
-    title = PrintableField(max_length=120)
-    description = PrintableField(max_length=300, blank=True)
-    reference = models.CharField(max_length=400, help_text="What the container engine calls it.")
-    cuda = models.CharField(max_length=10, blank=True)
-    has_jupyter = models.BooleanField(default=False)
-    has_tensorboard = models.BooleanField(default=False)
-    has_ssh = models.BooleanField(default=True, help_text="It starts an SSH server of its own.")
-    official = models.BooleanField(default=True)
-    active = models.BooleanField(default=True)
-    created_at = models.DateTimeField(default=clock.now)
+    slug = models.SlugField(_("short name"), max_length=60, unique=True)
+    title = PrintableField(_("title"), max_length=120)
+    description = PrintableField(_("description"), max_length=300, blank=True)
+    reference = models.CharField(_("reference"), max_length=400, help_text="What the container engine calls it.")
+    cuda = models.CharField(_("CUDA"), max_length=10, blank=True)
+    has_jupyter = models.BooleanField(_("has JupyterLab"), default=False)
+    has_tensorboard = models.BooleanField(_("has TensorBoard"), default=False)
+    has_ssh = models.BooleanField(_("has an SSH server"), default=True, help_text="It starts an SSH server of its own.")
+    official = models.BooleanField(_("of the market"), default=True)
+    active = models.BooleanField(_("in use"), default=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="images"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="images",
+        verbose_name=_("owner"),
     )
-    source = models.CharField(max_length=8, choices=ImageSource, default=ImageSource.OFFICIAL)
+    source = models.CharField(_("source"), max_length=8, choices=ImageSource, default=ImageSource.OFFICIAL)
     state = models.CharField(_("state"), max_length=8, choices=ImageState, default=ImageState.READY)
-    generation = models.PositiveBigIntegerField(default=0)
-    named_as = models.CharField(max_length=300, blank=True, help_text="The name and tag that its owner gave.")
-    digest = models.CharField(max_length=80, blank=True)
-    size_bytes = models.BigIntegerField(default=0, help_text="Compressed, as it is pulled; 0: not known.")
-    architectures = models.JSONField(default=list, blank=True)
-    checked_at = models.DateTimeField(null=True, blank=True, help_text="When its registry was last asked about the name.")
-    registry = models.ForeignKey(Registry, on_delete=models.SET_NULL, null=True, blank=True, related_name="images")
-    private = models.BooleanField(default=False, help_text="Only a login reads it.")
-    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    saved_from = models.UUIDField(null=True, blank=True, help_text="The instance that it was saved from.")
-    failure = models.CharField(max_length=300, blank=True)
-    shared = models.ForeignKey(SharedImage, on_delete=models.SET_NULL, null=True, blank=True, related_name="versions")
-    version = models.PositiveIntegerField(default=0, help_text="Among the versions of what it is shared as.")
-    shared_at = models.DateTimeField(null=True, blank=True)
-    use_count = models.PositiveIntegerField(default=0, help_text="Instances rented with it; counted by a sweep.")
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    named_as = models.CharField(_("named as"), max_length=300, blank=True, help_text="The name and tag that its owner gave.")
+    digest = models.CharField(_("digest"), max_length=80, blank=True)
+    size_bytes = models.BigIntegerField(_("size (bytes)"), default=0, help_text="Compressed, as it is pulled; 0: not known.")
+    architectures = models.JSONField(_("architectures"), default=list, blank=True)
+    checked_at = models.DateTimeField(
+        _("checked at"), null=True, blank=True, help_text="When its registry was last asked about the name."
+    )
+    registry = models.ForeignKey(
+        Registry, on_delete=models.SET_NULL, null=True, blank=True, related_name="images", verbose_name=_("registry")
+    )
+    private = models.BooleanField(_("only with a login"), default=False, help_text="Only a login reads it.")
+    host = models.ForeignKey(
+        "marketplace.Host", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("host")
+    )
+    saved_from = models.UUIDField(_("saved from"), null=True, blank=True, help_text="The instance that it was saved from.")
+    failure = models.CharField(_("failure"), max_length=300, blank=True)
+    shared = models.ForeignKey(
+        SharedImage, on_delete=models.SET_NULL, null=True, blank=True, related_name="versions", verbose_name=_("shared as")
+    )
+    version = models.PositiveIntegerField(_("version"), default=0, help_text="Among the versions of what it is shared as.")
+    shared_at = models.DateTimeField(_("shared at"), null=True, blank=True)
+    use_count = models.PositiveIntegerField(
+        _("times rented"), default=0, help_text="Instances rented with it; counted by a sweep."
+    )
 
     class Meta:
+        verbose_name = _("image")
+        verbose_name_plural = _("images")
         ordering = ("slug",)
         constraints: ClassVar = [
             Printable(column="title", name="image_title_is_printable"),

@@ -17,24 +17,32 @@ class Snapshot(models.Model):
     """A copy of a disk as it was at one moment, on the disk's host. It is ready when it is whole and its sum is known."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="snapshots")
-    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="snapshots")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="snapshots", verbose_name=_("owner")
+    )
+    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="snapshots", verbose_name=_("host"))
     name = PrintableField(_("name"), max_length=80)
     source_kind = models.CharField(_("copy of"), max_length=6, choices=SnapshotSource)
-    source_id = models.UUIDField(help_text="The volume, or the instance whose data disk it is a copy of.")
-    source_name = models.CharField(max_length=80)
-    size_gb = models.PositiveIntegerField(help_text="Of the disk; a volume made from it is at least as large.")
-    micros_gb_day = models.BigIntegerField(help_text="Frozen at the order.")
-    stored_bytes = models.BigIntegerField(default=0, help_text="What it takes on the host, and is charged for.")
-    checksum = models.CharField(max_length=64, blank=True)
+    source_id = models.UUIDField(
+        _("ID of the source"), help_text="The volume, or the instance whose data disk it is a copy of."
+    )
+    source_name = models.CharField(_("name of the source"), max_length=80)
+    size_gb = models.PositiveIntegerField(
+        _("size (GB)"), help_text="Of the disk; a volume made from it is at least as large."
+    )
+    micros_gb_day = models.BigIntegerField(_("price per GB and day (micro-units)"), help_text="Frozen at the order.")
+    stored_bytes = models.BigIntegerField(
+        _("stored bytes"), default=0, help_text="What it takes on the host, and is charged for."
+    )
+    checksum = models.CharField(_("checksum"), max_length=64, blank=True)
     state = models.CharField(_("state"), max_length=8, choices=SnapshotState, default=SnapshotState.CREATING)
-    generation = models.PositiveBigIntegerField(default=0)
-    failure_code = models.CharField(max_length=40, blank=True)
-    failure_detail = models.CharField(max_length=300, blank=True)
-    unpaid_since = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(default=clock.now)
-    ready_at = models.DateTimeField(null=True, blank=True)
-    deleted_at = models.DateTimeField(null=True, blank=True)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    unpaid_since = models.DateTimeField(_("unpaid since"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    ready_at = models.DateTimeField(_("ready at"), null=True, blank=True)
+    deleted_at = models.DateTimeField(_("deleted at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("snapshot")
@@ -68,9 +76,11 @@ class DataSet(models.Model):
     title = PrintableField(_("title"), max_length=120)
     description = models.TextField(_("description"), max_length=2000, blank=True)
     licence = PrintableField(_("licence"), max_length=120, blank=True)
-    snapshot = models.OneToOneField(Snapshot, on_delete=models.PROTECT, related_name="data_set")
-    published_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    published_at = models.DateTimeField(default=clock.now)
+    snapshot = models.OneToOneField(Snapshot, on_delete=models.PROTECT, related_name="data_set", verbose_name=_("snapshot"))
+    published_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", verbose_name=_("published by")
+    )
+    published_at = models.DateTimeField(_("published at"), default=clock.now)
     active = models.BooleanField(_("listed"), default=True, help_text="Off: nothing new may mount it.")
 
     class Meta:

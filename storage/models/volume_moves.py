@@ -21,24 +21,34 @@ class VolumeMove(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    kind = models.CharField(max_length=4, choices=VolumeMoveKind)
+    kind = models.CharField(_("kind"), max_length=4, choices=VolumeMoveKind)
     state = models.CharField(_("state"), max_length=9, choices=VolumeMoveState, default=VolumeMoveState.COPYING)
-    generation = models.PositiveBigIntegerField(default=0)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    source = models.ForeignKey(Volume, on_delete=models.PROTECT, related_name="moves_out")
-    target = models.ForeignKey(Volume, on_delete=models.PROTECT, related_name="moves_in")
-    from_host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="+")
-    to_host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="+")
-    micros_per_day = models.BigIntegerField(help_text="Of the whole volume on the new host; frozen at the order.")
-    waits_for = models.UUIDField(null=True, blank=True, help_text="The instance that runs when it has come.")
-    checksum = models.CharField(max_length=64, blank=True)
-    carried_bytes = models.BigIntegerField(default=0)
-    cuts = models.PositiveIntegerField(default=0, help_text="How often the way broke and the copying went on.")
-    failure_code = models.CharField(max_length=40, blank=True)
-    failure_detail = models.CharField(max_length=300, blank=True)
-    created_at = models.DateTimeField(default=clock.now)
-    switched_at = models.DateTimeField(null=True, blank=True, help_text="From then on it is the new host's.")
-    ended_at = models.DateTimeField(null=True, blank=True)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", verbose_name=_("owner"))
+    source = models.ForeignKey(Volume, on_delete=models.PROTECT, related_name="moves_out", verbose_name=_("source"))
+    target = models.ForeignKey(Volume, on_delete=models.PROTECT, related_name="moves_in", verbose_name=_("target"))
+    from_host = models.ForeignKey(
+        "marketplace.Host", on_delete=models.PROTECT, related_name="+", verbose_name=_("from the host")
+    )
+    to_host = models.ForeignKey(
+        "marketplace.Host", on_delete=models.PROTECT, related_name="+", verbose_name=_("to the host")
+    )
+    micros_per_day = models.BigIntegerField(
+        _("price per day (micro-units)"), help_text="Of the whole volume on the new host; frozen at the order."
+    )
+    waits_for = models.UUIDField(_("waits for"), null=True, blank=True, help_text="The instance that runs when it has come.")
+    checksum = models.CharField(_("checksum"), max_length=64, blank=True)
+    carried_bytes = models.BigIntegerField(_("bytes to carry"), default=0)
+    cuts = models.PositiveIntegerField(
+        _("interruptions"), default=0, help_text="How often the way broke and the copying went on."
+    )
+    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    switched_at = models.DateTimeField(
+        _("switched at"), null=True, blank=True, help_text="From then on it is the new host's."
+    )
+    ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("move of a volume")

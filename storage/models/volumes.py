@@ -17,21 +17,33 @@ class Volume(models.Model):
     """Named storage on one host, as large as it was ordered. It is charged per day from being ready to its deletion."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="volumes")
-    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="volumes")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="volumes", verbose_name=_("owner")
+    )
+    host = models.ForeignKey("marketplace.Host", on_delete=models.PROTECT, related_name="volumes", verbose_name=_("host"))
     name = models.CharField(_("name"), max_length=40, help_text="Found at /mnt/<name> in an instance.")
     size_gb = models.PositiveIntegerField(_("size in GB"))
-    micros_per_day = models.BigIntegerField(help_text="Of the whole volume; frozen at the order.")
-    state = models.CharField(_("state"), max_length=9, choices=VolumeState, default=VolumeState.CREATING)
-    generation = models.PositiveBigIntegerField(default=0)
-    snapshot = models.ForeignKey(
-        "Snapshot", on_delete=models.SET_NULL, null=True, blank=True, related_name="+", help_text="What it began as."
+    micros_per_day = models.BigIntegerField(
+        _("price per day (micro-units)"), help_text="Of the whole volume; frozen at the order."
     )
-    failure_code = models.CharField(max_length=40, blank=True)
-    failure_detail = models.CharField(max_length=300, blank=True)
-    unpaid_since = models.DateTimeField(null=True, blank=True, help_text="Nobody pays for it; deleted after the retention.")
-    created_at = models.DateTimeField(default=clock.now)
-    deleted_at = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(_("state"), max_length=9, choices=VolumeState, default=VolumeState.CREATING)
+    generation = models.PositiveBigIntegerField(_("generation"), default=0)
+    snapshot = models.ForeignKey(
+        "Snapshot",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="What it began as.",
+        verbose_name=_("snapshot"),
+    )
+    failure_code = models.CharField(_("code of the failure"), max_length=40, blank=True)
+    failure_detail = models.CharField(_("detail of the failure"), max_length=300, blank=True)
+    unpaid_since = models.DateTimeField(
+        _("unpaid since"), null=True, blank=True, help_text="Nobody pays for it; deleted after the retention."
+    )
+    created_at = models.DateTimeField(_("created at"), default=clock.now)
+    deleted_at = models.DateTimeField(_("deleted at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("volume")
