@@ -218,6 +218,7 @@ class LiveBridge:
             return
         own.guests.add(guest)
         guest.task = asyncio.create_task(self._host(own, guest))
+        guest.task.add_done_callback(partial(_left, own, guest))  # not a `finally`: it may be cancelled before it begins
 
     async def _host(self, own: _Open, guest: _Guest) -> None:
         """One connection, from its first byte to its last."""
@@ -233,9 +234,6 @@ class LiveBridge:
             pass  # whoever it was did not log in, or left
         except Exception:  # one connection's trouble is no other's
             logger.exception("a connection of SSH broke off")
-        finally:
-            own.guests.discard(guest)
-            guest.wire.close()
 
     async def _shut(self, own: _Open) -> None:
         if own.accepting is not None:
@@ -285,6 +283,11 @@ class BridgedDoorway:
 
     def close(self) -> None:
         self._doorway.close()
+
+
+def _left(own: _Open, guest: _Guest, _ended: asyncio.Task[None]) -> None:
+    own.guests.discard(guest)
+    guest.wire.close()
 
 
 def _is_shut_out(door: Door, guest: _Guest) -> bool:

@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -119,13 +120,15 @@ class Visitor(asyncssh.SSHServer):
         """A connection inside the container's own network."""
         if not self._room.enter():
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many connections lead into this instance.")
-        try:
-            inside = await opened(self._room.doorway.connect, self._room.instance, port)
-            inside.setblocking(False)
-            _, peer = await asyncio.get_running_loop().create_connection(SSHForwarder, sock=inside)
-        except (OSError, EngineRefused, EngineSilent) as error:
-            self._room.leave()
-            raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, f"Nothing answers at port {port}.") from error
+        with ExitStack() as otherwise:
+            otherwise.callback(self._room.leave)
+            try:
+                inside = await opened(self._room.doorway.connect, self._room.instance, port)
+                inside.setblocking(False)
+                _, peer = await asyncio.get_running_loop().create_connection(SSHForwarder, sock=inside)
+            except (OSError, EngineRefused, EngineSilent) as error:
+                raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, f"Nothing answers at port {port}.") from error
+            otherwise.pop_all()
         return _Forwarded(peer, self._room.leave)
 
 

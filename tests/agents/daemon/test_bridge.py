@@ -6,9 +6,11 @@ import os
 import random
 import socket
 import stat
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -257,6 +259,26 @@ def test_strangers_cannot_keep_the_renter_out(bridge: LiveBridge, key: asyncssh.
                 wire.close()
 
     asyncio.run(asyncio.wait_for(story(), 60))
+
+
+def test_a_connection_that_the_end_overtakes_is_closed(inside: LocalInside, tmp_path: Path, key: asyncssh.SSHKey) -> None:
+    bridge, order = LiveBridge(inside, HostKeys(tmp_path / "keys"), None), wanted(key)
+    bridge.follow([order])
+    loop = bridge._begin()
+    held = threading.Event()
+    loop.call_soon_threadsafe(held.wait, 10)
+    with ThreadPoolExecutor(1) as threads:
+        ending = threads.submit(bridge.follow, [])
+        while not loop._ready:  # type: ignore[attr-defined]  # the order to close it lies there before the connection
+            time.sleep(0.01)
+        near = bridge.connection(order.id)
+        held.set()
+        assert near is not None
+        with near:
+            ending.result(20)
+            near.settimeout(5)
+            assert near.recv(1) == b""
+    bridge.stop()
 
 
 def test_a_port_that_is_taken_is_had_once_it_is_free(bridge: LiveBridge, key: asyncssh.SSHKey) -> None:
