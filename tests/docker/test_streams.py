@@ -204,6 +204,7 @@ def test_a_terminal_runs_whole_screens_and_ends_with_its_shell(way: Way) -> None
             await _until(ws, b"\x1b[?1049h")
         async with way.stream("exec", session="one") as ws:  # the connection broke; the program is still there
             await _until(ws, b"root:x:0:0")
+            await _until(ws, b" byte ", pressing=b"=")
             await ws.send(b"q")
             await _until(ws, b"\x1b[?1049l")
             await ws.send(b"exit 3\r")
@@ -269,12 +270,17 @@ def _said(address: str, port: int) -> bytes:
         return b""
 
 
-async def _until(ws: ClientConnection, mark: bytes) -> bytes:
-    seen = b""
+async def _until(ws: ClientConnection, mark: bytes, *, pressing: bytes = b"") -> bytes:
+    """Read until `mark` appears. `pressing` is typed every second: less drops a key that arrives with a change of size."""
+    seen, deadline = b"", time.monotonic() + 30
     while mark not in seen:
-        frame = await asyncio.wait_for(ws.recv(), 20)
-        assert isinstance(frame, bytes), f"{frame!r} after {seen!r}"
-        seen += frame
+        assert time.monotonic() < deadline, f"no {mark!r} in {seen!r}"
+        if pressing:
+            await ws.send(pressing)
+        with suppress(TimeoutError):
+            frame = await asyncio.wait_for(ws.recv(), 1)
+            assert isinstance(frame, bytes), f"{frame!r} after {seen!r}"
+            seen += frame
     return seen
 
 
