@@ -7,7 +7,7 @@ attachment, whatever it is.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -22,13 +22,16 @@ from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, StreamTicket
 from agents.relay.channel import SocketEnd
 from agents.relay.gate import Gate
-from agents.relay.hub import DialError
+from agents.relay.hub import DialError, told_code, told_detail
 from agents.relay.web import plain_page
 
 _RANGE: Final = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
 _STATUS: Final = {"missing": 404, "not_file": 409, "not_kept": 409, "no_tar": 409, "forbidden": 403, "past_end": 416}
 _PLAIN_NAME: Final = re.compile(r"[^0-9A-Za-z._ -]")
 _LAST_LETTERS: Final = 200
+_LONGEST_NAME: Final = 1_000
+_NO_NAME: Final = re.compile("[\x00\ud800-\udc7f\udd00-\udfff]")  # the other halves stand for bytes that are no UTF-8
+_LARGEST: Final = 2**53
 # A file of a renter's instance is no page of the market: a browser must save it, and must not look into it.
 _SAFE: Final = {
     "Cache-Control": "private, no-store",
@@ -157,9 +160,18 @@ async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
     await end.give(json.dumps({"do": "read", "offset": offset, **({} if most is None else {"most": most})}))
     words = await _word(end)
     if "kind" not in words:
-        raise Refused(str(words.get("code", "failed")), str(words.get("detail", ""))[:300])
-    size = int(words["size"]) if words["kind"] == "file" else None
-    return Head(str(words.get("name", "")), size, int(words.get("changed_at", 0)))
+        raise Refused(told_code(words.get("code", "failed")), told_detail(words.get("detail", "")))
+    return _head_of(words)
+
+
+def _head_of(words: Mapping[str, Any]) -> Head:
+    """Raises Refused for what is none: the agent may be hostile."""
+    name, size, changed_at = words.get("name", ""), words.get("size", 0), words.get("changed_at", 0)
+    named = isinstance(name, str) and len(name) <= _LONGEST_NAME and not _NO_NAME.search(name)
+    sized = type(size) is int and 0 <= size <= _LARGEST
+    if not (named and sized and type(changed_at) is int and abs(changed_at) <= _LARGEST):
+        raise Refused("failed", "The host gave no proper answer.")
+    return Head(name, size if words["kind"] == "file" else None, changed_at)
 
 
 async def _to_the_end(end: SocketEnd) -> None:

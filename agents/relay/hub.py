@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import secrets
 import time
 from collections import defaultdict
@@ -18,6 +19,8 @@ logger = logging.getLogger("berth.relay")
 DIAL_S: Final = 10.0  # an agent that is linked dials within milliseconds; one whose link just broke comes back in seconds
 LINK_POLL_S: Final = 0.1
 REVOKED: Final = 4401
+LONGEST_DETAIL: Final = 300
+_CODE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class DialError(Exception):
@@ -47,8 +50,19 @@ class DialRefused(DialError):
     """The agent said no."""
 
     def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
+        super().__init__(told_detail(detail))
+        self.code = told_code(code)
+
+
+def told_code(said: object) -> str:
+    """An agent's code, if it is of the form of one: programs compare it, and it ends in a close reason."""
+    return said if isinstance(said, str) and _CODE.fullmatch(said) else "refused"
+
+
+def told_detail(said: object) -> str:
+    """What an agent says, as one printable line: people read it, and the agent may be hostile."""
+    line = str(said)[:LONGEST_DETAIL]
+    return "".join(letter if letter.isprintable() else " " for letter in line).strip()
 
 
 class Link:
@@ -138,7 +152,7 @@ class Hub:
     def refuse(self, host: str, stream: str, code: str, detail: str) -> None:
         owner, arrival = self._awaited.get(stream, ("", None))
         if arrival is not None and owner == host and not arrival.done():
-            arrival.set_exception(DialRefused(code[:40], detail[:300]))
+            arrival.set_exception(DialRefused(code, detail))
 
     async def _link_of(self, host: str, deadline: float) -> Link:
         """A host whose link has just broken is about to come back, so wait a little."""

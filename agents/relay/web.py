@@ -7,6 +7,7 @@ signed (`/relay/v1/web/<ticket>/<page>`) is good for minutes: it sets a cookie f
 
 import re
 import time
+from html import escape
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -26,6 +27,8 @@ _SAFE: Final = ("GET", "HEAD", "OPTIONS")
 _DOCUMENTS: Final = ("", "document")
 _PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title><h1>{title}</h1><p>{text}</p><p lang="zh">{chinese}</p></html>"""
+_BARE: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_QUIET: Final = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 _AGAIN: Final = (
     "Open it again from the instance's page in the console.",
     "请在控制台的实例页面重新打开。",
@@ -115,11 +118,10 @@ class _Refusal:
 
 
 def plain_page(status: int, title: str, text: str = "") -> Response:
-    """For people whom a link has led nowhere."""
+    """For people whom a link has led nowhere. The text may be an agent's, and the page is of the market's own origin."""
     english, chinese = _AGAIN
-    body = _PAGE.format(title=title, text=text or english, chinese=chinese)
-    safe = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'", "Referrer-Policy": "no-referrer"}
-    return HTMLResponse(body, status, safe)
+    body = _PAGE.format(title=escape(title), text=escape(text or english), chinese=chinese)
+    return HTMLResponse(body, status, {"Cache-Control": "no-store", "Content-Security-Policy": _BARE, **_QUIET})
 
 
 def _is_secure(headers: Headers) -> bool:

@@ -4,12 +4,17 @@ import io
 import json
 import os
 import tarfile
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote_from_bytes
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from .conftest import Relay
 from .streaming import StreamHost
@@ -92,3 +97,80 @@ def test_a_file_that_ends_early_is_no_whole_download(get: Get, host: StreamHost,
     with pytest.raises(httpx.RemoteProtocolError):
         get(file)
     assert json.loads(get(tmp_path / "none").content)["code"] == "missing", "the next one is served"
+
+
+# -- what a hostile agent says
+
+LINKED = "ab" * 16
+PHISHING = (
+    '<meta http-equiv="refresh" content="0;url=https://evil.example/"><form action="https://evil.example/">'
+    "<input name=password>\u202e\x1b[31m"
+)
+
+
+def asked_of(relay: Relay, answer: Callable[[Any, str], None], **headers: str) -> httpx.Response:
+    """A download whose agent answers as it likes: `answer` gets its link and the stream that it is to dial."""
+    address = relay.url.replace("http", "ws", 1)
+    linked = threading.Event()
+
+    def speak() -> None:
+        with connect(f"{address}/relay/v1/link?ticket={relay.ticket(f'link:{LINKED}')}") as link:
+            linked.set()
+            answer(link, f"{address}/relay/v1/link/{json.loads(link.recv())['dial']}")
+
+    agent = threading.Thread(target=speak, daemon=True)
+    agent.start()
+    assert linked.wait(10)
+    ticket = relay.ticket(f"stream:{LINKED}:grant")
+    reply = httpx.get(f"{relay.url}/relay/v1/download", params={"ticket": ticket}, headers=headers, timeout=20)
+    agent.join(10)
+    assert not agent.is_alive(), "its stream was left open"
+    return reply
+
+
+def refuse_to_dial(link: Any, stream: str) -> None:
+    link.send(json.dumps({"refused": stream.rpartition("/")[2], "code": PHISHING, "detail": PHISHING}))
+
+
+def answers(words: dict[str, Any]) -> Callable[[Any, str], None]:
+    def dial(_link: Any, stream: str) -> None:
+        with suppress(ConnectionClosed), connect(stream) as end:
+            end.recv()
+            end.send(json.dumps(words))
+            end.recv(timeout=10)
+
+    return dial
+
+
+@pytest.mark.parametrize("refuse", [refuse_to_dial, answers({"code": PHISHING, "detail": PHISHING})])
+def test_what_an_agent_refuses_with_is_text_on_the_page(relay: Relay, refuse: Callable[[Any, str], None]) -> None:
+    page = asked_of(relay, refuse, accept="text/html")
+    assert page.status_code == 502
+    assert "<meta http" not in page.text
+    assert "<form" not in page.text
+    assert "&lt;form action" in page.text
+    assert not set(page.text) & set("\u202e\x1b")
+    assert "form-action 'none'" in page.headers["content-security-policy"]
+    problem = asked_of(relay, refuse)
+    assert problem.json()["code"] == "refused"
+    assert not set(problem.json()["detail"]) & set("\u202e\x1b")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"size": "x"},
+        {"size": -1},
+        {"size": 1e300},
+        {"size": True},
+        {"size": None},
+        {"size": 5, "changed_at": "now"},
+        {"size": 5, "changed_at": 10**30},
+        {"size": 5, "name": 7},
+        {"size": 5, "name": "\ud800"},
+        {"size": 5, "name": "x" * 100_000},
+    ],
+)
+def test_an_answer_that_is_none_is_told_and_its_stream_is_closed(relay: Relay, head: dict[str, Any]) -> None:
+    reply = asked_of(relay, answers({"kind": "file", **head}))
+    assert (reply.status_code, reply.json()["code"]) == (502, "failed")
