@@ -182,7 +182,7 @@ class _Reader:
     def _mapping(self, kind: Any, value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise MalformedMessage(f"{where} must be an object.")
-        return {key: self(kind, item, f"{where}.{key}") for key, item in value.items()}
+        return {key: self(kind, item, f"{where}.{ascii(key)[1:-1][:_SHOWN_CHARS]}") for key, item in value.items()}
 
 
 def _has_default(item: Field[Any]) -> bool:

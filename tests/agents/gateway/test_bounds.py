@@ -360,6 +360,22 @@ def test_facts_that_are_refused_as_a_whole_leave_a_trace(agent: Agent) -> None:
     assert HostEvent.objects.filter(kind="report_refused_in_part").count() == 1
 
 
+@pytest.mark.parametrize("key", ["\x00", "\ud800", "a\nb\x1b[31m\u202e", "x" * 500_000])
+def test_what_is_refused_is_named_in_plain_letters(agent: Agent, rented: Instance, key: str) -> None:
+    """The keys of a table are words of the agent too: the staff and the owner read them with what was wrong."""
+    body = full_report(agent, rented, uuid4().hex)
+    body["operations"][0]["outcome"] = {key: 5}
+    assert agent.send(body).status_code == 200
+    incident, event = (
+        Incident.objects.get(kind="report_refused_in_part"),
+        HostEvent.objects.get(kind="report_refused_in_part"),
+    )
+    for told in (incident.detail, event.detail):
+        assert told.startswith("Report.operations[0].outcome.")
+        assert is_printable(told)
+        assert len(told) <= 200
+
+
 def test_outcomes_hold_no_number_that_a_column_cannot(agent: Agent) -> None:
     for key in ("bytes", "copied_files", "size_bytes", "stored_bytes"):
         for text in ("9" * 16, "٣", "-1", "1e9", ""):
