@@ -64,15 +64,19 @@ def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, 
 
 
 def conclude_save(operation: Operation) -> None:
-    """Ready where it lies now, or failed with the agent's reason."""
+    """Ready where it lies now, or failed with the agent's reason.
+
+    Where it was to go is our own word: an agent that named another place would have other hosts load what lies there, and
+    send the leave for this image to whoever serves it.
+    """
     image = _of(operation.args.get("image", ""), ImageState.SAVING)
     if image is None:
         return
     if operation.state != OperationState.DONE:
         _move(image, ImageState.FAILED, failure=operation.detail or "It was not saved.", host_id=None)
         return
-    outcome = operation.outcome
-    digest = outcome.get("digest", "")[:80]
+    outcome, (place, _, _tag) = operation.outcome, operation.args.get("push", "").rpartition(":")
+    digest = outcome.get("digest", "")[:80] if place else ""
     size = outcome.get("size_bytes", "0")
     _move(
         image,
@@ -80,7 +84,7 @@ def conclude_save(operation: Operation) -> None:
         active=True,
         size_bytes=int(size) if size.isdecimal() else 0,
         digest=digest,
-        **({"reference": outcome.get("reference", "")[:400], "host_id": None} if digest else {}),
+        **({"reference": f"{place}@{digest}", "host_id": None} if digest else {}),
     )
 
 

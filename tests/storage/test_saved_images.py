@@ -80,6 +80,23 @@ def test_saved_rented_with_shared_and_deleted(
     assert client.get("/api/v1/images?source=own").json()["results"] == []
 
 
+@pytest.mark.parametrize("registry", ["registry.example", ""])
+def test_where_an_image_lies_is_not_its_host_s_to_say(
+    running: tuple[FakeHost, Instance], alice: User, settings: Any, registry: str
+) -> None:
+    """Other hosts load it from there, with a login for it: an agent that names another place gets neither."""
+    settings.MARKET_REGISTRY = registry
+    host, instance = running
+    save(as_user(alice), instance)
+    digest = f"sha256:{'d' * 64}"
+    answer(host.host.pk, "save_image", reference=f"evil.example/x@{digest}", size_bytes="1", digest=digest)
+    image = Image.objects.get(saved_from=instance.pk)
+    path = f"saved/{alice.pk.hex}/{image.pk.hex}"
+    here = (f"berth-saved/{image.pk.hex}:1", host.host.pk, "")
+    there = (f"{registry}/{path}@{digest}", None, digest)
+    assert (image.reference, image.host_id, image.digest) == (there if registry else here)
+
+
 def assert_shared(client: Client, image: dict[str, Any], wish: dict[str, Any], bob: User) -> None:
     path, other = f"/images/{image['id']}/share", as_user(bob)
     assert post(other, "/quotes", wish).status_code == 404
