@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from agents.daemon.parcels import CHUNK, BadSheet, Parcel, Sheet, describe, parcel_of
 
 PIECE: Final = 512 * 1024  # of the list of digests, which may be long
+LONGEST_LIST: Final = 64 * 1024 * 1024  # bytes of digests: 1 TiB
 KEEP_EVERY: Final = 32  # chunks between two notes of how far it is
 ROUNDS: Final = 3
 PATIENCE: Final = 120.0
@@ -115,8 +116,10 @@ def hear_parcel(line: SealedLine, names: tuple[str, ...]) -> Parcel:
     told = line.hear_words("names", "sizes", "whole", "listed")
     if tuple(told["names"]) != names:
         raise BadSheet("the other host sends other files than were asked for")
-    digests = bytearray()
-    while len(digests) < int(told["listed"]):
+    listed, digests = int(told["listed"]), bytearray()
+    if listed > LONGEST_LIST:
+        raise BadSheet("the other host sends more than any instance has")
+    while len(digests) < listed:
         digests += line.hear()
     return parcel_of(names, [int(size) for size in told["sizes"]], bytes(digests), str(told["whole"]))
 

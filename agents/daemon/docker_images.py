@@ -5,11 +5,15 @@ from contextlib import closing
 from typing import Any
 
 from agents.daemon import image_store
+from agents.daemon.docker_spec import ROOT_MESSAGE, SYSTEM_DISK_LABEL
 from agents.daemon.engine_words import engine_answers
+from agents.daemon.jobs import Failed
 from agents.daemon.pulls import Pull
 from agents.daemon.runtime import EngineRefused, ImageFacts
+from agents.daemon.volumes import GIB, HEADROOM
 
 CHANGE_TIMEOUT = 300.0
+TOO_MUCH = "It holds {size:.1f} GB beside its image, a system disk {limit} GB: remove what it does not need first."
 
 
 class DockerImages:
@@ -47,9 +51,29 @@ class DockerImages:
             return image_store.facts_of(self._reader.inspect_image(reference), str(self._reader.version()["Arch"]))
 
     def save_image(self, container: str, reference: str) -> ImageFacts:
-        with engine_answers():
-            image_store.save(self._changer, container, reference)
+        if not self.has_image(reference):  # one that is there was saved whole
+            self.check_copy(container)
+            with engine_answers():
+                image_store.save(self._changer, container, reference)
         return self.image_facts(reference)
+
+    def check_copy(self, container: str) -> None:
+        """Whether the container's layer may be copied in the engine, outside of its system disk. Raises Failed.
+
+        Holes in its files count: the engine fills them, so a disk of 20 GB can hold what is a layer of terabytes. A root
+        that was cloned or moved before stands on a layer that its disk does not hold; both together are what the disk may
+        hold, so that no chain of copies grows beyond it. And the host has room for the copy.
+        """
+        with engine_answers():
+            [listed] = self._changer.containers(all=True, size=True, filters={"id": container})
+            layers = self._changer.history(listed["ImageID"])
+        written = int(listed.get("SizeRw") or 0)
+        limit = int(listed["Labels"].get(SYSTEM_DISK_LABEL, "0"))
+        held = written + sum(int(item["Size"]) for item in layers if item["Comment"] == ROOT_MESSAGE)
+        if limit and held > limit * GIB:
+            raise Failed("system_disk_full", TOO_MUCH.format(size=held / GIB, limit=limit))
+        if self.image_room() < written + HEADROOM:
+            raise Failed("disk_full", "The host has no room for a copy of what was installed.")
 
     def tag_image(self, reference: str, name: str) -> None:
         repository, tag = image_store.split_reference(name)

@@ -5,24 +5,34 @@ that passes for something else.
 """
 
 import json
+import os
+import shutil
+import sys
 import tarfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import IO, Any, Final, Protocol
 
 from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, SYSTEM_DISK_LABEL, root_repository
+from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, ROOT_MESSAGE, root_repository
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.jobs import Failed
 from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.volumes import GIB, HEADROOM
+from agents.daemon.volumes import HEADROOM
 
 PARCELS: Final = "berth-parcel"
 PARCEL_LABEL: Final = "berth.parcel"  # one that was packed twice, by an agent that was killed meanwhile, keeps no name
-ROOT_MESSAGE: Final = "berth: a root on its way"  # by which its layer is told from those of the image
-TOO_MUCH: Final = "It holds {size:.1f} GB beside its image, a system disk {limit} GB: remove what it does not need first."
+NO_ROOM: Final = "The host has no room to pack what was installed."
+NO_ROOM_HERE: Final = "The host has no room to unpack what was installed elsewhere."
+TOO_LARGE: Final = "What arrives is larger than an image and a system disk can be."
+GZIP: Final = b"\x1f\x8b"
+_GZIP: Final = 16 + zlib.MAX_WBITS  # with its head and its checksum
+_COMPRESSED: Final = (b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"BZh")  # zstd, xz, bzip2
+_LONGEST_MAGIC: Final = 6
+_PIECE: Final = 1024 * 1024
 _LARGEST_LIST: Final = 4 * 1024 * 1024  # of an image's layers and of its configuration
 
 Progress = Callable[[int, int], None]
@@ -37,8 +47,9 @@ class Roots(Protocol):
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
         """The same as a file for another host."""
 
-    def take_in(self, path: Path, target: str, number: int) -> None:
-        """A file of another host as the saved root `number` of `target`. Raises Failed for anything else."""
+    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
+        """A file of another host as the saved root `number` of `target`. Raises Failed for anything else, and for one that
+        unpacks to more than `most` bytes (0: no limit was told)."""
 
     def is_there(self, target: str, number: int) -> bool: ...
 
@@ -63,6 +74,9 @@ class DockerRoots:
         with self._engine() as engine:
             image = self._commit(engine, source, target, PARCELS, parcel, label=f"{PARCEL_LABEL}={parcel}")
             total = int(engine.inspect_image(image)["Size"])
+            # The engine writes it out whole, in a place of its own, before it gives the first byte.
+            if min(self._runtime.image_room(), shutil.disk_usage(path.parent).free) < 2 * total + HEADROOM:
+                raise Failed("disk_full", NO_ROOM)
             done, spare = 0, path.with_suffix(".new")
             with spare.open("wb") as file:
                 for piece in engine.get_image(image):  # by its id: without any name in it
@@ -71,8 +85,10 @@ class DockerRoots:
                     progress(done, max(done, total))
             spare.replace(path)
 
-    def take_in(self, path: Path, target: str, number: int) -> None:
-        _check_archive(path, target)
+    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
+        size = _check_archive(path, target, most or sys.maxsize)
+        if self._runtime.image_room() < 2 * size + HEADROOM:  # the engine unpacks it beside the layers that it makes of it
+            raise Failed("disk_full", NO_ROOM_HERE)
         with self._engine() as engine, path.open("rb") as file:
             told = list(engine.load_image(file, quiet=True))
             image = _loaded(told)
@@ -112,21 +128,9 @@ class DockerRoots:
         # No image of another instance: what is labelled with an instance goes when it goes. And of no host.
         changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}=none {label}".rstrip()
         self._runtime.open_root(own.id)
-        self._check_size(engine, own.id)
+        self._runtime.check_copy(own.id)
         made = engine.commit(own.id, repository=repository, tag=tag, changes=changes, message=ROOT_MESSAGE)
         return str(made["Id"])
-
-    def _check_size(self, engine: Any, container: str) -> None:
-        """A root that was cloned or moved before stands on a layer that its system disk does not hold. Both together are
-        what the disk may hold, so that no chain of copies grows beyond it; and the host has room for the copy."""
-        [listed] = engine.containers(all=True, size=True, filters={"id": container})
-        written = int(listed.get("SizeRw") or 0)
-        limit = int(listed["Labels"].get(SYSTEM_DISK_LABEL, "0")) * GIB
-        brought = sum(int(item["Size"]) for item in engine.history(listed["ImageID"]) if item["Comment"] == ROOT_MESSAGE)
-        if brought and limit and brought + written > limit:
-            raise Failed("system_disk_full", TOO_MUCH.format(size=(brought + written) / GIB, limit=limit // GIB))
-        if self._runtime.image_room() < written + HEADROOM:
-            raise Failed("disk_full", "The host has no room for a copy of what was installed.")
 
     @contextmanager
     def _engine(self) -> Iterator[Any]:
@@ -146,7 +150,7 @@ class SimulatedRoots:
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
         path.write_text(f"the simulated root of {source}")
 
-    def take_in(self, path: Path, target: str, number: int) -> None:
+    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
         self._runtime.bring_root(target, number)
 
     def is_there(self, target: str, number: int) -> bool:
@@ -167,8 +171,9 @@ def roots_of(runtime: Runtime) -> Roots:
     raise TypeError(f"no roots of {runtime.kind}")
 
 
-def _check_archive(path: Path, target: str) -> None:
-    """One image without a name, made from an instance of this id: an archive may hold many, and rename what is there."""
+def _check_archive(path: Path, target: str, most: int) -> int:
+    """One image without a name, made from an instance of this id: an archive may hold many, and rename what is there.
+    Bytes of its layers as they are unpacked: an engine may send them compressed, and a hostile host to any factor."""
     try:
         with tarfile.open(path) as archive:
             images = _member(archive, "manifest.json")
@@ -177,10 +182,43 @@ def _check_archive(path: Path, target: str) -> None:
             if "repositories" in archive.getnames():
                 raise Failed("bad_parcel", "What arrived names images.")
             labels = _member(archive, str(images[0]["Config"]))["config"]["Labels"] or {}
-    except (tarfile.TarError, KeyError, TypeError, ValueError) as error:
+            if labels.get(INSTANCE_LABEL) != target:
+                raise Failed("bad_parcel", "What arrived is not the root of this instance.")
+            size = 0
+            for name in images[0]["Layers"]:
+                size += _unpacked(archive, str(name), most - size)
+            return size
+    except (tarfile.TarError, zlib.error, AttributeError, KeyError, TypeError, ValueError) as error:
         raise Failed("bad_parcel", "What arrived is no image.") from error
-    if labels.get(INSTANCE_LABEL) != target:
-        raise Failed("bad_parcel", "What arrived is not the root of this instance.")
+
+
+def _unpacked(archive: tarfile.TarFile, name: str, most: int) -> int:
+    """Bytes of one layer. Raises Failed when they are more than `most`, or compressed in a way that nobody here reads."""
+    member = archive.getmember(name)
+    file = archive.extractfile(member)
+    if file is None:
+        raise Failed("bad_parcel", "What arrived is no image.")
+    head = file.read(_LONGEST_MAGIC)
+    if head.startswith(_COMPRESSED):
+        raise Failed("bad_parcel", "What arrived is compressed in a way that this host does not read.")
+    file.seek(0)
+    size = _gunzipped(file, most) if head.startswith(GZIP) else file.seek(0, os.SEEK_END)
+    if size > most:
+        raise Failed("system_disk_full", TOO_LARGE)
+    return size
+
+
+def _gunzipped(file: IO[bytes], most: int) -> int:
+    """Bytes that it unpacks to, counted no further than just above `most`."""
+    size, unpack = 0, zlib.decompressobj(_GZIP)
+    piece = file.read(_PIECE)
+    while piece and size <= most:
+        size += len(unpack.decompress(piece, _PIECE))
+        piece = unpack.unconsumed_tail
+        if unpack.eof:  # a file may hold several streams, one behind the other
+            piece, unpack = unpack.unused_data, zlib.decompressobj(_GZIP)
+        piece = piece or file.read(_PIECE)
+    return size
 
 
 def _member(archive: tarfile.TarFile, name: str) -> Any:

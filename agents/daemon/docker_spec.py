@@ -22,6 +22,7 @@ ROOT_LABEL = "berth.root"
 SYSTEM_DISK_LABEL = "berth.system_disk_gb"
 OFFICIAL_LABEL = "berth.official"
 ROOT_REPOSITORY = "berth-root"
+ROOT_MESSAGE = "berth: a root on its way"  # by which the layer of a root that was brought is told from those of its image
 BRIDGE_PREFIX = "berth"
 
 CAPABILITIES = (

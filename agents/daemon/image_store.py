@@ -47,10 +47,6 @@ def push(client: Any, wanted: Pull, cancelled: threading.Event) -> str:
 
 
 def save(client: Any, container: str, reference: str) -> None:
-    """Safe to repeat: one that is there was saved whole."""
-    with suppress(docker.errors.ImageNotFound):
-        client.inspect_image(reference)
-        return
     repository, tag = split_reference(reference)
     own = " ".join(f'{name}=""' for name in _OWN_LABELS)
     client.commit(container, repository=repository, tag=tag, changes=[f"LABEL {own}"])

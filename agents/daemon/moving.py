@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon.carrying import Inbox, SealedLine, send_parcel
-from agents.daemon.docker_roots import Roots, roots_of
+from agents.daemon.docker_roots import TOO_LARGE, Roots, roots_of
 from agents.daemon.image_copy import allocated_bytes, bring_equal, sums_on_disk
 from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
@@ -40,6 +40,7 @@ class _Trip:
     target: str
     number: int
     disk_gb: int
+    root_bytes: int  # what the root may unpack to; 0: no limit was told
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,6 +54,7 @@ def _read(operation: Operation) -> _Trip:
         target=args["target"],
         number=int(args["number"]),
         disk_gb=int(args["disk_gb"]),
+        root_bytes=int(args.get("root_bytes", "0")),
     )
 
 
@@ -193,12 +195,14 @@ class Mover:
             raise Failed("disk_full", NO_ROOM) from error
 
     def _check_room(self, parcel: Parcel, inbox: Inbox, trip: _Trip) -> None:
-        """Before the first byte. The root needs its room twice: as a file, and in the engine."""
+        """Before the first byte. The root needs its room three times: as a file, unpacked, and as layers of the engine."""
         sizes = {sheet.name: sheet.size for sheet in parcel.sheets}
         if sizes.get(DISK, 0) > trip.disk_gb * GIB:
             raise Failed("bad_parcel", "The data disk that arrives is larger than the one that was rented.")
+        if trip.root_bytes and sizes[ROOT] > trip.root_bytes:
+            raise Failed("system_disk_full", TOO_LARGE)
         there = sum(allocated_bytes(inbox.path(name)) for name in sizes if inbox.path(name).exists())
-        needed = parcel.sent_bytes + sizes[ROOT] - there
+        needed = parcel.sent_bytes + 2 * sizes[ROOT] - there
         if shutil.disk_usage(inbox.folder).free < needed + HEADROOM:
             raise Failed("disk_full", NO_ROOM)
 
@@ -212,7 +216,7 @@ class Mover:
         self._checkpoint("disk-in-place")
         if trip.disk_gb and not image.exists():
             raise Failed("disk_missing", "The data disk that came is gone from the host.")
-        self._roots.take_in(inbox.path(ROOT), trip.target, trip.number)
+        self._roots.take_in(inbox.path(ROOT), trip.target, trip.number, most=trip.root_bytes)
         self._checkpoint("root-in-place")
 
     # -- both

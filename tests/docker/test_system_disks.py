@@ -260,6 +260,36 @@ def test_a_chain_of_clones_does_not_grow_beyond_the_disk(
     release(host, stopped)
 
 
+def test_holes_in_a_file_are_no_way_around(
+    host: Host, order: DesiredInstance, ssh: Ssh, new_order: Callable[..., DesiredInstance]
+) -> None:
+    """A copy of the layer is made outside of the disk, and the engine writes each hole out."""
+    host.start()
+    run(host, order)
+    ssh.must(order, "truncate -s 4G /root/holes")
+    before = shutil.disk_usage("/var/lib/docker").free
+    saved = ended(host, "save_image", instance=order.id, reference=f"berth-saved/{order.id}:1", push="")
+    assert (saved.phase, saved.failure_code) == ("failed", "system_disk_full")
+    stopped = stop(host, order)
+    clone = copied(host, order, new_order(host, system_disk_gb=1))
+    assert (clone.phase, clone.failure_code) == ("failed", "system_disk_full")
+    assert before - shutil.disk_usage("/var/lib/docker").free < GIB
+    release(host, stopped)
+
+
+def test_a_copy_for_which_the_host_has_no_room_is_not_begun(
+    host: Host, order: DesiredInstance, ssh: Ssh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.start()
+    run(host, order)
+    ssh.must(order, "head -c 50M /dev/urandom >/root/file")
+    monkeypatch.setattr(docker_limits.LimitedRuntime, "image_room", lambda self: GIB)
+    saved = ended(host, "save_image", instance=order.id, reference=f"berth-saved/{order.id}:1", push="")
+    assert (saved.phase, saved.failure_code) == ("failed", "disk_full")
+    assert host.engine.images(name=f"berth-saved/{order.id}") == []
+    release(host, order)
+
+
 def test_a_root_survives_a_restart_of_its_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     order = DesiredInstance(uuid.uuid4().hex, 1, 1, "running", TINY, system_disk_gb=1, cpu_millis=100, ram_mb=64)
     with SecondEngine() as engine:
@@ -286,13 +316,17 @@ def test_a_root_survives_a_restart_of_its_engine(monkeypatch: pytest.MonkeyPatch
 
 def copied(host: Host, source: DesiredInstance, target: DesiredInstance) -> ObservedOperation:
     """How the copying of a root ended."""
-    args = {"source": source.id, "target": target.id, "number": "1", "disk_gb": "0"}
-    wanted = OperationOrder(uuid.uuid4().hex, "copy_root", args)
+    return ended(host, "copy_root", source=source.id, target=target.id, number="1", disk_gb="0")
+
+
+def ended(host: Host, kind: str, **args: str) -> ObservedOperation:
+    """How an operation ended."""
+    wanted = OperationOrder(uuid.uuid4().hex, kind, args)
     host.market.ask(wanted)
 
-    def ended(report: Report) -> list[ObservedOperation]:
+    def rows(report: Report) -> list[ObservedOperation]:
         return [row for row in report.operations if row.id == wanted.id and row.phase in ("done", "failed")]
 
-    [row] = ended(host.market.until(lambda report: bool(ended(report))))
+    [row] = rows(host.market.until(lambda report: bool(rows(report))))
     host.market.ask()
     return row

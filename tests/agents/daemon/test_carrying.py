@@ -224,6 +224,14 @@ def test_other_files_than_asked_for_are_refused(files: dict[str, Path]) -> None:
         hear_parcel(far, NAMES)
 
 
+def test_a_list_longer_than_any_instance_has_is_not_listened_to(files: dict[str, Path]) -> None:
+    source, target = pipes()
+    line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
+    line.say_words(names=list(NAMES), sizes=[2**60, 2**60], whole="", listed=2**50)
+    with pytest.raises(BadSheet, match="more than any instance"):
+        hear_parcel(far, NAMES)
+
+
 def test_a_list_that_does_not_match_its_checksum_is_refused() -> None:
     sheet = Sheet("root.tar", CHUNK, (b"x" * 32,))
     whole = Parcel((sheet,)).whole

@@ -1,6 +1,7 @@
 """The operators of clones and moves: killed at every step and begun again, cut, cancelled, lied to, and out of room."""
 
 import os
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -44,7 +45,7 @@ class FileRoots:
         path.write_bytes((self.folder / source).read_bytes())
         progress(1, 1)
 
-    def take_in(self, path: Path, target: str, number: int) -> None:
+    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
         self.saved(target, number).write_bytes(path.read_bytes())
 
     def is_there(self, target: str, number: int) -> bool:
@@ -150,13 +151,15 @@ def die_at(name: str, times: int = 1) -> Callable[[str], None]:
     return checkpoint
 
 
-def both(here: Place, there: Place, exchange: Exchange, checkpoint: Callable[[str], None] = lambda name: None) -> Any:
+def both(
+    here: Place, there: Place, exchange: Exchange, checkpoint: Callable[[str], None] = lambda name: None, **more: str
+) -> Any:
     """Send and receive at once; what the receiver ended with."""
     sending = operation("send_root")
     sender = threading.Thread(target=_quietly, args=(here.operators(exchange.dial(0))["send_root"], sending))
     sender.start()
     try:
-        return there.operators(exchange.dial(1), checkpoint)["receive_root"](operation("receive_root", side=1))
+        return there.operators(exchange.dial(1), checkpoint)["receive_root"](operation("receive_root", side=1, **more))
     except (Failed, Killed) as met:
         return met
     finally:
@@ -256,6 +259,26 @@ def test_a_disk_larger_than_rented_is_refused(here: Place, there: Place) -> None
         file.truncate(2 * GIB)
     met = both(here, there, Exchange())
     assert isinstance(met, Failed) and met.code == "bad_parcel"
+
+
+@pytest.mark.parametrize(("most", "ends_as"), [(3 * MIB, None), (3 * MIB - 1, "system_disk_full")])
+def test_a_root_larger_than_an_image_and_a_system_disk_is_refused_before_the_first_byte(
+    here: Place, there: Place, most: int, ends_as: str | None
+) -> None:
+    met = both(here, there, Exchange(), root_bytes=str(most))
+    assert (met.code if isinstance(met, Failed) else None) == ends_as
+    assert there.roots.is_there(TARGET, 0) == (ends_as is None)
+    assert not list((there.state / "moves").rglob("root.tar"))
+
+
+def test_room_is_asked_for_the_root_as_the_engine_unpacks_it(
+    here: Place, there: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file, what the engine unpacks of it, and the layers that it makes: room for two of them is too little."""
+    usage = shutil.disk_usage(there.state)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=GIB + 2 * MIB + 8 * MIB))
+    met = both(here, there, Exchange())
+    assert isinstance(met, Failed) and met.code == "disk_full"
 
 
 def test_what_was_left_half_goes_with_the_instance(here: Place, there: Place) -> None:

@@ -1,0 +1,116 @@
+"""What another host sends as a root, before the engine sees it: whose it is, and what it unpacks to."""
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.daemon.docker_roots import DockerRoots
+from agents.daemon.docker_spec import INSTANCE_LABEL
+from agents.daemon.jobs import Failed
+from agents.daemon.volumes import HEADROOM
+
+TARGET = "b" * 32
+MIB = 1024 * 1024
+ZEROS = bytes(8 * MIB)
+CONFIG = b'{"config": {"Labels": {"berth.instance": 1}}}'
+
+
+class Engine:
+    """An engine that takes in whatever it is given."""
+
+    room = 1024 * MIB + HEADROOM
+
+    def __init__(self) -> None:
+        self.tags: list[tuple[str, str, str]] = []
+
+    def engine(self) -> "Engine":
+        return self
+
+    def image_room(self) -> int:
+        return self.room
+
+    def close(self) -> None:
+        return None
+
+    def load_image(self, file: Any, quiet: bool) -> list[dict[str, str]]:
+        return [{"stream": "Loaded image ID: sha256:1\n"}]
+
+    def inspect_image(self, image: str) -> dict[str, Any]:
+        return {"Config": {"Labels": {INSTANCE_LABEL: TARGET}}}
+
+    def tag(self, image: str, repository: str, number: str) -> None:
+        self.tags.append((image, repository, number))
+
+
+def archive(path: Path, *layers: bytes, label: str = TARGET) -> Path:
+    files = {
+        "manifest.json": json.dumps(
+            [{"RepoTags": None, "Config": "config.json", "Layers": [f"{n}/layer.tar" for n in range(len(layers))]}]
+        ).encode(),
+        "config.json": json.dumps({"config": {"Labels": {INSTANCE_LABEL: label}}}).encode(),
+        **{f"{number}/layer.tar": layer for number, layer in enumerate(layers)},
+    }
+    with tarfile.open(path, "w") as writer:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            writer.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def taken_in(path: Path, *, most: int, engine: Engine | None = None) -> list[tuple[str, str, str]]:
+    own = engine or Engine()
+    DockerRoots(own).take_in(path, TARGET, 3, most=most)  # type: ignore[arg-type]  # as much of a runtime as it asks
+    return own.tags
+
+
+def in_two(layer: bytes) -> bytes:
+    return gzip.compress(layer[:MIB]) + gzip.compress(layer[MIB:])
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, in_two])
+def test_its_layers_count_as_they_are_unpacked(tmp_path: Path, pack: Any) -> None:
+    """Compressed ones too: a host that sends 30 kB must not fill another one's disk with them."""
+    path = archive(tmp_path / "root.tar", pack(ZEROS), pack(ZEROS))
+    assert taken_in(path, most=16 * MIB) == [("sha256:1", f"berth-root/{TARGET}", "3")]
+    assert taken_in(path, most=0), "an older control plane tells no limit"
+    with pytest.raises(Failed, match="system_disk_full"):
+        taken_in(path, most=16 * MIB - 1)
+
+
+def test_the_host_has_room_for_it_twice(tmp_path: Path) -> None:
+    """As the engine unpacks it, and as layers."""
+    path, engine = archive(tmp_path / "root.tar", gzip.compress(ZEROS)), Engine()
+    engine.room = 16 * MIB + HEADROOM
+    assert taken_in(path, most=0, engine=engine)
+    engine.room -= 1
+    with pytest.raises(Failed, match="disk_full"):
+        taken_in(path, most=0, engine=engine)
+
+
+@pytest.mark.parametrize("layer", [b"\x28\xb5\x2f\xfdzstd", b"\xfd7zXZ\x00xz", b"BZh9bzip2", b"\x1f\x8bno gzip"])
+def test_what_cannot_be_counted_is_not_taken_in(tmp_path: Path, layer: bytes) -> None:
+    with pytest.raises(Failed, match="bad_parcel"):
+        taken_in(archive(tmp_path / "root.tar", layer), most=MIB)
+
+
+def test_the_root_of_another_instance_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Failed, match="bad_parcel"):
+        taken_in(archive(tmp_path / "root.tar", b"layer", label="c" * 32), most=MIB)
+
+
+@pytest.mark.parametrize("manifest", [b"[]", b"{}", b'[{"Config": "x"}]', b'[{"Config": "config.json", "Layers": 5}]', b"x"])
+def test_what_is_no_image_is_refused(tmp_path: Path, manifest: bytes) -> None:
+    path = tmp_path / "root.tar"
+    with tarfile.open(path, "w") as writer:
+        for name, content in (("manifest.json", manifest), ("config.json", CONFIG)):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            writer.addfile(entry, io.BytesIO(content))
+    with pytest.raises(Failed, match="bad_parcel"):
+        taken_in(path, most=MIB)
