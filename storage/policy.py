@@ -24,9 +24,11 @@ TICKET_SPARE: Final = timedelta(minutes=5)
 NAME_PATTERN: Final = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
 
 IMAGES_AT_MOST: Final = 200  # of one user
+SAVED_ON_HOST_AT_MOST: Final = 5  # of them on the disk of one host: each may take as much of it as a system disk
 REGISTRIES_AT_MOST: Final = 20
 IMAGE_BYTES_MAX: Final = 60 * 1000**3  # compressed
 IMAGE_UNPACKS_TO: Final = 3  # times its compressed size, on the host's disk; the agent looks again before it pulls
+IMAGE_UNPACKED: Final = 40 * 1000**3  # what an image may take there that is not known to be larger
 # A name that was read this lately is not read again before a rent.
 IMAGE_FRESH: Final = timedelta(minutes=10)
 SAVE_WITHIN: Final = timedelta(minutes=60)

@@ -14,7 +14,7 @@ from marketplace.needs import ImageNeeds
 from marketplace.search.versions import version_number
 from storage.distribution import Login
 from storage.models import Image, ImagePull, Registry, SharedImage
-from storage.policy import IMAGE_UNPACKS_TO
+from storage.policy import IMAGE_UNPACKED, IMAGE_UNPACKS_TO
 from storage.states import ImageSource, ImageState
 
 PREFIX = "img"
@@ -122,6 +122,17 @@ def own_by_name(owner: User, named_as: str) -> Image | None:
 
 def count_images(owner: User) -> int:
     return own_images(owner).count()
+
+
+def count_saved_on(owner: User, host_id: UUID) -> int:
+    """Images of this user that the host keeps on its own disk."""
+    kept = Image.objects.filter(owner=owner, host_id=host_id, source=ImageSource.SAVED)
+    return kept.exclude(state=ImageState.GONE).count()
+
+
+def unpacked_bytes(image: Image) -> int:
+    """What an image may take on a disk at most, as far as that is known."""
+    return max(IMAGE_UNPACKED, image.size_bytes * IMAGE_UNPACKS_TO)
 
 
 def slug_is_taken(slug: str) -> bool:

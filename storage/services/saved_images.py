@@ -12,8 +12,8 @@ from common.ids import new_uuid
 from common.transitions import move
 from storage.errors import ImageBeingSaved, TooManyImages
 from storage.models import Image, Operation
-from storage.policy import IMAGES_AT_MOST, SAVE_WITHIN
-from storage.selectors.images import count_images, images_under_way, saving_of
+from storage.policy import IMAGES_AT_MOST, SAVE_WITHIN, SAVED_ON_HOST_AT_MOST
+from storage.selectors.images import count_images, count_saved_on, images_under_way, saving_of
 from storage.services.named_images import DROP
 from storage.services.operations import MARKET, ask_operation
 from storage.services.registry_grants import PULL_AND_PUSH, market_repository, registry_grant
@@ -34,6 +34,8 @@ def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, 
     if count_images(owner) >= IMAGES_AT_MOST:
         raise TooManyImages(f"You have {IMAGES_AT_MOST} images. Remove one that you no longer use.")
     key = new_uuid()
+    if not market_repository(owner.pk, key) and count_saved_on(owner, host_id) >= SAVED_ON_HOST_AT_MOST:
+        raise TooManyImages(f"You have {SAVED_ON_HOST_AT_MOST} images on this host's disk. Remove one first.")
     reference = f"{REPOSITORY}/{key.hex}:1"
     image = Image.objects.create(
         id=key,

@@ -14,6 +14,7 @@ from instances.models import Instance
 from instances.services.concluding import conclude_operations
 from instances.services.save_image import count_image_uses
 from storage.models import Image, Operation
+from storage.policy import SAVED_ON_HOST_AT_MOST
 from storage.services.operations import OperationRow, give_up_overdue, record_operations
 from storage.services.saved_images import follow_images
 from storage.states import ImageState
@@ -111,6 +112,26 @@ def assert_shared(client: Client, image: dict[str, Any], wish: dict[str, Any], b
     assert page.json()["community"] is None
     assert Client().get("/api/v1/images?source=community").json()["results"] == []
     assert post(other, "/quotes", wish).status_code == 404
+
+
+def test_a_host_keeps_a_few_images_of_one_person(running: tuple[FakeHost, Instance], alice: User, settings: Any) -> None:
+    """Each may take as much of its disk as a system disk, and costs nothing; the market's registry has room for more."""
+    host, instance = running
+    client = as_user(alice)
+    for number in range(SAVED_ON_HOST_AT_MOST):
+        assert save(client, instance, f"v{number}").status_code == 202
+        answer(host.host.pk, "save_image", reference="r", size_bytes="1", digest="")
+    refused = save(client, instance, "one more")
+    assert (refused.status_code, refused.json()["code"]) == (409, "too_many")
+    first = Image.objects.get(title="v0")
+    client.delete(f"/api/v1/images/{public_id('img', first.pk)}")
+    assert save(client, instance, "still there").status_code == 409
+    answer(host.host.pk, "drop_image")
+    settings.MARKET_REGISTRY = "registry.example"
+    assert save(client, instance, "elsewhere").status_code == 202
+    answer(host.host.pk, "save_image", "failed")
+    settings.MARKET_REGISTRY = ""
+    assert save(client, instance, "again").status_code == 202
 
 
 def test_versions_of_one_name_and_names_of_others(running: tuple[FakeHost, Instance], alice: User, bob: User) -> None:
