@@ -35,6 +35,7 @@ from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.selectors import offer_view
 from marketplace.services.lease import LeasedGpus, lease_gpus
 from storage.errors import VolumeBusy
+from storage.selectors.images import unpacked_bytes
 from storage.selectors.object_storage import running_syncs
 from storage.selectors.volumes import mounts_of
 from storage.services.operations import ask_operation
@@ -44,6 +45,7 @@ SEND: Final = "send_root"
 RECEIVE: Final = "receive_root"
 _MODES: Final = (HOURLY, TIERED)
 _KEY_BYTES: Final = 32
+_GIB: Final = 1024**3
 
 
 @dataclass(frozen=True)
@@ -265,6 +267,7 @@ def _ask(row: Move, source: Instance, *, number: int) -> None:
     if row.from_host_id == row.to_host_id:
         _ask_host(row, row.from_host_id, COPY, args)
         return
+    args["root_bytes"] = str(unpacked_bytes(source.image) + source.system_disk_gb * _GIB)  # a host may send anything
     args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
         ticket = pair_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))

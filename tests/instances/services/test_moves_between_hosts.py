@@ -110,6 +110,7 @@ def test_a_clone_to_another_host_meets_through_the_relay(
     assert told[0].args["key"] == told[1].args["key"] and told[0].args["ticket"] != told[1].args["ticket"]
     assert not {"key", "ticket"} & {*sender.args, *receiver.args}, "secrets lie sealed"
     assert (told[1].args["disk_gb"], again(target).data_disk_gb) == ("0", 0)
+    assert int(told[1].args["root_bytes"]) == 40 * 1000**3 + 20 * 1024**3, "an image and a system disk, whatever comes"
     arrive(host, other)
     sender.refresh_from_db()
     assert sender.state == "cancelled", "whoever has received needs nobody who sends"
