@@ -181,12 +181,21 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         failure_detail=row.detail[:300],
         fault_of=fault,
         progress="",
+        **_had_run(instance, row, at),
         **_seen(row, at),
     )
     tell_given_back(instance, given_back)
     if code == OUT_OF_MEMORY:
         note_out_of_memory(instance, now=at)
     touch_host(instance)
+
+
+def _had_run(instance: Instance, row: ObservedRow, at: datetime) -> dict[str, Any]:
+    """A first run that began and ended between two reports, or was stopped before one told of it, was one: its renter may
+    have been inside, and the root is no fresh one any more, by whose silence or broken entry point the host could be blamed.
+    """
+    ended = row.phase == "exited" or (row.phase == "stopped" and bool(row.container))
+    return {"started_at": at} if ended and instance.started_at is None else {}
 
 
 def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
@@ -204,6 +213,7 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
         holds_gpus=kept,
         release_at=None if kept else at + RETENTION,
         progress="",
+        **_had_run(instance, row, at),
         **_seen(row, at),
     )
 

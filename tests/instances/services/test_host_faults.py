@@ -187,6 +187,39 @@ def test_what_a_renter_can_do_to_the_own_root_is_nobodys_fault(
     assert_sound()
 
 
+def ended_from_inside(rin: User, instance: Instance, host: FakeHost) -> None:
+    host.end(instance)
+    host.sync()
+    assert (again(instance).failure_code, again(instance).fault_of) == ("exited", "renter")
+
+
+def stopped_at_once(rin: User, instance: Instance, host: FakeHost) -> None:
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    assert again(instance).state == "stopped"
+
+
+@pytest.mark.parametrize("ended", [ended_from_inside, stopped_at_once])
+@pytest.mark.parametrize("code", sorted(UNTOUCHED_ONLY))
+def test_a_run_between_two_reports_leaves_no_fresh_root_behind(
+    rin: User, host: FakeHost, code: str, ended: Callable[[User, Instance, FakeHost], None]
+) -> None:
+    """Whoever is inside at once, moves sshd away and ends it has no start after start for nothing, at the host's expense."""
+    instance = order(rin, host)
+    host.sync()
+    host.work()
+    ended(rin, instance, host)
+    for _ in range(2):
+        host.settle()
+        start_instance(renter=rin, instance_id=instance.pk)
+        host.sync()
+        assert [row.untouched for row in desired_on_host(host.host.pk)] == [False]
+        host.break_next(instance, code)
+        host.settle()
+        assert again(instance).fault_of == "nobody"
+    assert entries(host) == []
+
+
 @pytest.mark.parametrize("code", sorted(UNTOUCHED_ONLY))
 @pytest.mark.parametrize("changes", [{"source": "saved"}, {"source": "named"}])
 def test_an_image_of_the_renters_own_that_does_not_start_is_nobodys_fault(
