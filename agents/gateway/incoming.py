@@ -9,12 +9,14 @@ from django.http import HttpRequest
 from agents.gateway.errors import TooLarge, Unsigned
 from agents.gateway.policy import MAX_BODY_BYTES
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
+from common.printable import cut_printable
 
 _HOST = re.compile(r"[0-9a-f]{32}")
 _BOOT = re.compile(r"[0-9A-Za-z_-]{1,40}")
 _SEQUENCE = re.compile(r"[1-9][0-9]{0,17}")
 _SIGNATURE = re.compile(r"[0-9a-f]{128}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CLAIM_SHOWN = 80
+_ADDRESS_SHOWN = 64
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def read_signed(request: HttpRequest, *, at_most: int = MAX_BODY_BYTES) -> Signe
 
 def claimed_host(request: HttpRequest) -> str:
     """Whom the message says it is from, for the audit; harmless text, whatever the sender wrote."""
-    return _CONTROL.sub(" ", request.headers.get(HOST_HEADER, ""))
+    return cut_printable(request.headers.get(HOST_HEADER, ""), _CLAIM_SHOWN)
 
 
 def remote_address(request: HttpRequest) -> str:
@@ -55,7 +57,7 @@ def remote_address(request: HttpRequest) -> str:
     hops = request.headers.get("X-Forwarded-For", "").split(",")
     trusted = settings.TRUSTED_PROXIES
     if trusted and len(hops) >= trusted and hops[-trusted].strip():
-        return _CONTROL.sub(" ", hops[-trusted]).strip()
+        return cut_printable(hops[-trusted], _ADDRESS_SHOWN)
     return str(request.META.get("REMOTE_ADDR", ""))
 
 

@@ -20,6 +20,7 @@ from agents.protocol.codec import encode
 from agents.protocol.messages import ObservedInstance
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER
 from common import clock
+from common.printable import is_printable
 from marketplace.models import Host
 from marketplace.services.agent_keys import revoke_agent
 from marketplace.services.hosts import unfreeze_host
@@ -271,6 +272,18 @@ def test_strangers_can_not_fill_the_audit(agent: Agent, client: Client) -> None:
     with time_machine.travel(clock.now() + timedelta(minutes=2), tick=False):
         post(client, SYNC, BODY)
     assert RefusedMessage.objects.count() == STRANGERS_PER_WINDOW + 2
+
+
+def test_what_a_stranger_claims_to_be_is_one_printable_line(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    """Staff read it in the log by a terminal, and in the panel."""
+    claimed = {HOST_HEADER: "\x9b31mred\x85\x1b]0;x\x07" + "y" * 5_000, "X-Forwarded-For": "6.6.6.6\x9b2J\x85"}
+    with override_settings(TRUSTED_PROXIES=1):
+        assert post(client, SYNC, BODY, claimed).status_code == 401
+    row = RefusedMessage.objects.get()
+    [told] = [record.getMessage() for record in caplog.records if "refused a message" in record.getMessage()]
+    for text in (row.claimed_host, row.remote_address, told):
+        assert is_printable(text)
+    assert len(told) < 300
 
 
 def test_the_audit_names_the_address_that_our_own_proxy_saw(client: Client) -> None:
