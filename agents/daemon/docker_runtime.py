@@ -307,6 +307,14 @@ def _place() -> dict[str, Any]:
     return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
 
 
+def _length_of(now: dict[str, Any]) -> float:
+    """Seconds from the last start to the end, by the engine's clock; 0 for what never ran."""
+    if _NEVER in (now["StartedAt"], now["FinishedAt"]):
+        return 0.0
+    ran = datetime.fromisoformat(now["FinishedAt"]) - datetime.fromisoformat(now["StartedAt"])
+    return max(0.0, ran.total_seconds())
+
+
 def _container(state: dict[str, Any]) -> Container:
     labels, now = state["Config"]["Labels"], state["State"]
     status = _STATUS.get(now["Status"], "exited")
@@ -319,7 +327,7 @@ def _container(state: dict[str, Any]) -> Container:
         spec=labels.get(SPEC_LABEL, ""),
         gpu_uuids=tuple(filter(None, labels.get(GPUS_LABEL, "").split(","))),
         started_at="" if now["StartedAt"] == _NEVER else now["StartedAt"],
-        run_seconds=cgroups.age_of(now["Pid"]) if status == "running" else 0.0,
+        run_seconds=cgroups.age_of(now["Pid"]) if status == "running" else _length_of(now),
         exit_code=now["ExitCode"],
         out_of_memory=now["OOMKilled"],
         before_boot=now["StartedAt"] != _NEVER and datetime.fromisoformat(now["StartedAt"]) < cgroups.booted_at(),

@@ -37,7 +37,7 @@ def row_of(
         phase=phase,
         gpu_uuids=list(newest.gpu_uuids) if newest else [],
         container=newest.id if newest else "",
-        run_seconds=newest.run_seconds if newest and newest.status == "running" else 0.0,
+        run_seconds=newest.run_seconds if newest and (newest.status == "running" or phase == "exited") else 0.0,
         detail=detail,
         failure_code=code,
         sample=sample,

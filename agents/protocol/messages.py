@@ -173,7 +173,7 @@ class ObservedInstance:
     phase: Phase
     gpu_uuids: list[str] = field(default_factory=list)
     container: str = ""  # engine's id
-    run_seconds: float = 0.0  # monotonic, since this container's last start
+    run_seconds: float = 0.0  # monotonic, since this container's last start; of a run that has ended: how long it was
     detail: str = ""  # a sentence for the renter: progress or failure
     failure_code: str = ""
     sample: InstanceSample | None = None

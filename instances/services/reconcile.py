@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -310,10 +310,13 @@ def _attend_term(instance_id: UUID, at: datetime) -> None:
 def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], terms: Sequence[UUID], at: datetime) -> None:
     pairs = list(seen)
     proven = [instance.pk for instance, row in pairs if _proves_use(instance, row, at)]
+    ended = {instance.pk: _end_of_run(instance, row, at) for instance, row in pairs if _ended_unasked(instance, row)}
     samples = [sample_of(instance.pk, row.sample, at) for instance, row in pairs if row.sample is not None]
-    if not proven and not samples and not terms:
+    if not proven and not ended and not samples and not terms:
         return
     with use_case():
+        for instance_id, moment in ended.items():
+            prove_meters(source_kind=INSTANCE_SOURCE, source_ids=[instance_id], at=moment)
         if proven:
             prove_meters(source_kind=INSTANCE_SOURCE, source_ids=proven, at=at)
         if terms:
@@ -333,3 +336,18 @@ def _proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
         return current or (instance.state == InstanceState.RESTARTING and row.generation <= instance.run_generation)
     asked = instance.stop_requested_at
     return instance.state != InstanceState.FAILED and asked is not None and at <= asked + STOP_GRACE
+
+
+def _ended_unasked(instance: Instance, row: ObservedRow) -> bool:
+    """Whether this tells of the end of a run that was going on, and that its host is not to blame for: the seconds since the
+    last report were used. Else a program that ends itself before each report would run for nothing, again and again."""
+    current = row.generation == instance.run_generation and instance.state == InstanceState.RUNNING
+    ended = row.phase == "exited" and row.run_seconds > 0 and instance.started_at is not None
+    return current and ended and blame(instance, row.failure_code or row.phase) != FaultOf.HOST
+
+
+def _end_of_run(instance: Instance, row: ObservedRow, at: datetime) -> datetime:
+    """By how long the run was, as its host says, from when it was known to run on; no later than the report (D7). Meters
+    bridge so much and no more, whoever lies."""
+    began = at if instance.started_at is None else instance.started_at
+    return min(at, began + timedelta(seconds=row.run_seconds))

@@ -1,6 +1,7 @@
 """Whose fault an end is, by a real engine: what is done to a container from outside, from inside, and with its engine."""
 
 import gc
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -62,8 +63,11 @@ def test_an_exit_code_of_a_kill_is_no_kill(host: Host, order: DesiredInstance, s
     host.start()
     host.market.want(order)
     host.market.until_phase(order.id, "running", 1)
+    time.sleep(2)
     ssh.run(order, "kill -9 $(pgrep -P 1)")
-    assert host.market.until_phase(order.id, "exited", 1).failure_code == "exited"
+    ended = host.market.until_phase(order.id, "exited", 1)
+    assert ended.failure_code == "exited"
+    assert 2 <= ended.run_seconds < 60, "it is paid to its end"
     assert host.inspect(order)["State"]["ExitCode"] == 137
 
 

@@ -87,6 +87,7 @@ class Box:
     code: str = ""
     detail: str = ""
     cleared: bool = False
+    ran_s: float = 0.0  # of a run that has ended
 
 
 @dataclass(frozen=True)
@@ -188,11 +189,11 @@ class FakeHost:
         box = self.boxes[instance.pk]
         box.failed, box.code, box.detail = box.generation, code, detail
 
-    def end(self, instance: Instance, code: str = "exited") -> None:
+    def end(self, instance: Instance, code: str = "exited", *, ran_s: float = 0.0) -> None:
         """Its container ends by itself."""
         box = self.boxes[instance.pk]
         assert box.container == "running"
-        box.container, box.code, box.detail = "exited", code, "It ended with code 1."
+        box.container, box.code, box.detail, box.ran_s = "exited", code, "It ended with code 1.", ran_s
 
     def running(self) -> set[UUID]:
         return {key for key, box in self.boxes.items() if box.container == "running"}
@@ -217,6 +218,7 @@ def _row(key: UUID, box: Box) -> ObservedRow:
         phase=phase,
         gpu_uuids=box.gpus,
         container="c0ffee" if box.container else "",
+        run_seconds=box.ran_s if phase == "exited" else 0.0,
         detail=box.detail if told else "",
         failure_code=box.code if told else "",
     )

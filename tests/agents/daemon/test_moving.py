@@ -152,14 +152,21 @@ def die_at(name: str, times: int = 1) -> Callable[[str], None]:
 
 
 def both(
-    here: Place, there: Place, exchange: Exchange, checkpoint: Callable[[str], None] = lambda name: None, **more: str
+    here: Place,
+    there: Place,
+    exchange: Exchange,
+    checkpoint: Callable[[str], None] = lambda name: None,
+    *,
+    root_bytes: int = 0,
 ) -> Any:
     """Send and receive at once; what the receiver ended with."""
     sending = operation("send_root")
     sender = threading.Thread(target=_quietly, args=(here.operators(exchange.dial(0))["send_root"], sending))
     sender.start()
     try:
-        return there.operators(exchange.dial(1), checkpoint)["receive_root"](operation("receive_root", side=1, **more))
+        return there.operators(exchange.dial(1), checkpoint)["receive_root"](
+            operation("receive_root", side=1, root_bytes=str(root_bytes))
+        )
     except (Failed, Killed) as met:
         return met
     finally:
@@ -265,7 +272,7 @@ def test_a_disk_larger_than_rented_is_refused(here: Place, there: Place) -> None
 def test_a_root_larger_than_an_image_and_a_system_disk_is_refused_before_the_first_byte(
     here: Place, there: Place, most: int, ends_as: str | None
 ) -> None:
-    met = both(here, there, Exchange(), root_bytes=str(most))
+    met = both(here, there, Exchange(), root_bytes=most)
     assert (met.code if isinstance(met, Failed) else None) == ends_as
     assert there.roots.is_there(TARGET, 0) == (ends_as is None)
     assert not list((there.state / "moves").rglob("root.tar"))

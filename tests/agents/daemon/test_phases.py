@@ -68,6 +68,12 @@ def test_a_running_row_has_all_there_is_to_say() -> None:
     assert (row.container, row.gpu_uuids, row.run_seconds) == ("c", ["GPU-1"], 3.0)
 
 
+def test_a_run_that_has_ended_tells_how_long_it_was() -> None:
+    ran = replace(ENDED, run_seconds=17.5)
+    assert row_of(ID, TOLD, [ran]).run_seconds == 17.5
+    assert row_of(ID, replace(PASSED, run="stopped"), [ran]).run_seconds == 0.0
+
+
 def test_reasons_are_sentences() -> None:
     assert "code 3" in row_of(ID, TOLD, [ENDED]).detail
     assert row_of(ID, PASSED, [ENDED]).detail == ASKING

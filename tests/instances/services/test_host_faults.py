@@ -220,6 +220,39 @@ def test_a_run_between_two_reports_leaves_no_fresh_root_behind(
     assert entries(host) == []
 
 
+@pytest.mark.parametrize(("code", "paid_s"), [("exited", 19), ("out_of_memory", 19), ("killed", 0), ("engine_restarted", 0)])
+def test_a_run_that_ends_between_two_reports_is_paid_to_its_end(
+    rin: User, host: FakeHost, hours: Clock, code: str, paid_s: int
+) -> None:
+    """Or a program that ends itself before each report would have the GPUs for nothing, as often as wanted."""
+    instance = order_running(rin, host)
+    for _ in range(3):
+        hours.advance(seconds=19)
+        host.end(instance, code, ran_s=19)
+        hours.advance(seconds=1)  # until the report has come
+        host.sync()
+        host.settle()
+        start_instance(renter=rin, instance_id=instance.pk)
+        host.settle()
+    assert charged(instance.pk) == 3 * paid_s * RATE // 3600
+    assert_sound()
+
+
+@pytest.mark.parametrize(("ran_s", "until", "paid_s"), [(10**9, 30, 30), (300, 400, 10), (100, 400, 100), (5, 30, 10)])
+def test_a_host_s_word_on_how_long_it_ran_is_bounded(
+    rin: User, host: FakeHost, hours: Clock, *, ran_s: int, until: int, paid_s: int
+) -> None:
+    """By the report that tells it, by the gap that is bridged after the last proof, and by what is proven already."""
+    instance = order_running(rin, host)
+    hours.advance(seconds=10)
+    host.sync()
+    hours.advance(seconds=until - 10)
+    host.end(instance, ran_s=ran_s)
+    host.sync()
+    assert charged(instance.pk) == paid_s * RATE // 3600
+    assert_sound()
+
+
 @pytest.mark.parametrize("code", sorted(UNTOUCHED_ONLY))
 @pytest.mark.parametrize("changes", [{"source": "saved"}, {"source": "named"}])
 def test_an_image_of_the_renters_own_that_does_not_start_is_nobodys_fault(
