@@ -8,6 +8,7 @@ from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final
 
+from django.utils.http import parse_header_parameters
 from granian.rsgi import Scope
 
 from config.front.policy import CHUNK_BYTES, SPOOL_BYTES
@@ -61,10 +62,23 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
             continue
         separator = "; " if header == "cookie" else ","
         environ[key] = f"{environ[key]}{separator}{value}" if key in environ else value
-    environ["CONTENT_TYPE"] = environ.pop("HTTP_CONTENT_TYPE", "")
+    environ["CONTENT_TYPE"] = content_type_of(environ.pop("HTTP_CONTENT_TYPE", ""))
     environ.pop("HTTP_CONTENT_LENGTH", None)
     environ["CONTENT_LENGTH"] = str(len(body)) if body else ""
     return environ
+
+
+def content_type_of(text: str) -> str:
+    """Without a charset: by it Django would read addresses and forms, with any codec that Python has, before anything could
+    refuse one that gives no text ("hex"). They are UTF-8, as the URL standard has them. "" for what cannot be read itself.
+    """
+    try:
+        kind, words = parse_header_parameters(text)
+    except ValueError:
+        return ""
+    if "charset" not in words:
+        return text
+    return f'{kind}; boundary="{words["boundary"]}"' if "boundary" in words else kind
 
 
 def call(application: Application, environ: dict[str, Any], answer: Callable[[Reply], None]) -> Stored | None:

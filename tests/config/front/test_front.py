@@ -9,10 +9,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from encodings.aliases import aliases
+from io import BytesIO
 
 import httpx
 import pytest
+from django.core.handlers.wsgi import WSGIRequest
 
+from config.front.wsgi import content_type_of
 from config.local.programs import WEB_OPTIONS
 from tests.stack.harness import BIN, ROOT, free_ports
 from tests.waiting import wait_until
@@ -76,6 +80,40 @@ def test_a_request_reaches_the_application_as_it_was_sent(port: int) -> None:
     assert found["HTTP_X_FORWARDED_FOR"] == "'9.9.9.9'"
     assert found["REMOTE_ADDR"] == "'127.0.0.1'"
     assert "HTTP_CONTENT_LENGTH" not in found
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("application/json", "application/json"),
+        ("application/json; charset=utf-16", "application/json"),
+        ("multipart/form-data; Charset=hex; boundary=a-b", 'multipart/form-data; boundary="a-b"'),
+        ("text/plain; charset*=utf-8''%68ex", "text/plain"),
+        ("text/plain; charset*=nonsense''hex", ""),
+        ('multipart/form-data; boundary="; charset=hex"', 'multipart/form-data; boundary="; charset=hex"'),
+    ],
+)
+def test_no_charset_reaches_the_application(port: int, sent: str, read: str) -> None:
+    found = facts(httpx.post(url(port, "/x?a=%ff"), content=b"1", headers={"Content-Type": sent}))
+    assert found["CONTENT_TYPE"] == repr(read)
+
+
+def codecs_of_python() -> list[str]:
+    return sorted({*aliases.values(), "idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "nonsense"})
+
+
+@pytest.mark.parametrize("codec", codecs_of_python())
+def test_a_request_is_read_as_utf_8_whatever_it_names(codec: str) -> None:
+    form = b"a=%C3%A9"
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "QUERY_STRING": "b=%C3%A9",
+        "CONTENT_TYPE": content_type_of(f"application/x-www-form-urlencoded; charset={codec}"),
+        "CONTENT_LENGTH": str(len(form)),
+        "wsgi.input": BytesIO(form),
+    }
+    request = WSGIRequest(environ)
+    assert (request.GET["b"], request.POST["a"]) == ("é", "é")
 
 
 def test_a_body_in_chunks_has_a_length_when_it_arrives(port: int) -> None:
