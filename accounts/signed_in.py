@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Concatenate, ParamSpec, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from accounts.models import User
+from common.origin import page_named
 
 P = ParamSpec("P")
 
@@ -32,7 +33,7 @@ def signed_in(view: PersonalView[P]) -> View[P]:
             return view(cast(SignedInRequest, request), *args, **kwargs)
         if not request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
             return redirect_to_login(request.get_full_path())
-        page = urlsplit(request.headers.get("HX-Current-URL", ""))
+        page = page_named(request, "HX-Current-URL")
         back = urlencode({"next": page._replace(scheme="", netloc="").geturl()}, safe="/")
         return HttpResponse(status=204, headers={"HX-Redirect": f"{reverse('account_login')}?{back}"})
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 from django.http import HttpRequest
 from rest_framework.throttling import BaseThrottle
@@ -54,6 +55,14 @@ def network_of(address: str) -> str:
     if ":" not in address:
         return address
     return str(ipaddress.ip_network(f"{address}/{_PREFIX}", strict=False).network_address)
+
+
+def page_named(request: HttpRequest, header: str) -> SplitResult:
+    """The address of a page that the browser names in this header; nothing where that is no address."""
+    try:
+        return urlsplit(request.headers.get(header, ""))
+    except ValueError:
+        return urlsplit("")
 
 
 def address_of(request: HttpRequest) -> str:

@@ -1,7 +1,6 @@
 """Errors in plain words for pages: what happened and what to do, in the reader's language."""
 
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from django import template
 from django.contrib import messages
@@ -11,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.api import with_wait
 from common.errors import DomainError, NotFound
+from common.origin import page_named
 from config.failures import FAILURES, UNKNOWN_FAILURE, Fault
 from config.policy import PROGRAM_PREFIXES
 
@@ -314,5 +314,5 @@ def toast(request: HttpRequest, words: Fault, *, status: int) -> HttpResponse:
 
 def _came_from(request: HttpRequest) -> str:
     """The page that held the form, if it is ours."""
-    parts = urlsplit(request.headers.get("Referer", ""))
+    parts = page_named(request, "Referer")
     return parts.path if parts.netloc == request.get_host() and parts.path != request.path else "/instances"

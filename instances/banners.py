@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
-from urllib.parse import urlsplit
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -16,6 +15,7 @@ from billing.selectors.budgets import marks_of
 from billing.selectors.standings import standing_of
 from billing.states import StandingState
 from common import clock
+from common.origin import page_named
 from instances.alert_console import alert_rows
 from instances.selectors import data_ending
 from instances.selectors.archives import archive_name
@@ -52,5 +52,5 @@ def banners(request: SignedInRequest) -> HttpResponse:
 
 def _shows_alerts(request: SignedInRequest) -> bool:
     """Whether the page under the banner shows them itself."""
-    path = urlsplit(request.headers.get("HX-Current-URL", "")).path
+    path = page_named(request, "HX-Current-URL").path
     return path.startswith((reverse("activity"), reverse("instances") + "/"))

@@ -8,8 +8,10 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.policy import SCOPES
+from accounts.services.teams import create_team
 from accounts.services.tokens import issue_token
 from common.bodies import MOST_NESTED
+from common.ids import public_id
 
 DEEP = b"[" * 100_000
 BODIES: dict[str, tuple[bytes, str]] = {
@@ -103,3 +105,15 @@ def test_a_form_is_refused_and_not_repeated(client: Client, stella: User) -> Non
 def test_a_cookie_that_holds_nul_is_none(client: Client, db: None, cookie: str) -> None:
     reply = client.get("/market", headers={"cookie": rf'{cookie}="\000aaaaaaaaaaaaaaaaaaaa"'})
     assert reply.status_code == 200
+
+
+@pytest.mark.parametrize("address", ["http://[", "http://[::1/instances", "https://a]b/"])
+def test_a_page_that_a_header_names_wrongly_is_none(client: Client, alice: User, address: str) -> None:
+    part = {"hx-request": "true", "hx-current-url": address}
+    assert client.get("/instances", headers=part)["HX-Redirect"] == "/accounts/login/?next="
+    client.force_login(alice)
+    assert client.get("/console/banners", headers=part).status_code == 200
+    place = create_team(user=alice, name="Lab").memberships.get()
+    team, member = public_id("team", place.team_id), public_id("memb", place.pk)
+    refused = client.post(f"/settings/teams/{team}/members/{member}/remove", headers={"referer": address})
+    assert (refused.status_code, refused["Location"]) == (303, "/instances"), "its last owner stays"
