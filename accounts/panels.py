@@ -40,6 +40,13 @@ class Panel(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type inform
             return self.refuse(request)
         return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME, reverse(f"{self.name}:index")))
 
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Where everyone does it: Django's own form would leave tickets and tokens alive and tell nobody."""
+        return redirect("account_change_password")
+
+    def password_change_done(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return redirect("security")
+
     def refuse(self, request: HttpRequest) -> HttpResponse:
         raise PermissionDenied("This panel is for others.")
 

@@ -219,6 +219,18 @@ def test_a_new_password_ends_the_others_and_asks_about_tokens(kim: User, revoke:
     assert any("assword" in str(message.subject) for message in mails())
 
 
+@pytest.mark.parametrize("panel", ["admin", "host-panel"])
+def test_the_panels_change_no_password_themselves(kim: User, panel: str) -> None:
+    User.objects.filter(pk=kim.pk).update(is_host_owner=True, is_staff=True, is_superuser=True)
+    client, before = browser(), User.objects.get(pk=kim.pk).password
+    sign_in(client)
+    form = {"old_password": PASSWORD, "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    for reply in (client.get(f"/{panel}/password_change/"), client.post(f"/{panel}/password_change/", form)):
+        assert (reply.status_code, reply.headers["Location"]) == (302, "/accounts/password/change/")
+    assert User.objects.get(pk=kim.pk).password == before
+    assert client.get(f"/{panel}/password_change/done/").headers["Location"] == "/settings/security"
+
+
 def test_a_forgotten_password_ends_everything(kim: User) -> None:
     there = browser()
     sign_in(there)
