@@ -109,5 +109,9 @@ class PayoutOnboardingApi(APIView):
 
     @extend_schema(operation_id="payout_account_onboarding", request=None, responses={201: shapes.OnboardingOut})
     def post(self, request: Request) -> Response:
-        """The address of Stripe's page on which the owner says who they are. It can be opened once, within minutes."""
+        """The address of Stripe's page on which the owner says who they are. It can be opened once, within minutes.
+
+        Only in a session that has just given the password or second factor again: who fills that page in is paid.
+        """
+        require_confirmation(request)
         return Response({"url": begin_onboarding(owner=asker(request))}, status=201)

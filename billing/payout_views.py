@@ -59,8 +59,9 @@ def payout_account(request: SignedInRequest) -> HttpResponse:
 
 @require_POST
 @signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
 def payout_connect(request: SignedInRequest) -> HttpResponse:
-    """On to Stripe's page, where the owner says who they are and where their bank is."""
+    """On to Stripe's page, where the owner says who they are and where their bank is: whoever fills it in is paid."""
     return _to_stripe(request)
 
 

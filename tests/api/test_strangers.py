@@ -220,7 +220,7 @@ RULES = {
     "GET api_payout": theirs_alone("billing:read"),
     "GET api_payout_account": ones_own("billing:read", 404),
     "PUT api_payout_account": ones_own("billing:write", 403, body=a_payout_account),
-    "POST api_payout_onboarding": ones_own("billing:write", 409),
+    "POST api_payout_onboarding": ones_own("billing:write", 403),
     "GET api_earnings": ones_own("hosts:read"),
     "GET api_host_earnings": theirs_alone("hosts:read"),
     "GET api_budgets": ones_own("billing:read"),

@@ -12,6 +12,8 @@ from django.urls import reverse
 from stripe import WebhookSignature
 
 from accounts.models import User
+from accounts.policy import SCOPES
+from accounts.services.tokens import issue_token
 from billing.errors import PayoutAccountUnfinished
 from billing.models import ConnectedAccount, Payout, PayoutAccount, Posting, StripeEvent
 from billing.services.connect import begin_onboarding
@@ -98,6 +100,28 @@ def test_a_page_that_has_expired_is_made_anew_for_the_same_account(connect: Conn
 def test_the_api_begins_it_too(connect: Connect, hanas: Client) -> None:
     reply = hanas.post("/api/v1/payout-account/onboarding", content_type="application/json")
     assert (reply.status_code, reply.json()["url"][:26]) == (201, "https://connect.stripe.com")
+
+
+def test_nobody_is_led_to_stripe_without_the_password(connect: Connect, hana: User) -> None:
+    """Neither a stolen token nor a browser that was left open may say whose bank an account at Stripe leads to."""
+    _, text = issue_token(user=hana, name="stolen", scopes=list(SCOPES))
+    stolen, left = Client(headers={"authorization": f"Bearer {text}"}), Client()
+    left.force_login(hana)
+    for client in (stolen, left):
+        refused = client.post("/api/v1/payout-account/onboarding", content_type="application/json")
+        assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_needed")
+    for name in ("payout_connect", "payout_connect_refresh", "payout_connect_return"):
+        ask = left.post if name == "payout_connect" else left.get
+        assert led_to(ask(reverse(name))).startswith("/accounts/reauthenticate/")
+    assert (connect.accounts, connect.pages) == ({}, [])
+
+
+def test_the_password_given_leads_on_to_stripe(connect: Connect, hana: User) -> None:
+    client = Client()
+    client.force_login(hana)
+    EmailAddress.objects.create(user=hana, email=hana.email, verified=True, primary=True)
+    asked = led_to(client.post(reverse("payout_connect")))
+    assert led_to(client.post(asked, {"password": PASSWORD})).startswith("https://connect.stripe.com/setup/")
 
 
 def test_a_lost_answer_makes_no_second_account(connect: Connect, hana: User) -> None:
