@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AccountEvent
+from common.inputs import DayField
 
 # By the part of the kind before its dot.
 _GROUPS = (
@@ -32,8 +33,8 @@ class EventForm(forms.Form):
     """Days are whole days by UTC, both included. A field that is wrong is told and filters nothing."""
 
     group = forms.ChoiceField(label=_("What"), choices=_GROUPS, required=False)
-    day_from = forms.DateField(label=_("From day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
-    day_to = forms.DateField(label=_("To day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    day_from = DayField(label=_("From day"), required=False)
+    day_to = DayField(label=_("To day"), required=False)
 
     def applied(self, events: QuerySet[AccountEvent]) -> QuerySet[AccountEvent]:
         self.is_valid()

@@ -13,6 +13,7 @@ from billing.months import midnight
 from billing.selectors.papers import OrderFilter
 from common.errors import NotFound
 from common.ids import parse_public_id
+from common.inputs import DayField
 
 
 class CodeForm(forms.Form):
@@ -51,8 +52,8 @@ class OrdersForm(forms.Form):
     billing_mode = forms.ChoiceField(
         label=_("Billing mode"), choices=[("", _("every mode")), *MODE_WORDS.items()], required=False
     )
-    day_from = forms.DateField(label=_("From day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
-    day_to = forms.DateField(label=_("To day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    day_from = DayField(label=_("From day"), required=False)
+    day_to = DayField(label=_("To day"), required=False)
     instance = forms.CharField(label=_("Instance"), required=False, max_length=60, widget=forms.HiddenInput)
 
     def clean_instance(self) -> UUID | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.inputs import DayText
 from common.money import format_money
 
 
@@ -82,8 +83,8 @@ class SealOut(serializers.Serializer[Any]):
 class SpendIn(serializers.Serializer[Any]):
     """Of which days, and by what."""
 
-    since = serializers.DateField(required=False, default=None, help_text="First day (UTC); without it 30 days back")
-    until = serializers.DateField(required=False, default=None, help_text="Last day (UTC); without it today")
+    since = DayText(required=False, default=None, help_text="First day (UTC); without it 30 days back")
+    until = DayText(required=False, default=None, help_text="Last day (UTC); without it today")
     by = serializers.ChoiceField(["day", "mode", "source"], required=False, default="day")
 
 

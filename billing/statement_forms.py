@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from billing.months import midnight
 from common.errors import NotFound
 from common.ids import parse_public_id, public_id
+from common.inputs import DayField
 
 _KINDS = (
     ("", _("every kind")),
@@ -38,8 +39,8 @@ _BUCKETS = (
 class StatementForm(forms.Form):
     """Days are whole days by UTC, both included. A field that is wrong is told and filters nothing."""
 
-    day_from = forms.DateField(label=_("From day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
-    day_to = forms.DateField(label=_("To day"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    day_from = DayField(label=_("From day"), required=False)
+    day_to = DayField(label=_("To day"), required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=_KINDS, required=False)
     source = forms.ChoiceField(label=_("What for"), required=False)
     group = forms.ChoiceField(label=_("Sum up"), choices=_BUCKETS, required=False)

@@ -1,14 +1,18 @@
-"""What people and programs type: amounts and shares as plain decimal numbers."""
+"""What people and programs type: amounts and shares as plain decimal numbers, names, days."""
 
+from datetime import date
 from typing import Any, Final
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from common.money import is_plain_decimal
 from common.printable import shows, tidy
 
+_FIRST_YEAR: Final = 2000
+_LAST_YEAR: Final = 2999
 _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
 
 
@@ -51,3 +55,24 @@ class NameField(forms.CharField):
 
     def to_python(self, value: Any) -> Any:
         return tidy(super().to_python(value) or "")
+
+
+def in_calendar(day: date) -> None:
+    """Validate a day: one of which the days and moments around it can be told, which the first and the last have not."""
+    if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+        span = {"first": _FIRST_YEAR, "last": _LAST_YEAR}
+        raise ValidationError(_("Choose a day in the years %(first)s to %(last)s."), code="invalid", params=span)
+
+
+class DayText(serializers.DateField):
+    """A day in the body or the address of a request."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(validators=[in_calendar], **options)
+
+
+class DayField(forms.DateField):
+    """The same in a form."""
+
+    default_validators = [in_calendar]  # noqa: RUF012  (as Django declares it)
+    widget = forms.DateInput(attrs={"type": "date"})

@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from common.inputs import DecimalInput, PlainDecimalField
+from common.inputs import DayField, DecimalInput, PlainDecimalField
 from common.money import format_money
 from marketplace.console.words import LENGTH_WORDS
 from marketplace.forms import MoneyField
@@ -168,4 +168,4 @@ class QuickPriceForm(forms.Form):
 class UntilForm(forms.Form):
     """The last day of a host on the market; empty: no end is planned."""
 
-    until = forms.DateField(label=_("Rentable until"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = DayField(label=_("Rentable until"), required=False)

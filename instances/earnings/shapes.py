@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from billing.payable import Payable
 from common.ids import public_id
+from common.inputs import DayText
 from common.money import format_money
 from instances.earnings.rows import EarningRow
 from instances.earnings.shares import Sum
@@ -20,8 +21,8 @@ _OWNER_GROUPINGS = (*_HOST_GROUPINGS, "host")
 class HostEarningsIn(serializers.Serializer[Any]):
     """Both days count whole, in UTC; without them the last 30 days. At most 400 days."""
 
-    since = serializers.DateField(required=False)
-    until = serializers.DateField(required=False)
+    since = DayText(required=False)
+    until = DayText(required=False)
     by = serializers.ChoiceField(choices=_HOST_GROUPINGS, default="day")
 
 

@@ -10,6 +10,7 @@ from accounts.signed_in import SignedInRequest, signed_in
 from common import clock
 from common.errors import InvalidInput
 from common.htmx import render
+from common.inputs import DayField
 from instances.earnings.page import GROUPING_WORDS, earnings_context, earnings_table
 from instances.earnings.spans import Span, read_span, this_month
 
@@ -17,8 +18,8 @@ from instances.earnings.spans import Span, read_span, this_month
 class SpanForm(forms.Form):
     """From the address: what is wrong there is passed over."""
 
-    since = forms.DateField(required=False)
-    until = forms.DateField(required=False)
+    since = DayField(required=False)
+    until = DayField(required=False)
     by = forms.ChoiceField(required=False, choices=[(name, name) for name in GROUPING_WORDS])
 
 
