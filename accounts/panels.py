@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -18,7 +19,7 @@ from unfold.sites import UnfoldAdminSite
 from accounts.models import User
 from accounts.selectors import acts_as_staff
 from common.database import joining
-from common.errors import DomainError
+from common.errors import DomainError, wrong_field
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -95,6 +96,16 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type inf
         except DomainError as error:
             messages.error(request, error.detail)
             return HttpResponseRedirect(request.get_full_path())
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, str] | None = None) -> Any:
+        """Chosen rows that can be none are refused here: Django would ask the database for them, and fail."""
+        key: Any = self.model._meta.pk
+        try:
+            for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
+                key.clean(chosen, None)
+        except ValidationError:
+            raise wrong_field(ACTION_CHECKBOX_NAME, "Choose rows of this list.") from None
+        return super().changelist_view(request, extra_context)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
