@@ -4,7 +4,7 @@ import asyncio
 
 from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined]  # public, though not re-exported by name
 
-from config.front.policy import BODIES_BYTES, BodyLimit
+from config.front.policy import ALWAYS_BYTES, BODIES_BYTES, BodyLimit
 from config.front.refusals import BUSY, TOO_LATE, Refusal, too_large
 
 
@@ -27,34 +27,37 @@ class Bodies:
         announced = _announced(scope, limit)
         if announced == 0:
             return b""
-        if announced > self._left:
-            raise NotRead(BUSY)
-        self._left -= announced
         try:
             async with asyncio.timeout(limit.seconds):
-                return await _whole(proto, limit, is_counted="content-length" in scope.headers)
+                body = await self._whole(proto, limit)
         except TimeoutError:
             raise NotRead(TOO_LATE) from None
+        if announced is not None and len(body) != announced:
+            raise NotRead(TOO_LATE)  # its sender has hung up
+        return body
+
+    async def _whole(self, proto: HTTPProtocol, limit: BodyLimit) -> bytes:
+        body, held = bytearray(), 0
+        try:
+            async for piece in proto:
+                body += piece
+                if len(body) > limit.size:
+                    raise NotRead(too_large(limit.size))
+                more = max(0, len(body) - ALWAYS_BYTES) - held
+                if more > self._left:
+                    raise NotRead(BUSY)
+                self._left -= more
+                held += more
         finally:
-            self._left += announced
+            self._left += held
+        return bytes(body)
 
 
-def _announced(scope: Scope, limit: BodyLimit) -> int:
-    """The length of the body, or what it may be where that is not said. Raises NotRead."""
+def _announced(scope: Scope, limit: BodyLimit) -> int | None:
+    """The length of the body, None where that is not said. Raises NotRead."""
     length = scope.headers.get("content-length")
     if length is None:
-        return limit.size if "transfer-encoding" in scope.headers else 0
+        return None if "transfer-encoding" in scope.headers else 0
     if int(length) > limit.size:  # digits alone: granian refuses anything else
         raise NotRead(too_large(limit.size))
     return int(length)
-
-
-async def _whole(proto: HTTPProtocol, limit: BodyLimit, *, is_counted: bool) -> bytes:
-    if is_counted:
-        return await proto()
-    body = bytearray()
-    async for piece in proto:
-        body += piece
-        if len(body) > limit.size:
-            raise NotRead(too_large(limit.size))
-    return bytes(body)

@@ -49,8 +49,10 @@ RETRY_S: Final = 2
 BODY_S: Final = read_int("WEB_BODY_S", 10)
 SPEED_BODY_S: Final = 60
 PAGE_BODY_BYTES: Final = 2_621_440  # Django's own limit for forms
-# Bodies that are being read hold at most this much memory in a process, whatever their senders have announced.
+# Bodies that are being read hold at most this much memory in a process, beside the first part of each, which is always let
+# in: agents' reports and forms are no larger, and there are no more of them than connections. Who only announces holds none.
 BODIES_BYTES: Final = 256 * 1024 * 1024
+ALWAYS_BYTES: Final = 64 * 1024
 # Answers of unknown length larger than this wait for their reader in a file.
 SPOOL_BYTES: Final = 1024 * 1024
 CHUNK_BYTES: Final = 64 * 1024

@@ -1,21 +1,26 @@
 """The front as granian serves it, over real sockets: what reaches a thread, and what never does."""
 
+import asyncio
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from encodings.aliases import aliases
 from io import BytesIO
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 
+from config.front.bodies import Bodies, NotRead
+from config.front.policy import ALWAYS_BYTES, BodyLimit
 from config.front.wsgi import content_type_of
 from config.local.programs import WEB_OPTIONS
 from tests.stack.harness import BIN, ROOT, free_ports
@@ -152,6 +157,65 @@ def test_a_body_that_dribbles_is_refused_after_its_time_and_holds_no_thread(port
             each.sendall(b"0")  # still alive, never done
         found = [b"".join(iter(lambda each=each: each.recv(4096), b"")) for each in sockets]  # type: ignore[misc]  # bound now
     assert all(b" 408 " in answer.splitlines()[0] and b"body_too_late" in answer for answer in found)
+
+
+def test_bodies_that_are_only_announced_keep_no_other_out(port: int) -> None:
+    head = b"POST /agent/v1/speed HTTP/1.1\r\nHost: x\r\nContent-Length: 8388608\r\n\r\n123456789"
+    with ExitStack() as stack:
+        for _ in range(60):  # twice what would fill the memory for bodies
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), 30)).sendall(head)
+        time.sleep(0.5)
+        for size in (2, 100_000):
+            sync = httpx.post(url(port, "/agent/v1/sync"), headers={"Berth-Signature": "0"}, content=b"x" * size)
+            form = httpx.post(url(port, "/x"), content=b"x" * size)
+            assert (sync.status_code, form.status_code) == (200, 200)
+
+
+class Sender:
+    """A client whose body comes in pieces, the last of them when `more` is set."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces, self.more = pieces, asyncio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for number, piece in enumerate(self.pieces):
+            if number and number == len(self.pieces) - 1:
+                await self.more.wait()
+            yield piece
+
+
+async def read(bodies: Bodies, sender: Sender, announced: int | None = None) -> bytes:
+    length = sum(map(len, sender.pieces)) if announced is None else announced
+    scope: Any = SimpleNamespace(headers={"content-length": str(length)})
+    proto: Any = sender
+    return await bodies.read(scope, proto, BodyLimit(4 * ALWAYS_BYTES, 5))
+
+
+def test_memory_for_bodies_is_for_what_has_come_and_small_ones_are_let_in_always() -> None:
+    async def scene() -> None:
+        bodies, large = Bodies(most=ALWAYS_BYTES), b"x" * (2 * ALWAYS_BYTES)
+        slow = Sender(large, b"end")
+        first = asyncio.create_task(read(bodies, slow, len(large) + 3))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        with pytest.raises(NotRead, match="More is asked"):
+            await read(bodies, Sender(large))
+        assert await read(bodies, Sender(b"x" * ALWAYS_BYTES)) == b"x" * ALWAYS_BYTES
+        slow.more.set()
+        with pytest.raises(NotRead):  # three bytes more than there was memory for
+            await first
+        assert await read(bodies, Sender(large)) == large, "what was held is free again"
+
+    asyncio.run(scene())
+
+
+def test_a_body_whose_sender_hangs_up_is_not_taken_for_whole(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), 30) as connection:
+        connection.sendall(b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345")
+        connection.shutdown(socket.SHUT_WR)
+        assert b" 200 " not in connection.recv(4096)
+    with pytest.raises(NotRead, match="did not arrive"):
+        asyncio.run(read(Bodies(), Sender(b"12345"), 10))
 
 
 def test_headers_that_dribble_are_hung_up_on(port: int) -> None:
