@@ -209,10 +209,10 @@ def teammates_of(user_ids: Iterable[UUID]) -> set[UUID]:
     return {user_id for user_id in found if user_id is not None}
 
 
-def shared_teams(one: UUID, other: UUID) -> list[UUID]:
-    """The teams that both are in."""
-    theirs = Membership.objects.filter(user=other).values("team")
-    return list(Membership.objects.filter(user=one, team__in=theirs).values_list("team_id", flat=True))
+def shared_teams(ones: Iterable[UUID], others: Iterable[UUID]) -> set[UUID]:
+    """The teams that some of these and some of those are in."""
+    theirs = Membership.objects.filter(user__in=list(others)).values("team")
+    return set(Membership.objects.filter(user__in=list(ones), team__in=theirs).values_list("team_id", flat=True))
 
 
 def owners_of_team(team_id: UUID) -> list[UUID]:

@@ -10,6 +10,7 @@ for* another's debts and rentals.
   else whoever types a stranger's account first could keep that stranger's payout, and with it the proof, away for good.
 """
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ def _chain(name: str, rule: str, *, frm: str = "own", to: str = "theirs") -> str
     """Whom the account answers for, and so on from there; the other way round: who answers for it."""
     return f"""
 {name} (owner_id) AS (
-    SELECT %(owner)s::uuid
+    SELECT unnest(%(owners)s::uuid[])
     UNION
     SELECT {to}.owner_id FROM {name}
     JOIN billing_tie {frm} ON {frm}.owner_id = {name}.owner_id AND {frm}.kind <> 'team' AND {frm}.removed_at IS NULL
@@ -51,7 +52,12 @@ _DEBT, _BLOCKING_DEBT = _debt(_PROVEN), _debt(_TYPED_TOO)
 
 def person_of(owner_id: UUID) -> frozenset[UUID]:
     """The account and all others that it answers for with what it earns."""
-    return frozenset(row[0] for row in _read(_IDS, owner_id))
+    return persons_of([owner_id])
+
+
+def persons_of(owner_ids: Iterable[UUID]) -> frozenset[UUID]:
+    """The same of several accounts together."""
+    return frozenset(row[0] for row in planned_rows(_IDS, owners=list(owner_ids)))
 
 
 def linked_accounts(owner_id: UUID) -> frozenset[UUID]:
@@ -70,7 +76,7 @@ def blocking_debt_of(owner_id: UUID) -> int:
 
 
 def _read(query: str, owner_id: UUID) -> list[tuple[Any, ...]]:
-    return planned_rows(query, owner=owner_id)
+    return planned_rows(query, owners=[owner_id])
 
 
 def sharers(tie: Tie) -> list[str]:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from accounts.selectors import teammates_of
 from billing.models import Tie, Wallet
-from billing.selectors.people import person_of
+from billing.selectors.people import person_of, persons_of
 from billing.selectors.promotional import given_to
 from billing.selectors.rows import rows
 
@@ -90,9 +90,9 @@ def what_pays_host(*, payer_id: UUID, owner_id: UUID) -> Paid:
     return "cash" if payer_id in close_to(person) else "all"
 
 
-def close_to(person: frozenset[UUID]) -> set[UUID]:
-    """Who is in a team with the person, or was while they rented of each other."""
-    return (teammates_of(person) | _were_together(list(person))) - person
+def close_to(person: frozenset[UUID]) -> frozenset[UUID]:
+    """Who is in a team with the person, or was while they rented of each other: under any account of theirs."""
+    return persons_of(teammates_of(person) | _were_together(list(person))) - person
 
 
 def _were_together(person: Sequence[UUID]) -> set[UUID]:

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from accounts.selectors import shared_teams
 from billing.models import Tie
 from billing.payout_destinations import Destination
+from billing.selectors.people import person_of
 from common import clock
 from common.database import use_case
 from common.errors import NotFound, wrong_field
@@ -60,9 +61,13 @@ def _claim(owner_id: UUID, destination: Destination) -> QuerySet[Tie]:
 
 
 def remember_teams(*, payer_id: UUID, payee_id: UUID) -> None:
-    """That a renter and the owner of the host are in one team when a run begins; leaving it later changes nothing."""
-    if payer_id != payee_id:
-        for team_id in shared_teams(payer_id, payee_id):
+    """That a renter and the owner of the host are in one team when a run begins; leaving it later changes nothing.
+
+    Under whichever account of theirs: the tie is kept with those of this run. One's own host pays nothing out anyway.
+    """
+    payee = person_of(payee_id)
+    if payer_id not in payee:
+        for team_id in shared_teams(person_of(payer_id), payee):
             for owner_id in (payer_id, payee_id):
                 _remember(owner_id, Tie.Kind.TEAM, team_id.hex)
 

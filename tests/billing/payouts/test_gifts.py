@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from accounts.models import Membership, Team, User
 from accounts.services.teams import create_team, remove_member
 from billing.errors import NotPayable, NotTransferable
-from billing.models import Posting
+from billing.models import Posting, Tie
 from billing.payable import Payable
 from billing.selectors.payouts import due_owners
 from billing.selectors.promotional import left_of_gifts
@@ -116,6 +116,39 @@ def run_with_gift(payer: User, payee: User) -> None:
     with time_machine.travel(days_ago(46), tick=False):
         redeem(payer, 20)
     run_an_hour(payer, payee, 20)
+
+
+def one_card(*users: User) -> None:
+    for user in users:
+        remember_card(owner_id=user.pk, fingerprint="fp_shared")
+
+
+def test_a_second_account_of_a_teammate_is_the_teammate(hana: User, alice: User, bob: User) -> None:
+    """Bob is alice again: same card, no team. Alice is in hana's."""
+    one_card(alice, bob)
+    team_of(hana, alice)
+    run_with_gift(bob, hana)
+    assert (payable(hana).unpaid_micros, payable(hana).payable_micros) == (18 * UNIT, 0)
+    assert what_pays_host(payer_id=bob.pk, owner_id=hana.pk) == "cash"
+
+
+@pytest.mark.parametrize("which", ["host", "renter"])
+def test_leaving_the_team_changes_nothing_for_second_accounts(hana: User, alice: User, bob: User, which: str) -> None:
+    """Bob is hana again, or alice again; the run is with bob, and the team is of hana and alice."""
+    one_card(hana if which == "host" else alice, bob)
+    team = team_of(hana, alice)
+    payer, payee = (alice, bob) if which == "host" else (bob, hana)
+    run_with_gift(payer, payee)
+    place = Membership.objects.get(team=team, user=alice)
+    remove_member(user=alice, team_id=team.pk, member_id=place.pk)
+    assert payable(payee).payable_micros == 0
+
+
+def test_renting_from_a_second_account_of_ones_own_ties_nobody_to_a_team(hana: User, alice: User, bob: User) -> None:
+    one_card(hana, bob)
+    team_of(hana, alice)
+    run_with_gift(bob, hana)
+    assert not Tie.objects.filter(kind="team").exists()
 
 
 def test_gifts_do_not_repay_a_debt_by_way_of_the_own_host(hana: User, alice: User) -> None:
