@@ -54,5 +54,11 @@ class Payable:
         return max(0, -self.balance_micros)
 
     @property
+    def is_short(self) -> bool:
+        """More has to stay than is left: what is on its way and has not been sent yet must not leave."""
+        kept = self.disputed_micros + self.unpaid_micros + self.debt_micros
+        return kept > max(0, self.balance_micros)
+
+    @property
     def is_payable(self) -> bool:
         return self.payable_micros >= PAYOUT_LEAST_MICROS

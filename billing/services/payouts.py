@@ -33,6 +33,7 @@ from common.money import format_money
 from common.transitions import move
 
 UNDER_WAY = (PayoutState.PENDING, PayoutState.SENT)
+_TAKEN_BACK = "Money that it was made of was taken back or is owed by now; ask again for what can be paid out."
 
 
 def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | None = None) -> Payout:
@@ -79,10 +80,17 @@ def start_due_payouts(*, now: datetime) -> int:
 
 
 def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
-    """It may have been carried out from now on. False when it is not pending any more, or must not leave now."""
+    """It may have been carried out from now on. False when it is not pending any more, or must not leave now.
+
+    One may wait for days, for staff or for its account: what was taken back meanwhile fails it, and its money is kept.
+    """
     with use_case():
+        pocket = _lock_pocket(_owner_of(payout_id))
         payout = _lock(payout_id)
         if payout.state != PayoutState.PENDING or _is_frozen(payout.owner_id):
+            return False
+        if payable_of(owner_id=payout.owner_id, now=clock.now()).is_short:
+            _fail(payout, pocket, actor=actor, failure=_TAKEN_BACK)
             return False
         if _is_unfinished(payout.method, str(payout.destination.get("stripe_account_id", ""))):
             return False
@@ -109,17 +117,13 @@ def mark_failed(*, payout_id: UUID, actor: str, failure: str, lawful: Sequence[s
     Raises UnlawfulMove when its state is none of `lawful`.
     """
     with use_case():
-        owner_id = Payout.objects.filter(pk=payout_id).values_list("owner_id", flat=True).first()
-        if owner_id is None:
-            raise NotFound("There is no such payout.")
-        pocket = _lock_pocket(owner_id)
+        pocket = _lock_pocket(_owner_of(payout_id))
         payout = _lock(payout_id)
         if payout.state == PayoutState.FAILED:
             return False
         if payout.state not in lawful:
             raise UnlawfulMove(f"A payout that is {payout.state} cannot be taken back.")
-        _move(payout, PayoutState.FAILED, actor=actor, failure=failure[:200], settled_at=clock.now(), settled_by=actor)
-        pocket.give_back(payout, actor=actor)
+        _fail(payout, pocket, actor=actor, failure=failure[:200])
         _forget_proof(payout)
     return True
 
@@ -194,6 +198,11 @@ def _start(owner_id: UUID) -> bool:
     return True
 
 
+def _fail(payout: Payout, pocket: _Pocket, *, actor: str, failure: str) -> None:
+    _move(payout, PayoutState.FAILED, actor=actor, failure=failure, settled_at=clock.now(), settled_by=actor)
+    pocket.give_back(payout, actor=actor)
+
+
 def _is_frozen(owner_id: UUID) -> bool:
     accounts = PayoutAccount.objects.select_for_update(of=("self",), no_key=True)
     return accounts.filter(owner_id=owner_id, frozen=True).first() is not None
@@ -203,6 +212,13 @@ def _is_unfinished(method: str, account_id: str) -> bool:
     """Whether Stripe has said that the account cannot be paid; what was not begun here was looked at when it was saved."""
     unready = ConnectedAccount.objects.filter(account_id=account_id, is_ready=False)
     return method == PayoutMethod.STRIPE and unready.exists()
+
+
+def _owner_of(payout_id: UUID) -> UUID:
+    owner_id = Payout.objects.filter(pk=payout_id).values_list("owner_id", flat=True).first()
+    if owner_id is None:
+        raise NotFound("There is no such payout.")
+    return owner_id
 
 
 def _lock(payout_id: UUID) -> Payout:
