@@ -45,17 +45,26 @@ SEED: Final = (
     ORDER BY n
     """,
     """
+    INSERT INTO billing_grant (id, owner_id, amount_micros, reason, key, requested_by, confirmed_by, state, created_at,
+                               settled_at)
+    SELECT gen_random_uuid(), owner_id, 2 * sum(amount_micros), 'bench', 'grant:bench:' || wallet.id, 'bench', 'bench too',
+           'posted', %(opened)s, %(opened)s
+    FROM billing_hold JOIN billing_wallet wallet ON wallet.id = wallet_id GROUP BY wallet.id
+    """,
+    """
     WITH given AS (
         INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, created_at)
-        VALUES ('bench', 'transfer', 'grant', gen_random_uuid(), 'bench', 'bench', %(opened)s) RETURNING id
+        SELECT key, 'grant', 'grant', wallet.id, reason, requested_by, %(opened)s
+        FROM billing_grant JOIN billing_wallet wallet USING (owner_id) WHERE key = 'grant:bench:' || wallet.id
+        RETURNING id, source_id AS wallet_id
     ), amount AS (
         SELECT wallet_id, sum(amount_micros) AS held, 2 * sum(amount_micros) AS balance FROM billing_hold GROUP BY wallet_id
     ), entry AS (
         INSERT INTO billing_entry (posting_id, wallet_id, kind, amount_micros)
-        SELECT given.id, wallet_id, 'credit', balance FROM amount CROSS JOIN given
+        SELECT given.id, wallet_id, 'credit', balance FROM amount JOIN given USING (wallet_id)
         UNION ALL
-        SELECT given.id, (SELECT id FROM billing_wallet WHERE kind = 'funding'), 'funding', -sum(balance)
-        FROM amount CROSS JOIN given GROUP BY given.id
+        SELECT given.id, (SELECT id FROM billing_wallet WHERE kind = 'funding'), 'funding', -balance
+        FROM amount JOIN given USING (wallet_id)
     ), total AS (
         UPDATE billing_wallet SET balance_micros = -(SELECT sum(balance) FROM amount) WHERE kind = 'funding'
     )
@@ -111,7 +120,7 @@ WALLED_FLOOR: Final = _HOUR_BY_HAND.format(advanced="")
 WALLS: Final = ("billing_entry", "billing_usage", "billing_meter")
 
 # Ten wallets that have nothing left but what pays 40 minutes of each of their meters since its last whole hour, and the
-# meters are proven 10 minutes further. What the wallets had besides goes back where it came from.
+# meters are proven 10 minutes further. What the wallets had besides goes to another renter.
 DEPLETE: Final = """
 WITH poor AS MATERIALIZED (
     SELECT payer_id FROM (SELECT DISTINCT payer_id FROM billing_meter
@@ -133,17 +142,23 @@ WITH poor AS MATERIALIZED (
 ), spent AS MATERIALIZED (
     SELECT id, balance_micros - owed AS amount, owed
     FROM billing_wallet JOIN (SELECT payer_id, sum(owed) AS owed FROM owing GROUP BY payer_id) AS total ON payer_id = id
+), rich AS MATERIALIZED (
+    SELECT id FROM billing_wallet WHERE kind = 'renter' AND id NOT IN (SELECT id FROM spent) ORDER BY id LIMIT 1
+), sent AS MATERIALIZED (
+    SELECT gen_random_uuid() AS transfer, wallet.id, owner_id, amount FROM spent JOIN billing_wallet wallet USING (id)
 ), posting AS (
     INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, created_at)
-    VALUES ('deplete:' || gen_random_uuid(), 'transfer', 'grant', gen_random_uuid(), 'bench', 'bench', %(now)s) RETURNING id
+    SELECT 'transfer:' || replace(transfer::text, '-', ''), 'transfer', 'transfer', transfer, 'bench',
+           'user:' || replace(owner_id::text, '-', ''), %(now)s
+    FROM sent RETURNING id, source_id AS transfer
 ), entry AS (
     INSERT INTO billing_entry (posting_id, wallet_id, kind, amount_micros)
-    SELECT posting.id, spent.id, 'credit', -amount FROM spent CROSS JOIN posting
+    SELECT posting.id, sent.id, 'transfer', -amount FROM sent JOIN posting USING (transfer)
     UNION ALL
-    SELECT posting.id, (SELECT id FROM billing_wallet WHERE kind = 'funding'), 'funding', sum(amount)
-    FROM spent CROSS JOIN posting GROUP BY posting.id
-), back AS (
-    UPDATE billing_wallet SET balance_micros = balance_micros + (SELECT sum(amount) FROM spent) WHERE kind = 'funding'
+    SELECT posting.id, rich.id, 'transfer', amount FROM sent JOIN posting USING (transfer) CROSS JOIN rich
+), got AS (
+    UPDATE billing_wallet SET balance_micros = balance_micros + (SELECT sum(amount) FROM sent)
+    WHERE id = (SELECT id FROM rich)
 )
 UPDATE billing_wallet wallet SET balance_micros = owed, held_micros = owed FROM spent WHERE wallet.id = spent.id
 """

@@ -167,7 +167,7 @@ CHECKS = (
     ),
     Check(
         "I14",
-        "each source that is metered or owes has an open hold that covers it",
+        "each source that is metered or owes has an open hold of its payer that covers it",
         """
         SELECT 'source ' || owing.source_kind || ' ' || owing.source_id,
                'owes up to ' || owed || ', held ' || COALESCE(hold.amount_micros::text, 'nothing')
@@ -184,6 +184,12 @@ CHECKS = (
         LEFT JOIN billing_hold hold ON hold.source_kind = owing.source_kind AND hold.source_id = owing.source_id
             AND hold.released_at IS NULL
         WHERE hold.id IS NULL OR hold.amount_micros < owed
+        UNION ALL
+        SELECT 'source ' || hold.source_kind || ' ' || hold.source_id, 'its money is held in wallet ' || hold.wallet_id
+        FROM billing_hold hold
+        JOIN billing_meter meter ON meter.source_kind = hold.source_kind AND meter.source_id = hold.source_id
+            AND NOT is_finished
+        WHERE hold.released_at IS NULL AND hold.wallet_id <> meter.payer_id
         """,
     ),
     Check(

@@ -4,8 +4,11 @@ from billing.ledger_checks import Check
 
 # A row's history is in its records. What a record does not name yet, since the column came later, is not compared.
 _NOW = " UNION ALL ".join(
-    f"SELECT '{table}' AS subject, id, to_jsonb(kept) AS now FROM {table} kept"  # noqa: S608  (names from the line below)
-    for table in ("billing_meter", "billing_payment", "billing_refund", "billing_dispute", "billing_payout", "billing_grant")
+    f"SELECT '{table}' AS subject, id, to_jsonb(kept) AS now FROM {table} kept"  # noqa: S608  (names from the lines below)
+    for table in (
+        *("billing_wallet", "billing_meter", "billing_payment", "billing_refund", "billing_dispute"),
+        *("billing_payout", "billing_grant", "billing_couponcode"),
+    )
 )
 
 RECORD_CHECKS = (
@@ -53,7 +56,7 @@ RECORD_CHECKS = (
     ),
     Check(
         "I28",
-        "each meter, grant, payment, refund, dispute and payout says what its last record says, and none is missing",
+        "each wallet, meter, grant, coupon code, payment, refund, dispute and payout says what its last record says",
         f"""
         WITH last AS (
             SELECT DISTINCT ON (subject, subject_id) subject, subject_id, content

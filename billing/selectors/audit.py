@@ -20,6 +20,7 @@ from billing.seal_checks import SEAL_CHECKS
 from billing.selectors.anchors import anchor_findings
 from billing.selectors.currency import currency_findings
 from billing.selectors.rows import planned_rows
+from billing.shape_checks import SHAPE_CHECKS
 from common import clock
 from common.database import statements_within
 
@@ -46,7 +47,7 @@ def ledger_findings(within: timedelta | None = None) -> list[Finding]:
 
 def _findings(latest: datetime, within: timedelta | None) -> Iterator[Finding]:
     deadline = None if within is None else time.monotonic() + within.total_seconds()
-    for check in (*CHECKS, *PAPER_CHECKS, *PAYOUT_CHECKS, *RECORD_CHECKS, *SEAL_CHECKS):
+    for check in (*CHECKS, *PAPER_CHECKS, *PAYOUT_CHECKS, *RECORD_CHECKS, *SHAPE_CHECKS, *SEAL_CHECKS):
         found = planned_rows(check.query, latest=latest) if deadline is None else _found(check, latest, deadline)
         for subject, detail in found:
             yield Finding(check.code, check.says, subject, detail)

@@ -28,6 +28,7 @@ TRUNCATED = [
     "payout",
     "grant",
     "coupon",
+    "tie",
 ]
 # What was agreed when a meter opened, each with another value.
 FIXED = {
@@ -65,7 +66,11 @@ def test_nothing_is_truncated(source: Source, name: str) -> None:
     refused(f"TRUNCATE billing_{name} CASCADE", "TRUNCATE refused")
 
 
-@pytest.mark.parametrize("name", ["wallet", "hold", "meter", "payment", "refund", "dispute", "payout", "order", "grant"])
+@pytest.mark.parametrize(
+    "name",
+    ["wallet", "hold", "meter", "payment", "refund", "dispute", "payout", "order", "grant", "coupon", "couponcode",
+     "coupondraw", "tie"],
+)  # fmt: skip
 def test_what_is_kept_is_not_deleted(source: Source, name: str) -> None:
     refused(f"DELETE FROM billing_{name}", "DELETE refused")
 
@@ -99,6 +104,16 @@ def test_a_posting_without_entries_does_not_commit(source: Source) -> None:
         " VALUES ('x', 'transfer', 'x', gen_random_uuid(), '', 'x', now()); SET CONSTRAINTS ALL IMMEDIATE",
         "has no entries",
     )
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["wallet SET owner_id = owner_id", "wallet SET kind = 'losses'", "hold SET wallet_id = gen_random_uuid()",
+     "hold SET source_id = gen_random_uuid()", "couponcode SET amount_micros = 9", "couponcode SET per_user = 9",
+     "coupon SET owner_id = gen_random_uuid()"],
+)  # fmt: skip
+def test_whose_it_is_and_what_a_code_gives_is_fixed(source: Source, change: str) -> None:
+    refused(f"UPDATE billing_{change}", "is fixed")
 
 
 FORGED_GRANT = """

@@ -5,6 +5,7 @@ The market's own role is refused all of it before (tests/common/test_roles.py, t
 
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
@@ -14,14 +15,18 @@ from django.db import connection
 from accounts.models import User
 from billing.services.anchors import anchor_ledger
 from billing.services.audits import audit_ledger
+from billing.services.escrow import prepay
 from billing.services.grants import confirm_grant, request_grant
 from billing.services.payouts import request_payout
 from billing.services.seals import seal_ledger
 from billing.services.settle import extend_holds, settle_meters
+from billing.tariffs import Scope
 from common import clock
+from common.database import use_case
 from instances.models import Instance
 from instances.services.stop import stop_instance
-from tests.billing.money import UNIT, execute, grant, triggers_off
+from tests.billing.coupon_money import redeem
+from tests.billing.money import UNIT, execute, grant, pay_in, triggers_off
 from tests.billing.payouts.world import account
 from tests.billing.stripe.conftest import SECRET, Market, stand_in
 from tests.instances.fake_host import FakeHost, order_running
@@ -70,6 +75,43 @@ MOVED = [
 ]
 
 
+FORGED = """
+    WITH given AS (
+        INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, created_at)
+        VALUES ('{key}', '{kind}', '{kind}', '01900000-0000-7000-8000-000000000001', 'forged', '{actor}', now()) RETURNING id
+    ), side AS (
+        SELECT DISTINCT ON (kind) id, CASE kind WHEN '{source}' THEN -7 ELSE 7 END AS amount
+        FROM billing_wallet WHERE kind IN ('{source}', '{target}') ORDER BY kind, balance_micros DESC
+    ), paid AS (
+        UPDATE billing_wallet wallet SET balance_micros = balance_micros + amount FROM side WHERE side.id = wallet.id
+    )
+    INSERT INTO billing_entry (posting_id, wallet_id, kind, amount_micros)
+    SELECT given.id, side.id, '{entry}', amount FROM given CROSS JOIN side
+"""
+FORGED_TRANSFER = """
+    WITH given AS (
+        INSERT INTO billing_posting (idempotency_key, kind, source_kind, source_id, memo, actor, created_at)
+        VALUES ('transfer:01900000000070008000000000000001', 'transfer', 'transfer', '01900000-0000-7000-8000-000000000001',
+                'forged', 'user:nobody', now()) RETURNING id
+    ), side AS (
+        SELECT id, CASE row_number() OVER (ORDER BY balance_micros - held_micros DESC) WHEN 1 THEN -7 ELSE 7 END AS amount
+        FROM billing_wallet WHERE kind = 'renter' ORDER BY balance_micros - held_micros DESC LIMIT 2
+    ), paid AS (
+        UPDATE billing_wallet wallet SET balance_micros = balance_micros + amount FROM side WHERE side.id = wallet.id
+    )
+    INSERT INTO billing_entry (posting_id, wallet_id, kind, amount_micros)
+    SELECT given.id, side.id, 'transfer', amount FROM given CROSS JOIN side
+"""
+GIVEN_AGAIN = [
+    "UPDATE billing_coupon SET granted_micros = granted_micros + 7, remaining_micros = remaining_micros + 7",
+    FORGED.format(key="coupon:x", kind="coupon", actor="coupons", source="gifts", target="coupon", entry="coupon"),
+]
+
+
+def forged(kind: str, source: str, target: str, entry: str) -> list[str]:
+    return [FORGED.format(key="x", kind=kind, actor="nobody", source=source, target=target, entry=entry)]
+
+
 def moved(first: str, second: str) -> list[str]:
     return [statement.format(first, second) for statement in MOVED]
 
@@ -104,6 +146,21 @@ SABOTAGES: dict[str, tuple[list[str], str]] = {
     "held money forgotten": (["UPDATE billing_wallet SET held_micros = 0"], "I04"),
     "an orphan hold": ([HOLD.format(kind="instance"), HELD], "I32"),
     "an orphan hold of a kind nobody knows": ([HOLD.format(kind="nothing"), HELD], "I32"),
+    "a posting that gives a renter the market's fees": (forged("transfer", "platform", "renter", "transfer"), "I35"),
+    "a posting that gives a host the market's fees": (forged("transfer", "platform", "host", "host_share"), "I35"),
+    "a posting that gives a renter what came over cards": (forged("transfer", "stripe", "renter", "transfer"), "I35"),
+    "a prepaid term that was never prepaid comes back": (forged("term", "escrow", "renter", "prepaid"), "I36"),
+    "coupon money past the coupons": (forged("coupon", "gifts", "renter", "coupon"), "I35"),
+    "coupon money that no coupon was drawn for": (forged("coupon", "coupon", "renter", "coupon"), "I37"),
+    "a coupon that gives more than its code": (GIVEN_AGAIN, "I37"),
+    "what a coupon code gives": (["UPDATE billing_couponcode SET amount_micros = amount_micros * 2"], "I28"),
+    "a transfer that its sender has not made": ([FORGED_TRANSFER], "I35"),
+    "a wallet given to somebody else": (
+        ["UPDATE billing_wallet SET owner_id = (SELECT id FROM accounts_user WHERE email LIKE 'bob%%') WHERE kind = 'host'"],
+        "I28"),
+    "a hold moved to another renter's wallet": (
+        ["UPDATE billing_hold SET wallet_id = (SELECT id FROM billing_wallet WHERE kind = 'renter' AND owner_id ="
+         " (SELECT id FROM accounts_user WHERE email LIKE 'bob%%')) WHERE released_at IS NULL", HELD], "I14"),
     "a hold shrunk": (
         ["UPDATE billing_hold SET amount_micros = 1 WHERE released_at IS NULL AND source_kind = 'instance'", HELD], "I14"),
     # use
@@ -182,6 +239,8 @@ def books(request: pytest.FixtureRequest, settings: Any, tmp_path: Path) -> Inst
     cards(Market(stripe), bob)
     account(hana)
     request_payout(owner_id=hana.pk, requested_by="test")
+    redeem(bob, 20)
+    prepaid(hana)
     big = request_grant(owner_id=bob.pk, amount_micros=2_000 * UNIT, actor="staff:a", key="big", reason="a campaign")
     confirm_grant(grant_id=big.pk, actor="staff:b")
     seal()
@@ -208,6 +267,13 @@ def cards(market: Market, owner: User) -> None:
     market.stripe.refund_by_hand(str(refunded.intent_id), 1000)
     market.stripe.dispute(str(disputed.intent_id))
     market.deliver_all()
+
+
+def prepaid(renter: User) -> None:
+    """In escrow, as for a term."""
+    pay_in(renter, 10 * UNIT)
+    with use_case():
+        prepay(renter_id=renter.pk, term_id=uuid4(), amount_micros=10 * UNIT, memo="a term", scope=Scope())
 
 
 def seal() -> None:
@@ -244,7 +310,7 @@ def counted() -> str:
     """What all of it looks like, in one word."""
     tables = (
         *("posting", "entry", "usage", "seal", "record", "ledgeraudit", "wallet", "hold", "meter"),
-        *("payment", "refund", "dispute", "payout", "grant"),
+        *("payment", "refund", "dispute", "payout", "grant", "couponcode", "coupon", "coupondraw"),
     )
     rows = "(SELECT COALESCE(md5(string_agg(t::text, '' ORDER BY t::text)), '') FROM billing_{} t)"
     parts = " || ".join(rows.format(table) for table in tables)
