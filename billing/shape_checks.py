@@ -1,6 +1,7 @@
 """What a posting of each kind may move, and between whose wallets: money that comes out of the market's own is a finding."""
 
 from billing.ledger_checks import Check
+from billing.policy import DEPOSIT_HOURS
 
 # The wallets and entries of a posting, sorted, by its kind. Usage has a check of its own (I06).
 _SHAPES = """
@@ -92,5 +93,17 @@ SHAPE_CHECKS = (
                    GROUP BY owner_id) AS draws ON draws.owner_id = wallet.owner_id
         WHERE wallet.kind = 'renter' AND COALESCE(got, 0) <> COALESCE(drawn, 0)
         """,
+    ),
+    Check(
+        "I38",
+        "each term that is paid by the hour has its deposit held, by who pays it",
+        f"""
+        SELECT 'term ' || term_id, 'its deposit is ' || deposit || ', held ' || COALESCE(hold.amount_micros::text, 'nothing')
+        FROM (SELECT term_id, owner_id, LEAST({DEPOSIT_HOURS} * rate_micros, total_micros) AS deposit
+              FROM billing_commitment WHERE ended_at IS NULL) AS commitment
+        LEFT JOIN billing_hold hold ON source_kind = 'deposit' AND source_id = term_id AND released_at IS NULL
+        LEFT JOIN billing_wallet wallet ON wallet.id = hold.wallet_id
+        WHERE (hold.amount_micros >= deposit AND wallet.owner_id = commitment.owner_id) IS NOT TRUE
+        """,  # noqa: S608  a constant of the policy
     ),
 )

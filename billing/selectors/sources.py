@@ -1,10 +1,11 @@
 """What is metered and held for now, by opaque sources: for those who know what a source is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from billing.models import Hold, Meter
+from billing.models import Commitment, Hold, Meter, Wallet
 
 
 @dataclass(frozen=True)
@@ -35,3 +36,13 @@ def sources_in_use() -> set[tuple[str, UUID]]:
     holds = Hold.objects.filter(released_at__isnull=True).order_by().values_list("source_kind", "source_id")
     meters = Meter.objects.filter(closed_at__isnull=True).order_by().values_list("source_kind", "source_id")
     return {*holds, *meters}
+
+
+def committed_among(term_ids: Iterable[UUID]) -> set[UUID]:
+    """Which of these terms are paid by the hour and have not ended: a deposit is held for them."""
+    return set(Commitment.objects.filter(term_id__in=term_ids, ended_at=None).values_list("term_id", flat=True))
+
+
+def wallets_among(ids: Iterable[UUID]) -> set[UUID]:
+    """Which of these are wallets: money that somebody owes is frozen under the wallet that it lies in."""
+    return set(Wallet.objects.filter(pk__in=ids).values_list("pk", flat=True))

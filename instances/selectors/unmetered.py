@@ -12,7 +12,9 @@ from django.db.models import Model, QuerySet
 from billing.estimates import RESERVED
 from billing.policy import (
     CLOCK_TOLERANCE,
+    DEPOSIT_SOURCE,
     DISK_SOURCE,
+    FROZEN_SOURCE,
     HOLD_SOURCE,
     INSTANCE_SOURCE,
     PROOF_BRIDGE,
@@ -23,7 +25,7 @@ from billing.policy import (
     WATCH_SOURCE,
 )
 from billing.selectors import Finding
-from billing.selectors.sources import open_meters, sources_in_use
+from billing.selectors.sources import committed_among, open_meters, sources_in_use, wallets_among
 from instances.models import Instance, Term, Watch
 from instances.states import Desired, InstanceState, TermState
 from storage.selectors.volumes import snapshots_among, volumes_among
@@ -37,6 +39,8 @@ def _among(model: type[Model]) -> Callable[[Iterable[UUID]], set[UUID]]:
 _SUBJECTS: Final[Mapping[str, Callable[[Iterable[UUID]], set[UUID]]]] = {
     **dict.fromkeys((INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), _among(Instance)),
     TERM_SOURCE: _among(Term),
+    DEPOSIT_SOURCE: committed_among,
+    FROZEN_SOURCE: wallets_among,
     WATCH_SOURCE: _among(Watch),
     VOLUME_SOURCE: volumes_among,
     SNAPSHOT_SOURCE: snapshots_among,

@@ -9,6 +9,7 @@ from billing.models import Wallet
 from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import Instance, Quote
+from instances.selectors.unmetered import metering_findings
 from instances.services.change_quote import quote_change
 from instances.services.convert import convert_instance
 from instances.services.disks import follow_disks
@@ -92,4 +93,5 @@ def held(user: User) -> int:
 def assert_all_well() -> None:
     assert check_offers(repair=False) == []
     assert compare_leases() == 0
+    assert metering_findings() == []
     assert_sound()

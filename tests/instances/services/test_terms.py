@@ -9,6 +9,7 @@ from accounts.models import Membership, User
 from accounts.services.teams import create_team
 from billing.errors import InsufficientFunds, NotTransferable, OwesMoney
 from billing.models import Hold, Meter, Order, Posting
+from billing.selectors.audit import all_findings
 from billing.selectors.payments import unspent_cash_micros
 from billing.selectors.payouts import payable_of
 from billing.services.transfers import transfer_money
@@ -25,7 +26,7 @@ from marketplace.models import Lease
 from marketplace.selectors import live_leases_of
 from marketplace.services.offers import set_price
 from tests.billing.coupon_money import redeem
-from tests.billing.money import UNIT, grant, pay_in
+from tests.billing.money import UNIT, execute, grant, pay_in, triggers_off
 from tests.instances.fake_host import FakeHost, again, refused
 from tests.instances.fixtures import Clock
 from tests.instances.modes import (
@@ -236,6 +237,18 @@ def run_for_20_hours(renter: User, host: FakeHost, hours: Clock) -> Instance:
     instance = running(renter, host, "reserved", term="month", payment="none")
     pass_time(host, hours, 20 * 3600)
     return instance
+
+
+def test_the_audit_knows_what_a_deposit_is_held_for(rin: User, cheap: FakeHost, hours: Clock) -> None:
+    run_for_20_hours(rin, cheap, hours)
+    assert all_findings() == []
+    with triggers_off():
+        execute("UPDATE billing_hold SET amount_micros = amount_micros - 1 WHERE source_kind = 'deposit'")
+        execute("UPDATE billing_wallet SET held_micros = held_micros - 1 WHERE kind = 'renter'")
+    assert {finding.code for finding in all_findings()} == {"I38"}
+    with triggers_off():
+        execute("UPDATE billing_commitment SET ended_at = now()")
+    assert {finding.code for finding in all_findings()} == {"I32"}, "nobody would ever let go of it"
 
 
 def test_a_change_that_cannot_be_paid_is_refused_and_a_release_is_owed(bob: User, cheap: FakeHost, hours: Clock) -> None:

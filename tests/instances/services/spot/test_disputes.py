@@ -7,6 +7,7 @@ import pytest
 from accounts.models import Membership, User
 from accounts.services.teams import create_team
 from billing.models import Payment
+from billing.selectors.audit import all_findings
 from billing.services.debts import follow_debts
 from billing.services.transfers import transfer_money
 from common import clock
@@ -75,6 +76,7 @@ def test_what_a_friend_pays_with_money_of_their_own_goes_on(spot: FakeHost, rin:
     follow_debts()
     assert stop_disputed(now=clock.now()) == 0
     assert (again(hourly).state, wallet(friend).spendable_micros) == ("running", 20 * UNIT - 3_600_000)
+    assert all_findings() == [], "the audit knows what is frozen"
 
 
 def test_what_was_prepaid_with_it_ends_early(spot: FakeHost) -> None:
