@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from accounts.models import User
 from billing.errors import InsufficientFunds
-from billing.models import Entry, Hold, Meter, Posting, Wallet
+from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.policy import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, TERM_SOURCE
 from billing.services import escrow
 from billing.services.holds import hold_funds
@@ -319,7 +319,7 @@ def make_lives(rng: random.Random, count: int) -> list[Life]:
 
 @transaction.atomic
 def _fund(lives: Sequence[Life]) -> None:
-    """One posting for all of them: it moves each balance as a transfer would."""
+    """A grant for each, in a few statements."""
     funding = open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING)
     Wallet.objects.bulk_update(
         [Wallet(id=life.renter_wallet, balance_micros=life.purse.money) for life in lives],
@@ -327,16 +327,27 @@ def _fund(lives: Sequence[Life]) -> None:
         batch_size=1000,
     )
     total = sum(life.purse.money for life in lives)
-    posting = Posting.objects.create(
-        idempotency_key=f"transfer:{uuid.uuid4().hex}",
-        kind="transfer",
-        source_kind="transfer",
-        source_id=funding.pk,
-        memo="money",
-        actor="test",
+    given = [life for life in lives if life.purse.money]
+    keys = [f"grant:{uuid.uuid4().hex}" for _life in given]
+    Grant.objects.bulk_create(
+        Grant(
+            owner=life.renter, amount_micros=life.purse.money, reason="money", key=key, requested_by="test",
+            confirmed_by="second",
+        )
+        for life, key in zip(given, keys, strict=True)
+    )  # fmt: skip
+    postings = Posting.objects.bulk_create(
+        Posting(
+            idempotency_key=key, kind="grant", source_kind="grant", source_id=life.renter_wallet, memo="money", actor="test"
+        )
+        for life, key in zip(given, keys, strict=True)
     )
-    entries = [
-        Entry(posting=posting, wallet_id=life.renter_wallet, kind="credit", amount_micros=life.purse.money) for life in lives
-    ]
-    Entry.objects.bulk_create([*entries, Entry(posting=posting, wallet=funding, kind="funding", amount_micros=-total)])
+    Entry.objects.bulk_create(
+        entry
+        for life, posting in zip(given, postings, strict=True)
+        for entry in (
+            Entry(posting=posting, wallet_id=life.renter_wallet, kind="credit", amount_micros=life.purse.money),
+            Entry(posting=posting, wallet=funding, kind="funding", amount_micros=-life.purse.money),
+        )
+    )
     Wallet.objects.filter(pk=funding.pk).update(balance_micros=funding.balance_micros - total)

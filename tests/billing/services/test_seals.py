@@ -20,7 +20,7 @@ from billing.selectors import ledger_findings
 from billing.selectors.seals import seal_of
 from billing.services import seals
 from billing.services.seals import seal_ledger
-from billing.services.wallets import grant_credit
+from billing.services.wallets import grant_credit, open_wallet
 from tests.billing.money import START, UNIT, Source, assert_sound, at, execute, grant, in_parallel, settle, triggers_off
 from tests.roles import as_owner
 
@@ -42,8 +42,8 @@ def books(db: None, alice: User, hana: User) -> Source:
 
 def of_nothing(posting: Posting, user: User) -> None:
     """Entries that move nothing, so that the posting is complete."""
-    purse = Wallet.objects.get(owner=user, kind="renter")
-    Entry.objects.bulk_create(Entry(posting=posting, wallet=purse, kind="transfer", amount_micros=0) for _ in range(2))
+    sides = (Wallet.objects.get(owner=user, kind="renter"), open_wallet(owner_id=None, kind="escrow"))
+    Entry.objects.bulk_create(Entry(posting=posting, wallet=side, kind="prepaid", amount_micros=0) for side in sides)
 
 
 def codes() -> list[str]:
@@ -120,7 +120,7 @@ def test_a_posting_slipped_in_among_sealed_ones_is_found(books: Source, alice: U
     seal()
     free = Posting.objects.order_by("-id").values_list("id", flat=True)[0] - 1
     late = Posting.objects.create(
-        id=free, idempotency_key="late", kind="transfer", source_kind="grant", source_id=alice.pk, memo="", actor="mallory"
+        id=free, idempotency_key="late", kind="term", source_kind="term", source_id=alice.pk, memo="", actor="mallory"
     )
     of_nothing(late, alice)
     assert codes() == ["I09"]
@@ -158,7 +158,7 @@ def test_nothing_slips_in_behind_a_seal(alice: User, monkeypatch: pytest.MonkeyP
         try:
             with transaction.atomic():
                 posting = Posting.objects.create(
-                    idempotency_key="slow", kind="transfer", source_kind="grant", source_id=alice.pk, memo="", actor="slow"
+                    idempotency_key="slow", kind="term", source_kind="term", source_id=alice.pk, memo="", actor="slow"
                 )
                 of_nothing(posting, alice)
                 written.set()
