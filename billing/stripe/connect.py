@@ -23,8 +23,11 @@ class RemoteAccount:
     needs: str
 
 
-def create_account(*, owner_id: UUID, email: str) -> str:
-    """Stripe asks for all else on its own pages. The same owner again gets the same account."""
+def create_account(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
+    """Stripe asks for all else on its own pages. The same owner again gets the same account.
+
+    `instead_of`: an account that Stripe does not know any more.
+    """
     about: AccountCreateParams = {
         "type": "express",
         "email": email,
@@ -32,7 +35,12 @@ def create_account(*, owner_id: UUID, email: str) -> str:
         "metadata": {OWNER_MARK: owner_id.hex},
     }
     with calls() as api:
-        return api.v1.accounts.create(about, {"idempotency_key": f"account:{owner_id.hex}"}).id
+        return api.v1.accounts.create(about, {"idempotency_key": f"account:{owner_id.hex}:{instead_of}"}).id
+
+
+def is_missing_account(error: StripeRefused) -> bool:
+    """Whether Stripe has refused since the account is none of the market's: closed or deleted there, or of another key."""
+    return error.extra.get("reason") in ("account_invalid", "resource_missing")
 
 
 def onboarding_page(*, account_id: str, returns: Returns) -> str:

@@ -92,7 +92,7 @@ def calls() -> Iterator[stripe.StripeClient]:
         raise CardRefused(error.user_message or str(error), reason=error.code or "", intent_id=_intent_in(error)) from error
     except (stripe.InvalidRequestError, stripe.PermissionError) as error:
         param = getattr(error, "param", None) or ""
-        raise StripeRefused(error.user_message or str(error), reason=error.code or "", param=param) from error
+        raise StripeRefused(error.user_message or str(error), reason=_reason_of(error), param=param) from error
     except stripe.StripeError as error:
         logger.warning("Stripe cannot be used now: %s", error)
         raise StripeUnreachable from error
@@ -277,6 +277,11 @@ def _from(since: datetime) -> Any:
 def _plain(found: stripe.StripeObject) -> dict[str, Any]:
     plain: dict[str, Any] = found.to_dict()
     return plain
+
+
+def _reason_of(error: stripe.StripeError) -> str:
+    """Stripe's code for it, which the library leaves out of a missing permission."""
+    return error.code or (error.error.code if error.error is not None else None) or ""
 
 
 def _intent_in(error: stripe.CardError) -> str:

@@ -204,6 +204,29 @@ def test_a_reversal_is_heard_and_posted_once(connect: Connect, hana: User, hanas
     assert_sound()
 
 
+def test_an_account_that_was_closed_at_stripe_is_not_paid_and_heals(connect: Connect, hana: User, hanas: Client) -> None:
+    hanas.post(reverse("payout_connect"))
+    gone = complete(connect)
+    hanas.get(reverse("payout_connect_return"))
+    earn(hana, 100, ago=40)
+    PayoutAccount.objects.update(pays_from=NOW)  # three days later
+    connect.accounts.clear()
+    told(hanas, "account.updated", {"id": gone, "object": "account"}, account=gone)
+    with pytest.raises(PayoutAccountUnfinished):
+        request_payout(owner_id=hana.pk, requested_by="test")
+    connect.forget_keys()
+    for _again in range(2):
+        assert led_to(hanas.post(reverse("payout_connect"))).startswith("https://connect.stripe.com/setup/")
+    account_id = complete(connect)
+    assert account_id != gone
+    hanas.get(reverse("payout_connect_return"))
+    assert PayoutAccount.objects.get().stripe_account_id == account_id
+    PayoutAccount.objects.update(pays_from=NOW)
+    send_payout(payout_id=request_payout(owner_id=hana.pk, requested_by="test").pk)
+    assert [transfer["destination"] for transfer in connect.transfers.values()] == [account_id]
+    assert_sound()
+
+
 def test_accounts_and_transfers_of_others_are_left_alone(connect: Connect, hanas: Client) -> None:
     connect.transfers["tr_x"] = {"id": "tr_x", "object": "transfer", "amount": 1, "currency": "usd", "reversed": True}
     told(hanas, "account.updated", {"id": "acct_other", "object": "account"}, 1, account="acct_other")
