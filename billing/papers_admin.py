@@ -23,6 +23,7 @@ from billing.invoice_words import MODE_WORDS, line_words, period_words
 from billing.models import Coupon, CouponCode, CouponDraw, Invoice, Order
 from billing.papers import PaperLine, number_of_seconds, thaw
 from billing.policy import COUPON_GUESSABLE_CHARS
+from billing.selectors.grants import name_of
 from billing.services.coupon_codes import create_code, set_code_active
 from billing.services.invoices import correct_invoice
 from common.inputs import NameField, PlainDecimalField
@@ -138,15 +139,16 @@ class CouponCodeAdmin(ReadOnlyAdmin):
         "redeemed",
         "total_limit",
     )
+    _people = ("created_by", "created_at", "second", "waits")
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **options: Any) -> Any:
         return OfferedForm if obj else CodeForm
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        return ((None, {"fields": (*self._facts, "created_by", "created_at", "active") if obj else self._new}),)
+        return ((None, {"fields": (*self._facts, *self._people, "active") if obj else self._new}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        return (*self._facts, "created_by", "created_at") if obj else ()
+        return (*self._facts, *self._people) if obj else ()
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return True
@@ -156,14 +158,22 @@ class CouponCodeAdmin(ReadOnlyAdmin):
 
     def save_model(self, request: HttpRequest, obj: CouponCode, form: Any, change: bool) -> None:
         if change:
-            set_code_active(code_id=obj.pk, active=form.cleaned_data["active"])
+            set_code_active(code_id=obj.pk, active=form.cleaned_data["active"], actor=_actor(request))
             return
-        made = create_code(actor=f"staff:{signed_in(request).pk.hex}", **form.promise())
+        made = create_code(actor=_actor(request), **form.promise())
         obj.pk, obj.code = made.pk, made.code
+        if made.waits:
+            messages.warning(
+                request, _("It can give more than one person may give alone: a second one has to put this code in use.")
+            )
         if len(made.code) < COUPON_GUESSABLE_CHARS:
             messages.warning(
                 request, _("This code is short enough to be guessed: take it for public, and set a total limit.")
             )
+
+    @admin.display(description=_("confirmed by"))
+    def second(self, row: CouponCode) -> str:
+        return name_of(row.confirmed_by)
 
     @admin.display(description=_("gives"))
     def gives(self, row: CouponCode) -> str:
@@ -171,6 +181,10 @@ class CouponCodeAdmin(ReadOnlyAdmin):
             return format_money(row.amount_micros or 0)
         most = "" if row.most_micros is None else f" ≤ {format_money(row.most_micros)}"
         return f"{(row.percent_bps or 0) / 100:g} %{most}"
+
+
+def _actor(request: HttpRequest) -> str:
+    return f"staff:{signed_in(request).pk.hex}"
 
 
 class DrawInline(ReadOnlyInline):

@@ -14,7 +14,7 @@ FIXED = {
 }
 KEPT = ("couponcode", "coupon", "coupondraw", "tie")
 # Recorded without what moves.
-MOVES = {"wallet": "{balance_micros,held_micros}", "couponcode": "{redeemed,active}"}
+MOVES = {"wallet": "{balance_micros,held_micros}", "couponcode": "{redeemed,active,waits,confirmed_by}"}
 
 WALLS = (
     """

@@ -6,16 +6,24 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
-from django.db.models.functions import Upper
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce, Upper
+from django.db.models.lookups import LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 
+from billing.policy import GRANT_ALONE_MICROS
 from common import clock
 from common.ids import new_uuid
 
+_WORTH = Coalesce(Coalesce(F("amount_micros"), F("most_micros")) * F("total_limit"), Value(GRANT_ALONE_MICROS + 1))
+"""What a code can give in all; one that nothing bounds counts as too much for one person."""
+
 
 class CouponCode(models.Model):
-    """What staff hand out. `fixed` gives an amount at once, `percent` a part of the next top-up, up to `most_micros`."""
+    """What staff hand out. `fixed` gives an amount at once, `percent` a part of the next top-up, up to `most_micros`.
+
+    One that can give more than one person of the staff may grant alone `waits` for a second one (constraint).
+    """
 
     class Kind(models.TextChoices):
         FIXED = "fixed", _("fixed amount")
@@ -54,6 +62,8 @@ class CouponCode(models.Model):
     redeemed = models.PositiveIntegerField(_("uses so far"), default=0)
     active = models.BooleanField(_("in use"), default=True)
     created_by = models.CharField(_("created by"), max_length=80)
+    confirmed_by = models.CharField(_("confirmed by"), max_length=80, blank=True, default="")
+    waits = models.BooleanField(_("waits for a second person"), default=False)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
 
     class Meta:
@@ -70,10 +80,22 @@ class CouponCode(models.Model):
             models.CheckConstraint(
                 condition=Q(total_limit__isnull=True) | Q(redeemed__lte=F("total_limit")), name="coupon_code_within_limit"
             ),
+            models.CheckConstraint(
+                condition=~Q(confirmed_by=F("created_by"))
+                & (Q(active=False) | Q(waits=False))
+                & (Q(waits=True) | ~Q(confirmed_by="") | LessThanOrEqual(_WORTH, GRANT_ALONE_MICROS)),
+                name="large_coupon_code_has_two_people",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.code
+
+    @property
+    def worth_micros(self) -> int | None:
+        """What it can give in all; None where nothing bounds that."""
+        one = self.most_micros if self.amount_micros is None else self.amount_micros
+        return None if one is None or self.total_limit is None else one * self.total_limit
 
     def credit_ends(self, begin: datetime) -> datetime | None:
         """Until when credit that begins now can be spent."""

@@ -10,9 +10,24 @@ from uuid import UUID
 
 from django.db.models import F, Q
 
-from billing.errors import CouponExpired, CouponGone, CouponRedeemed, CouponUnknown, CouponWithdrawn, TooManyCodes
-from billing.models import Coupon, CouponCode, Order
-from billing.policy import COUPON_SOURCE, COUPON_TRIES, COUPON_TRIES_OF_NETWORK, COUPON_TRIES_WINDOW_S
+from billing.errors import (
+    CouponExpired,
+    CouponGone,
+    CouponRedeemed,
+    CouponUnknown,
+    CouponWithdrawn,
+    GrantRefused,
+    TooManyCodes,
+)
+from billing.models import Coupon, CouponCode, Order, Wallet
+from billing.policy import (
+    COUPON_SOURCE,
+    COUPON_TRIES,
+    COUPON_TRIES_OF_NETWORK,
+    COUPON_TRIES_WINDOW_S,
+    GRANT_ALONE_MICROS,
+)
+from billing.selectors.grants import given_alone
 from billing.services.bonuses import change_grant
 from billing.services.ledger import lock_wallets
 from billing.services.orders import record_order
@@ -45,10 +60,12 @@ def create_code(
     valid_days: int | None = None,
     per_user: int = 1,
     total_limit: int | None = None,
+    confirmed_by: str = "",
 ) -> CouponCode:
     """A new code, made up here when none is given.
 
-    What it gives and for what is fixed from here on: people have redeemed what they read.
+    What it gives and for what is fixed from here on: people have redeemed what they read. It waits for a second person
+    where it can give more, with what the actor gave away alone within GRANT_ALONE_WITHIN, than one may.
     """
     text = code.strip().upper() or _made_code()
     if not _CODE.fullmatch(text):
@@ -58,9 +75,11 @@ def create_code(
     if kind == CouponCode.Kind.PERCENT and not (percent_bps and 0 < percent_bps <= 10_000):  # noqa: PLR2004  all of it
         raise wrong_field("percent", "Give a percentage above 0 and at most 100.")
     with use_case():
+        # As for a grant: two at once would each see what the actor has given before both.
+        lock_wallets([open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING).pk])
         if CouponCode.objects.filter(code__iexact=text).exists():
             raise wrong_field("code", "There is such a code already.")
-        return CouponCode.objects.create(
+        made = CouponCode(
             code=text,
             kind=CouponCode.Kind(kind),
             amount_micros=amount_micros if kind == CouponCode.Kind.FIXED else None,
@@ -73,13 +92,32 @@ def create_code(
             per_user=per_user,
             total_limit=total_limit,
             created_by=actor,
+            confirmed_by=confirmed_by,
         )
+        made.waits = not confirmed_by and not _is_for_one(made)
+        made.active = not made.waits
+        made.save(force_insert=True)
+    return made
 
 
-def set_code_active(*, code_id: UUID, active: bool) -> None:
-    """Withdraw a code or offer it again; what was redeemed by it stays."""
+def set_code_active(*, code_id: UUID, active: bool, actor: str) -> None:
+    """Withdraw a code or offer it again; what was redeemed by it stays.
+
+    Who offers one that waits for a second person confirms it. Raises GrantRefused for the first one.
+    """
     with use_case():
-        CouponCode.objects.filter(pk=code_id).update(active=active)
+        code = CouponCode.objects.select_for_update(of=("self",), no_key=True).get(pk=code_id)
+        if active and code.waits:
+            if code.created_by == actor:
+                raise GrantRefused("Somebody else of the staff has to put this code in use.")
+            code.waits, code.confirmed_by = False, actor
+        code.active = active
+        code.save(update_fields=["active", "waits", "confirmed_by"])
+
+
+def _is_for_one(code: CouponCode) -> bool:
+    worth = code.worth_micros
+    return worth is not None and given_alone(code.created_by) + worth <= GRANT_ALONE_MICROS
 
 
 def redeem_code(*, owner_id: UUID, code: str) -> Coupon:

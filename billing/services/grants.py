@@ -2,11 +2,10 @@
 
 from uuid import UUID
 
-from django.db.models import Sum
-
 from billing.errors import GrantRefused
 from billing.models import Grant
-from billing.policy import GRANT_ALONE_MICROS, GRANT_ALONE_WITHIN
+from billing.policy import GRANT_ALONE_MICROS
+from billing.selectors.grants import given_alone
 from billing.services.wallets import lock_granting, post_grant
 from common import clock
 from common.database import use_case
@@ -14,7 +13,7 @@ from common.errors import InvalidInput
 
 
 def request_grant(*, owner_id: UUID, amount_micros: int, actor: str, key: str, reason: str) -> Grant:
-    """Grant it, or let it wait for a second person where the actor has granted too much alone within GRANT_ALONE_WITHIN.
+    """Grant it, or let it wait for a second person where the actor has given too much alone within GRANT_ALONE_WITHIN.
 
     The same key again changes nothing. Raises InvalidInput without an amount or a reason.
     """
@@ -28,7 +27,7 @@ def request_grant(*, owner_id: UUID, amount_micros: int, actor: str, key: str, r
         known = Grant.objects.filter(key=f"grant:{key}").first()
         if known is not None:
             return known
-        alone = _granted_alone(actor) + amount_micros <= GRANT_ALONE_MICROS
+        alone = given_alone(actor) + amount_micros <= GRANT_ALONE_MICROS
         grant = Grant.objects.create(
             owner_id=owner_id,
             amount_micros=amount_micros,
@@ -69,9 +68,3 @@ def _settle(grant_id: UUID, actor: str, state: Grant.State) -> Grant:
     grant.state, grant.confirmed_by, grant.settled_at = state, actor, clock.now()
     grant.save(update_fields=["state", "confirmed_by", "settled_at"])
     return grant
-
-
-def _granted_alone(actor: str) -> int:
-    since = clock.now() - GRANT_ALONE_WITHIN
-    own = Grant.objects.filter(requested_by=actor, confirmed_by="", state=Grant.State.POSTED, created_at__gt=since)
-    return int(own.aggregate(total=Sum("amount_micros"))["total"] or 0)

@@ -29,12 +29,12 @@ def at(**offset: float) -> datetime:
 
 def make_code(code: str, units: float = 10, **options: Any) -> str:
     fixed = {"kind": "fixed", "amount_micros": int(units * UNIT)}
-    create_code(code=code, actor="staff", **{**fixed, **options})
+    create_code(code=code, actor="staff", **{**fixed, "confirmed_by": "second", **options})
     return code
 
 
 def make_percent(code: str, bps: int, **options: Any) -> str:
-    create_code(code=code, kind="percent", percent_bps=bps, actor="staff", **options)
+    create_code(code=code, kind="percent", percent_bps=bps, actor="staff", confirmed_by="second", **options)
     return code
 
 

@@ -40,7 +40,7 @@ def redeem(client: Client, code: str, query: str = "") -> tuple[int, str, str]:
 
 
 def a_code(code: str = "", **more: object) -> CouponCode:
-    return create_code(code=code, kind="fixed", amount_micros=1_000_000, actor="staff", **more)  # type: ignore[arg-type]
+    return create_code(code=code, kind="fixed", amount_micros=1_000_000, actor="staff", confirmed_by="second", **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("query", ["", "?dry_run=true"])

@@ -111,7 +111,7 @@ def month(rin: User, bob: User, host: FakeHost, hours: Clock) -> User:
     """March: hourly with a coupon and a paid disk, converted to tiered; a prepaid day left early; spot; the host fails."""
     sell(host, spot_floor_micros=UNIT)
     grant(bob, 1000 * UNIT)
-    code = create_code(code="SPRING", kind="fixed", actor="test", amount_micros=20 * UNIT, modes=["hourly"])
+    code = create_code(code="SPRING", kind="fixed", actor="test", amount_micros=20 * UNIT, modes=["hourly"], total_limit=1)
     redeem_code(owner_id=rin.pk, code=code.code)
 
     first = running(rin, host, "hourly", gpu_count=2, data_disk_gb=100)

@@ -72,14 +72,15 @@ def add_papers(renter: User, host_owner: User) -> tuple[Invoice, Invoice]:
 
 
 def _codes() -> None:
-    gives: dict[str, Any] = {"kind": "fixed", "actor": "staff"}
+    gives: dict[str, Any] = {"kind": "fixed", "actor": "staff", "total_limit": 10}
     create_code(code="WELCOME-25", amount_micros=25 * UNIT, **gives)
     create_code(code="SPRING-5", amount_micros=5 * UNIT, modes=["spot"], valid_days=14, **gives)
     create_code(
         code="MODEL-7", amount_micros=7 * UNIT, modes=["hourly", "tiered"], gpu_models=["rtx-4090"], valid_days=2, **gives
     )
     for code, bps in (("MORE-20", 2_000), ("BONUS-10", 1_000)):
-        create_code(code=code, kind="percent", percent_bps=bps, most_micros=15 * UNIT, valid_days=30, actor="staff")
+        percent = {**gives, "kind": "percent", "percent_bps": bps, "most_micros": 15 * UNIT}
+        create_code(code=code, valid_days=30, **percent)
 
 
 def _use(renter: User, host_owner: User, begin: datetime, minutes: int) -> None:

@@ -1,14 +1,19 @@
 """Credit by staff: one person up to a sum within a day, above it two; each with a name and a reason."""
 
+from typing import Any
+from uuid import uuid4
+
 import pytest
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from billing.errors import GrantRefused
-from billing.models import Grant, LedgerAudit, Posting
+from billing.errors import CouponWithdrawn, GrantRefused
+from billing.models import CouponCode, Grant, LedgerAudit, Posting
 from billing.services.anchors import anchor_ledger, mail_audit
 from billing.services.audits import audit_ledger
+from billing.services.coupon_codes import create_code, redeem_code, set_code_active
 from billing.services.grants import confirm_grant, decline_grant, request_grant
 from billing.services.seals import seal_ledger
 from common.errors import InvalidInput
@@ -35,6 +40,66 @@ def test_above_the_sum_of_a_day_a_second_person_is_asked(alice: User) -> None:
     with pytest.raises(GrantRefused, match="settled"):
         confirm_grant(grant_id=waiting.pk, actor="staff:c")
     assert_sound()
+
+
+# -- coupon codes give credit too
+
+
+def a_code(actor: str = "staff:a", **options: Any) -> CouponCode:
+    fixed = {"kind": "fixed", "amount_micros": 100 * UNIT, "total_limit": 4}
+    return create_code(code=f"C-{uuid4().hex[:12]}", actor=actor, **{**fixed, **options})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"total_limit": None},
+        {"total_limit": 11},
+        {"amount_micros": 5_000 * UNIT, "total_limit": 1},
+        {"kind": "percent", "amount_micros": None, "percent_bps": 10_000},
+        {"kind": "percent", "amount_micros": None, "percent_bps": 100, "most_micros": 500 * UNIT, "total_limit": 3},
+    ],
+)
+def test_a_code_that_can_give_more_than_one_person_may_waits_for_a_second_one(alice: User, options: dict[str, Any]) -> None:
+    code = a_code(**options)
+    assert (code.waits, code.active) == (True, False)
+    with pytest.raises(CouponWithdrawn):
+        redeem_code(owner_id=alice.pk, code=code.code)
+    with pytest.raises(GrantRefused, match="Somebody else"):
+        set_code_active(code_id=code.pk, active=True, actor="staff:a")
+    with pytest.raises(IntegrityError, match="two_people"), transaction.atomic():
+        CouponCode.objects.filter(pk=code.pk).update(active=True, waits=False)
+    set_code_active(code_id=code.pk, active=True, actor="staff:b")
+    assert redeem_code(owner_id=alice.pk, code=code.code).code_id == code.pk
+    code.refresh_from_db()
+    assert code.confirmed_by == "staff:b"
+    for active in (False, True):
+        set_code_active(code_id=code.pk, active=active, actor="staff:a")
+    assert_sound()
+
+
+def test_codes_and_grants_of_a_day_count_together(alice: User) -> None:
+    assert a_code().active  # 400
+    assert ask(alice, 500, "one").state == "posted"
+    assert not a_code().active
+    assert ask(alice, 101, "two").state == "pending"
+    assert ask(alice, 100, "three").state == "posted"
+    assert a_code("staff:b").active
+
+
+def test_staff_put_a_large_code_of_somebody_else_in_use(client: Client, stella: User) -> None:
+    other = User.objects.create_superuser("stan@example.com", "correct-horse-battery")
+    client.force_login(stella)
+    given = {"code": "BIG-CAMPAIGN-1", "kind": "fixed", "amount": "5000", "per_user": "1", "gpu_models": ""}
+    page = client.post(reverse("admin:billing_couponcode_add"), given, follow=True).content.decode()
+    assert "a second one has to put this code in use" in page
+    code = CouponCode.objects.get()
+    address = reverse("admin:billing_couponcode_change", args=[code.pk])
+    assert "Somebody else of the staff" in client.post(address, {"active": "on"}, follow=True).content.decode()
+    client.force_login(other)
+    client.post(address, {"active": "on"})
+    code.refresh_from_db()
+    assert (code.active, code.confirmed_by) == (True, f"staff:{other.pk.hex}")
 
 
 def test_one_that_is_declined_never_counts(alice: User) -> None:
