@@ -24,7 +24,7 @@ from billing.services.debts import check_owes_nothing
 from billing.services.payout_accounts import save_payout_account
 from billing.services.transfers import transfer_money
 from common.database import use_case
-from tests.billing.money import UNIT, make_user
+from tests.billing.money import UNIT, make_user, triggers_off
 from tests.billing.payouts.connect import CONNECTED, Connect
 from tests.billing.payouts.test_gifts import run_with_gift, team_of
 from tests.billing.payouts.test_http import as_user, confirmed, put
@@ -311,7 +311,8 @@ def test_ties_from_before_get_one_name_and_their_proof(hana: User, alice: User, 
         )
     migration = importlib.import_module("billing.migrations.0017_proven_payout_accounts")
     for _again in range(2):
-        migration.identify(apps, None)
+        with triggers_off():  # ties were not kept yet
+            migration.identify(apps, None)
         found = Tie.objects.order_by("seen_at").values_list("owner", "kind", "value", "seen_at", "proven_at")
         assert set(found) == {
             (hana.pk, "payout", IBAN, days_ago(9), days_ago(3)),
