@@ -18,6 +18,7 @@ from billing.models import Tie
 from billing.selectors.rows import planned_rows
 
 _PROVEN = "own.kind = 'card' OR theirs.proven_at IS NOT NULL"
+_BOTH = "own.kind = 'card' OR own.proven_at IS NOT NULL AND theirs.proven_at IS NOT NULL"
 _TYPED_TOO = f"{_PROVEN} OR (own.proven_at IS NULL AND (theirs.seen_at, theirs.id) < (own.seen_at, own.id))"
 
 
@@ -43,6 +44,7 @@ WHERE kind = 'debt' AND owner_id IN (SELECT owner_id FROM person)
 
 
 _IDS = f"WITH RECURSIVE {_chain('person', _PROVEN)} SELECT owner_id FROM person"  # noqa: S608  as above
+_SAME = f"WITH RECURSIVE {_chain('person', _BOTH)} SELECT owner_id FROM person"  # noqa: S608  as above
 _LINKED = f"""
 WITH RECURSIVE {_chain("ahead", _TYPED_TOO)}, {_chain("behind", _TYPED_TOO, frm="theirs", to="own")}
 SELECT owner_id FROM ahead UNION SELECT owner_id FROM behind
@@ -52,12 +54,15 @@ _DEBT, _BLOCKING_DEBT = _debt(_PROVEN), _debt(_TYPED_TOO)
 
 def person_of(owner_id: UUID) -> frozenset[UUID]:
     """The account and all others that it answers for with what it earns."""
-    return persons_of([owner_id])
+    return frozenset(row[0] for row in _read(_IDS, owner_id))
 
 
-def persons_of(owner_ids: Iterable[UUID]) -> frozenset[UUID]:
-    """The same of several accounts together."""
-    return frozenset(row[0] for row in planned_rows(_IDS, owners=list(owner_ids)))
+def accounts_of_same(owner_ids: Iterable[UUID]) -> frozenset[UUID]:
+    """These accounts and all that they share a card or a payout account with that both have proven.
+
+    Nobody gets in here by what somebody else has typed.
+    """
+    return frozenset(row[0] for row in planned_rows(_SAME, owners=list(owner_ids)))
 
 
 def linked_accounts(owner_id: UUID) -> frozenset[UUID]:

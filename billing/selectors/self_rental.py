@@ -8,7 +8,7 @@ from uuid import UUID
 
 from accounts.selectors import teammates_of
 from billing.models import Tie, Wallet
-from billing.selectors.people import person_of, persons_of
+from billing.selectors.people import accounts_of_same, person_of
 from billing.selectors.promotional import given_to
 from billing.selectors.rows import rows
 
@@ -92,7 +92,7 @@ def what_pays_host(*, payer_id: UUID, owner_id: UUID) -> Paid:
 
 def close_to(person: frozenset[UUID]) -> frozenset[UUID]:
     """Who is in a team with the person, or was while they rented of each other: under any account of theirs."""
-    return persons_of(teammates_of(person) | _were_together(list(person))) - person
+    return accounts_of_same(teammates_of(person) | _were_together(list(person))) - person
 
 
 def _were_together(person: Sequence[UUID]) -> set[UUID]:

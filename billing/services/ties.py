@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from accounts.selectors import shared_teams
 from billing.models import Tie
 from billing.payout_destinations import Destination
-from billing.selectors.people import person_of
+from billing.selectors.people import accounts_of_same
 from common import clock
 from common.database import use_case
 from common.errors import NotFound, wrong_field
@@ -65,9 +65,9 @@ def remember_teams(*, payer_id: UUID, payee_id: UUID) -> None:
 
     Under whichever account of theirs: the tie is kept with those of this run. One's own host pays nothing out anyway.
     """
-    payee = person_of(payee_id)
+    payee = accounts_of_same([payee_id])
     if payer_id not in payee:
-        for team_id in shared_teams(person_of(payer_id), payee):
+        for team_id in shared_teams(accounts_of_same([payer_id]), payee):
             for owner_id in (payer_id, payee_id):
                 _remember(owner_id, Tie.Kind.TEAM, team_id.hex)
 

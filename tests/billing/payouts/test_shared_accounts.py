@@ -17,6 +17,7 @@ from billing.errors import NotTransferable, OwesMoney
 from billing.models import ConnectedAccount, Payout, Tie
 from billing.payout_destinations import Destination, read_destination
 from billing.selectors.people import linked_accounts, person_of
+from billing.selectors.related import related_accounts
 from billing.selectors.self_rental import what_pays_host
 from billing.services.bank_export import confirm_payout, return_payout
 from billing.services.connect import sync_account
@@ -200,6 +201,18 @@ def test_bids_are_barred_both_ways_and_of_nobody_in_between(hana: User, alice: U
     assert linked_accounts(hana.pk) == {hana.pk, mallory.pk}
     assert linked_accounts(alice.pk) == {alice.pk, mallory.pk}
     assert linked_accounts(mallory.pk) == {hana.pk, alice.pk, mallory.pk}
+
+
+def test_what_is_typed_makes_nobody_a_teammate(hana: User, alice: User, mallory: User, bob: User) -> None:
+    """Mallory types the proven account of alice, once in a team with bob, once as the renter of alice's teammate."""
+    types(alice, ago=60)
+    is_paid(alice)
+    types(mallory, ago=55)
+    team_of(mallory, bob)
+    assert related_accounts(bob.pk) == {bob.pk, mallory.pk}
+    team_of(alice, hana)
+    run_with_gift(mallory, hana)
+    assert (payable(hana).unpaid_micros, payable(hana).payable_micros) == (0, 18 * UNIT)
 
 
 # -- which account it is
