@@ -29,11 +29,13 @@ class Migration(migrations.Migration):
                 & (
                     Q(waits=True)
                     | ~Q(confirmed_by="")
-                    | LessThanOrEqual(
-                        Coalesce(
-                            Coalesce(F("amount_micros"), F("most_micros")) * F("total_limit"), Value(1_000_000_001)
-                        ),
-                        1_000_000_000,
+                    | Q(
+                        LessThanOrEqual(
+                            Coalesce(
+                                Coalesce(F("amount_micros"), F("most_micros")) * F("total_limit"), Value(1_000_000_001)
+                            ),
+                            1_000_000_000,
+                        )
                     )
                 ),
                 name="large_coupon_code_has_two_people",

@@ -83,7 +83,7 @@ class CouponCode(models.Model):
             models.CheckConstraint(
                 condition=~Q(confirmed_by=F("created_by"))
                 & (Q(active=False) | Q(waits=False))
-                & (Q(waits=True) | ~Q(confirmed_by="") | LessThanOrEqual(_WORTH, GRANT_ALONE_MICROS)),
+                & (Q(waits=True) | ~Q(confirmed_by="") | Q(LessThanOrEqual(_WORTH, GRANT_ALONE_MICROS))),
                 name="large_coupon_code_has_two_people",
             ),
         ]
