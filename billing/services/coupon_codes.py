@@ -70,10 +70,7 @@ def create_code(
     text = code.strip().upper() or _made_code()
     if not _CODE.fullmatch(text):
         raise wrong_field("code", "Use 3 to 40 letters, digits and hyphens.")
-    if kind == CouponCode.Kind.FIXED and not (amount_micros and amount_micros > 0):
-        raise wrong_field("amount", "Give an amount above zero.")
-    if kind == CouponCode.Kind.PERCENT and not (percent_bps and 0 < percent_bps <= 10_000):  # noqa: PLR2004  all of it
-        raise wrong_field("percent", "Give a percentage above 0 and at most 100.")
+    _check_promise(kind, amount_micros, percent_bps)
     with use_case():
         # As for a grant: two at once would each see what the actor has given before both.
         lock_wallets([open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING).pk])
@@ -113,6 +110,13 @@ def set_code_active(*, code_id: UUID, active: bool, actor: str) -> None:
             code.waits, code.confirmed_by = False, actor
         code.active = active
         code.save(update_fields=["active", "waits", "confirmed_by"])
+
+
+def _check_promise(kind: str, amount_micros: int | None, percent_bps: int | None) -> None:
+    if kind == CouponCode.Kind.FIXED and not (amount_micros and amount_micros > 0):
+        raise wrong_field("amount", "Give an amount above zero.")
+    if kind == CouponCode.Kind.PERCENT and not (percent_bps and 0 < percent_bps <= 10_000):  # noqa: PLR2004  all of it
+        raise wrong_field("percent", "Give a percentage above 0 and at most 100.")
 
 
 def _is_for_one(code: CouponCode) -> bool:
