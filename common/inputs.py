@@ -1,4 +1,4 @@
-"""What people and programs type: amounts and shares as plain decimal numbers, names, days."""
+"""What people and programs type: whole numbers, amounts and shares as plain decimal numbers, names, days."""
 
 from datetime import date
 from typing import Any, Final
@@ -14,6 +14,12 @@ from common.printable import shows, tidy
 _FIRST_YEAR: Final = 2000
 _LAST_YEAR: Final = 2999
 _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
+
+
+def read_whole(text: str, *, most: int) -> int | None:
+    """A whole number of at most `most`; None for anything else. Python refuses to read thousands of digits."""
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
+    return int(text) if digits and int(text) <= most else None
 
 
 class DecimalInput(forms.TextInput):

@@ -14,6 +14,7 @@ from accounts.selectors import ssh_keys_of
 from common.addresses import HIGHEST_PORT, in_url
 from common.errors import DomainError, FieldError, InvalidInput, NotFound
 from common.ids import parse_public_id, public_id
+from common.inputs import read_whole
 from instances.errors import WebLinksOff
 from instances.models import Instance
 from instances.policy import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, LOG_TAIL, LOG_TAIL_MOST, TENSORBOARD_PORT
@@ -69,9 +70,10 @@ def _words(text: str) -> list[str]:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= HIGHEST_PORT):
+    port = read_whole(text, most=HIGHEST_PORT)
+    if not port:
         raise InvalidInput("A port is a number.", errors=[FieldError("ports", "invalid", f"{text[:20]} is no port.")])
-    return int(text)
+    return port
 
 
 def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from billing.estimates import RESERVED
 from common.ids import parse_public_id, public_id
-from common.inputs import NameField
+from common.inputs import NameField, read_whole
 from common.money import parse_money
 from instances.mode_fields import ModeFields
 from instances.services.watch_orders import Order
@@ -59,9 +59,10 @@ class RentForm(MountFields, ModeFields):
 
     def _disks(self, offer: "OfferView") -> list[int]:
         """The usual sizes that fit on the host, and the one that was asked for."""
-        asked = str(self.data.get("data_disk_gb", "") or self.initial.get("data_disk_gb", ""))
+        text = str(self.data.get("data_disk_gb", "") or self.initial.get("data_disk_gb", ""))
+        asked = read_whole(text, most=DATA_DISK_GB_MAX)
         sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
-        return sorted(sizes | ({int(asked)} if asked.isdecimal() and int(asked) <= DATA_DISK_GB_MAX else set()))
+        return sorted(sizes if asked is None else {*sizes, asked})
 
     @property
     def key_ids(self) -> list[UUID] | None:

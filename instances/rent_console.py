@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from accounts.models import User
 from billing.estimates import HOURLY, SPOT, TIERED, Plan
 from common.ids import public_id
+from common.inputs import read_whole
 from common.money import format_money
 from instances.plans import offer_plan, plain_number, terms_of
 from instances.services.image_fit import image_fits
@@ -40,7 +41,7 @@ class OtherMode:
 def first_wishes(params: QueryDict) -> dict[str, Any]:
     """What the address of the page chooses, as the market's rows link to it."""
     found = {name: params.get(name, "") for name in ("gpu_count", "data_disk_gb")}
-    numbers = {name: value for name, value in found.items() if value.isdecimal() and int(value) <= DATA_DISK_GB_MAX}
+    numbers = {name: text for name, text in found.items() if read_whole(text, most=DATA_DISK_GB_MAX) is not None}
     words = {name: str(params[name]) for name in _WORDS if params.get(name)}
     volumes = {"volume_ids": [params[MOUNTABLE]]} if params.get(MOUNTABLE) else {}
     return numbers | words | volumes

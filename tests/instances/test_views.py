@@ -63,6 +63,13 @@ def test_rent_page_offers_the_choices_of_the_address(page: Client, host: FakeHos
     assert "You have no SSH key here yet" in text
 
 
+@pytest.mark.parametrize("number", ["9" * 5_000, "٣", "100001", "-1", "1e1"])
+def test_rent_page_passes_over_what_is_no_number(page: Client, host: FakeHost, number: str) -> None:
+    asked = {"gpu_count": number, "data_disk_gb": number}
+    assert page.get(f"/offers/{_offr(host)}/rent", asked).status_code == 200
+    assert page.post(f"/offers/{_offr(host)}/rent", {"data_disk_gb": number}).status_code == 200
+
+
 def test_price_follows_the_choices(page: Client, host: FakeHost) -> None:
     response = page.post(f"/offers/{_offr(host)}/rent/quote", _choices(), headers=HTMX)
     text = response.content.decode()
