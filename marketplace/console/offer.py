@@ -66,7 +66,6 @@ def offer_context(offer_id: UUID, params: QueryDict, picks: Sequence[UUID]) -> d
         "price": lines[0],
         "lines": lines,
         "counts": _counts(row, query),
-        "is_open": row["gpu_free"] + row["gpu_spot"] >= query.gpu_count,
         "rent_query": rent_query(query),
         "free_disk_gb": FREE_DATA_DISK_GB,
         "hold_micros": discounted(row["price_micros"], _BPS - row["hold_bps"]),

@@ -10,6 +10,7 @@ from uuid import UUID
 from common import clock
 from common.ids import public_id
 from marketplace.console.words import DISK_WORDS, percent_words
+from marketplace.needs import Needs, has_system_disk, needs_of
 from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.search.beside import VolumeWay
 from marketplace.search.terms import OfferQuery
@@ -63,6 +64,18 @@ class OfferRow:
         return int(self.row["gpu_free"] + self.row["gpu_spot"])
 
     @property
+    def has_room(self) -> bool:
+        """Whether its host has room for another root and the wished data disk."""
+        free_gb = int(self.row["disk_free_gb"])
+        rooted = has_system_disk(system_disk_gb=self.row["system_disk_gb"], disk_free_gb=free_gb)
+        return rooted and bool(self._needs.disk_suffices(free_gb))
+
+    @property
+    def is_orderable(self) -> bool:
+        """Whether it can be ordered as wished: GPUs and disk, as the market shows and a quote allows."""
+        return self.has_room and bool(self._needs.gpus_suffice(self.gpu_orderable))
+
+    @property
     def is_soon(self) -> bool:
         """Too few are free, but spot rents would make room for an order."""
         return int(self.row["gpu_free"]) < self.count <= self.gpu_orderable
@@ -97,6 +110,10 @@ class OfferRow:
     @property
     def disk_in_price(self) -> bool:
         return self.query.data_disk_gb > FREE_DATA_DISK_GB
+
+    @property
+    def _needs(self) -> Needs:
+        return needs_of(gpu_count=self.count, data_disk_gb=self.query.data_disk_gb)
 
 
 def offer_rows(rows: Sequence[Mapping[str, Any]], query: OfferQuery, picks: Sequence[UUID] = ()) -> list[OfferRow]:

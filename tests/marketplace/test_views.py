@@ -248,6 +248,28 @@ def test_compare_leads_to_the_rent_of_what_can_be_had(client: Client, several: d
     assert client.get("/compare", asked).content.decode().count("not free") == 2
 
 
+@pytest.mark.parametrize(
+    ("room", "data_disk_gb", "rents"),
+    [
+        ({"disk_free_gb": 40}, "40", True),
+        ({"disk_free_gb": 40}, "50", False),
+        ({"disk_free_gb": 0, "system_disk_gb": 30}, "", False),
+        ({"disk_free_gb": 0, "system_disk_gb": 0}, "", True),
+    ],
+)
+def test_a_host_without_room_is_nowhere_offered_for_rent(
+    client: Client, several: dict[str, Host], room: dict[str, int], data_disk_gb: str, rents: bool
+) -> None:
+    Offer.objects.filter(host=several["big"]).update(spot_floor_micros=50_000, **room)
+    key, wish = _offr(offer_of(several["big"])), {"data_disk_gb": data_disk_gb}
+    assert ("· big<" in _market(client, **wish)) is rents
+    compared = client.get("/compare", {"ids": key, **wish}).content.decode()
+    page = client.get(f"/offers/{key}", wish).content.decode()
+    for text in (compared, page):
+        assert (f'href="/offers/{key}/rent' in text) is rents
+    assert ("not enough disk space" in compared, "Not enough disk space" in page) == (not rents, not rents)
+
+
 def test_compare_prices_follow_the_wishes(client: Client, several: dict[str, Host]) -> None:
     ids = _offr(offer_of(several["big"]))
     prices = client.get("/compare", {"ids": ids, "gpu_count": "4"}).context["prices"]
