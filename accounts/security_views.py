@@ -45,7 +45,7 @@ def security(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def session_end(request: SignedInRequest, session_id: str) -> HttpResponse:
     end_session(user=request.user, session_id=parse_public_id("sess", session_id))
-    messages.success(request, _("That session is signed out."))
+    messages.success(request, _("Session signed out."))
     return redirect("security")
 
 
@@ -55,7 +55,7 @@ def session_end(request: SignedInRequest, session_id: str) -> HttpResponse:
 def sessions_end(request: SignedInRequest) -> HttpResponse:
     """Everywhere but here. Asked for by a form, or by a link of the page that asked for the password again."""
     renew_here(request, request.user, tokens=request.POST.get("tokens") == "on")
-    messages.success(request, _("You are signed out everywhere else."))
+    messages.success(request, _("Signed out everywhere else."))
     return redirect("security")
 
 

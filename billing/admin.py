@@ -78,7 +78,7 @@ class WalletAdmin(ReadOnlyAdmin):
                 reason=form.cleaned_data["memo"],
             )
             if grant.state == Grant.State.PENDING:
-                messages.warning(request, _("This grant waits for a second person of the staff: see Grants."))
+                messages.warning(request, _("This grant needs to be confirmed by a second member of staff: see Grants."))
             else:
                 messages.success(request, _("Credit granted."))
 

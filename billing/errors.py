@@ -9,14 +9,12 @@ from common.money import format_money
 
 TOO_LITTLE: Final = _("This needs %(needed)s; the wallet can spend %(spendable)s.")
 
-GIFTS_STAY: Final = _("At most %(most)s can be passed on: credit that the market gave you, and coupons, stay with you.")
-COMMITTED: Final = _(
-    "At most %(most)s can be passed on: the rest answers for your reserved terms that are paid by the hour."
-)
+GIFTS_STAY: Final = _("You can transfer at most %(most)s. Coupons and account credit can't be transferred.")
+COMMITTED: Final = _("You can transfer at most %(most)s. The rest covers your reserved terms that are charged by the hour.")
 OWES: Final = _(
-    "You owe the market money, or an account that shares your card or payout account does. "
-    "A top-up of that account repays it first; orders are possible again once nothing is owed. "
-    "If a stranger only named your payout account before you did, the first payout that arrives there ends this."
+    "Your account owes money, or one that shares your card or payout account does. "
+    "Top up that account to repay it; you can order again once nothing is owed. "
+    "If a stranger entered your payout account before you did, the first payout that arrives there lifts this."
 )
 
 

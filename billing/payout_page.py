@@ -18,9 +18,9 @@ _BPS_PER_PERCENT: Final = 100
 
 _WORDS: Final[dict[str, str | Promise]] = {
     "no_payout_account": _("Say first where your earnings go to."),
-    "payout_account_waits": _("The payout account is new: payouts to it have not begun yet."),
+    "payout_account_waits": _("Your payout account is new. Payouts to it haven't started yet."),
     "payouts_frozen": _("The market's staff have stopped payouts of this account for now."),
-    "payout_account_unfinished": _("Finish your account at Stripe first."),
+    "payout_account_unfinished": _("Finish setting up your Stripe account first."),
     "payout_under_way": _("A payout is on its way already; the next one can follow when it has arrived."),
     "not_payable": _("Too little has matured to be paid out now."),
     "payments_off": _("This market does not pay out by Stripe. Name a bank account."),

@@ -82,9 +82,9 @@ def payout_connect_return(request: SignedInRequest) -> HttpResponse:
         messages.error(request, told(error))
         return redirect("payout_account")
     if account.is_ready:
-        messages.success(request, _("Stripe can pay you. Payouts from now on go there."))
+        messages.success(request, _("Your Stripe account is ready. Future payouts go there."))
         return redirect("payouts")
-    messages.warning(request, _("Stripe still needs something from you. Go on where you left off."))
+    messages.warning(request, _("Stripe needs more information from you. Continue where you left off."))
     return redirect("payout_account")
 
 

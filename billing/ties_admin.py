@@ -23,7 +23,7 @@ class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic a
     reason = NameField(
         label=_("Reason"),
         max_length=160,
-        help_text=_("It is kept with your name. The tie counts for nothing from then on, and cannot come back."),
+        help_text=_("It is recorded with your name. The tie no longer counts and can't come back."),
         widget=UnfoldAdminTextInputWidget,
     )
 

@@ -45,7 +45,7 @@ def shows(text: str) -> None:
     """Validate a name: printable, and not blank."""
     printable(text)
     if _BLANK.fullmatch(text):
-        raise ValidationError(_("Use characters that can be seen."), code="blank")
+        raise ValidationError(_("Use visible characters."), code="blank")
 
 
 def check_printable(field: str, text: str) -> None:

@@ -17,8 +17,8 @@ from config.front.refusals import Refusal
 from config.policy import PROGRAM_PREFIXES
 
 _WORDS: Final = Fault(
-    _("What you sent holds a character that cannot be stored."),
-    _("Nothing was done. Remove it (U+0000, mostly from a copied text) and send it again."),
+    _("Your text contains a character that can't be stored."),
+    _("Nothing was changed. Remove the character (U+0000, usually from copied text) and try again."),
 )
 _REFUSAL: Final = Refusal(InvalidInput(), _WORDS.title, _WORDS.advice)
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")

@@ -63,7 +63,7 @@ FAILURES: dict[str, Fault] = {
         _("Your data is kept. Start it again on other GPUs of this host, or move it to another one."),
     ),
     "system_disk_full": Fault(
-        _("Its system disk is full."), _("Start it again, remove what it does not need, and keep data in /data.")
+        _("Its system disk is full."), _("Start it again, delete what you don't need, and keep data in /data.")
     ),
     "disk_full": Fault(_("The host's disk is full."), _("Release this instance and rent elsewhere.")),
     "exited": Fault(_("The container ended by itself."), _("Its main process stopped. You can start it again.")),
@@ -72,8 +72,8 @@ FAILURES: dict[str, Fault] = {
     ),
     "removed": Fault(_("The container was removed on its host."), _("Start it again, or rent elsewhere.")),
     "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
-    "killed": Fault(_("It was ended on its host by someone else."), _("You can start it again.")),
+    "killed": Fault(_("Someone stopped the instance on its host."), _("You can start it again.")),
     "engine_restarted": Fault(_("The host's container engine was restarted while it ran."), _("You can start it again.")),
-    "root_lost": Fault(_("The host has lost its system disk."), _("Re-image it: the data disk is kept.")),
+    "root_lost": Fault(_("The host has lost the instance's system disk."), _("Re-image it: the data disk is kept.")),
 }
 UNKNOWN_FAILURE = Fault(_("It failed."), _("Look at what happened below; if it stays so, tell the operator."))

@@ -67,13 +67,18 @@ FAULTS: dict[str, Fault] = {
         _("Your wallet cannot pay for the first hour."),
         _("Nothing was charged. Add funds, choose fewer GPUs, or stop an instance that you do not need."),
     ),
-    "debt_unpaid": Fault(_("Something is owed."), _("By you, or an account with your card or payout account.")),
+    "debt_unpaid": Fault(
+        _("There is an unpaid debt."),
+        _("Your account, or one that shares your card or payout account, owes money. Top it up to order again."),
+    ),
     "budget_exceeded": Fault(
         _("A budget does not allow it."),
         _("Nothing was charged. Whoever set the budget can raise or remove it in the cost centre, under Budgets."),
     ),
     "budget_exists": Fault(_("There is such a budget already."), _("Change its limit below instead.")),
-    "not_transferable": Fault(_("This money cannot be passed on."), _("Only free cash of your own can be.")),
+    "not_transferable": Fault(
+        _("This money cannot be passed on."), _("You can only transfer your own cash that isn't on hold.")
+    ),
     "already_member": Fault(_("This person is in the team already."), ""),
     "invitation_expired": Fault(_("This invitation has expired."), _("Ask whoever invited you for a new one.")),
     "last_owner": Fault(
@@ -133,11 +138,13 @@ FAULTS: dict[str, Fault] = {
     "log_unavailable": Fault(
         _("The log cannot be read right now."), _("Its host does not report. The log is there again when the host is.")
     ),
-    "allow_list_not_kept": Fault(_("This host keeps no such list."), _("Nothing was changed: use keys, or another host.")),
+    "allow_list_not_kept": Fault(
+        _("This host can't restrict SSH by address."), _("Nothing was changed. Rely on your keys, or use another host.")
+    ),
     "web_links_off": Fault(_("This market opens no web pages of instances."), _("Use the direct link instead.")),
     "locked": Fault(_("It is locked."), _("Unlock it first: on its page, under “By itself”. Nothing was changed.")),
     "bid_barred": Fault(
-        _("You cannot bid on GPUs of your own or of your team."), _("Rent by the hour, or bid on another offer.")
+        _("You can't bid on your own or your team's GPUs."), _("Rent by the hour, or bid on another offer.")
     ),
     "unlawful_action": Fault(
         _("That is not possible in the instance's present state."),
@@ -148,7 +155,7 @@ FAULTS: dict[str, Fault] = {
         _("Nothing was done. Look at the present state and try again."),
     ),
     "busy": Fault(_("Too much is going on right now."), _("Nothing was done. Try again in a few seconds.")),
-    "disk_too_large": Fault(_("The data disk is too large for this host."), _("Choose a smaller data disk.")),
+    "disk_too_large": Fault(_("The host's disk has no room for this."), _("Choose a smaller data disk, or another offer.")),
     "invalid_input": Fault(_("Something in the form is not right."), _("Check what you entered and try again.")),
     "search_syntax": Fault(_("The search line cannot be read."), _("Check it as the market's search box does.")),
     "invalid_ssh_key": Fault(
@@ -237,27 +244,29 @@ FAULTS: dict[str, Fault] = {
     ),
     "connection_name_taken": Fault(_("You already have a connection with this name."), _("Choose another name.")),
     "payout_account_waits": Fault(
-        _("The payout account is new."), _("Payouts to it begin three days after it was named. Nothing was paid out.")
+        _("Your payout account is new."), _("Payouts to it start three days after you add it. Nothing was paid out.")
     ),
     "payout_account_unfinished": Fault(
-        _("Your account at Stripe is not finished."), _("Finish it under Payouts, Account. Nothing was paid out.")
+        _("Your Stripe account isn't set up yet."), _("Finish it under Payouts, Payout account. Nothing was paid out.")
     ),
     "confirmation_needed": Fault(
-        _("This needs your password or second factor again."), _("Do it in the console, which asks for it.")
+        _("Confirm this with your password or second factor."), _("Do it in the console, where you are asked for it.")
     ),
     "too_many_codes": Fault(
-        _("That were many codes in a short time."),
-        _("Nothing was redeemed. Wait an hour, then check the code letter by letter."),
+        _("You have tried too many codes in a short time."),
+        _("Nothing was redeemed. Wait an hour and check the code before you try again."),
     ),
     "too_many_invitations": Fault(
-        _("That are many invitations in a short time."),
-        _("Nothing was sent. Wait an hour, or give people a link that you have already."),
+        _("You have sent too many invitations in a short time."),
+        _("Nothing was sent. Wait an hour, or share a link that you already have."),
     ),
     "invited_lately": Fault(
-        _("This address was invited a moment ago."),
-        _("The mail is on its way, and its link stays good. You can invite again in a quarter of an hour."),
+        _("You invited this address a moment ago."),
+        _("The mail is on its way and its link stays valid. You can invite this address again in 15 minutes."),
     ),
-    "too_often": Fault(_("That was too often in a short time."), _("Nothing was changed. Wait a while, then try again.")),
+    "too_often": Fault(
+        _("Too many attempts in a short time."), _("Nothing was changed. Wait a few minutes, then try again.")
+    ),
     "too_many": Fault(_("The limit of your account is reached."), _("Remove something that you no longer use.")),
     "not_found": Fault(_("There is nothing here."), _("It is gone, or it belongs to someone else.")),
     "forbidden": Fault(_("This is not for you."), _("Sign in with an account that may do this.")),

@@ -26,7 +26,7 @@ DISPUTED: Final = _(
     "A payment of yours is disputed by the card's bank: spot rents stop until that is decided. The data is kept."
 )
 TAKEN_BACK: Final = _(
-    "A card's bank has taken back money that this ran on. The data is kept: it can be started again with other money."
+    "A bank has taken back a card payment that paid for this instance. Its data is kept: start it again with other funds."
 )
 OUTBID: Final = _("Others outbid it, or an order at the full price needs its GPUs. It goes on by itself when it wins.")
 SILENT_HOST: Final = _("Its host does not report; a new notice will follow when it does.")
@@ -34,7 +34,7 @@ UNPAID: Final = _("The wallet cannot pay for another hour. The data is kept: top
 BID_UNPAID: Final = _("%(why)s The data is kept: top up and start again.")
 
 BARRED: Final = _(
-    "This account now belongs together with the host's owner, so it cannot bid here. The data is kept: rent by the hour."
+    "This account is now linked to the host's owner, so it can't bid here. The data is kept: rent by the hour instead."
 )
 
 NOTICE: Final = _("Its GPUs go to others at %(at)s UTC. The data disk is kept.")

@@ -61,7 +61,10 @@ def _tell(user: User, event: AccountEvent) -> None:
         sentences = [
             _("%(what)s: %(subject)s") % facts if event.subject else str(facts["what"]),
             _("At %(at)s, from the address %(address)s, with %(agent)s.") % facts,
-            _("If that was you, there is nothing to do. If not, change your password, sign out everywhere and look here:"),
+            _(
+                "If this was you, you don't need to do anything. If it wasn't, change your password, "
+                "sign out everywhere else and check your account log:"
+            ),
             settings.SITE_URL + reverse("account_events"),
         ]
         subject = _("Your account: %(what)s") % facts

@@ -87,10 +87,14 @@ def _queue_mail(user: User, member: Membership, secret: str) -> None:
     """
     facts = {"who": user.email, "team": name_in_mail(member.team.name), "days": INVITATION_LIFETIME.days}
     sentences = [
-        _("%(who)s invites you to the team “%(team)s”. Members rent with their own wallets and may pass money on.") % facts,
+        _(
+            "%(who)s has invited you to the team “%(team)s”. Members rent with their own wallets and can transfer funds to "
+            "each other."
+        )
+        % facts,
         _("To join, sign in or sign up with this very address and open the link within %(days)s days:") % facts,
         settings.SITE_URL + reverse("team_join", args=[secret]),
-        _("If you do not know the sender, do nothing: without you nobody can use this link."),
+        _("If you don't know the sender, ignore this mail. Nobody else can use this link."),
     ]
     queue_mail(to=member.email, subject=_("Invitation to a team"), body="\n\n".join(sentences))
 

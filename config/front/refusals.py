@@ -84,8 +84,8 @@ BUSY: Final = Refusal(
 )
 TOO_LATE: Final = Refusal(
     BodyTooLate("The request's body did not arrive in time. Nothing was done: send it again as a whole."),
-    _("What you sent did not arrive in time."),
-    _("Nothing was done. Check your connection and send it again."),
+    _("Your request did not arrive in time."),
+    _("Nothing was changed. Check your connection and try again."),
     (_CLOSE,),
 )
 
@@ -94,8 +94,8 @@ TOO_LATE: Final = Refusal(
 def too_large(most: int) -> Refusal:
     return Refusal(
         BodyTooLarge(f"At most {most} bytes."),
-        _("What you sent is too large."),
-        _("Nothing was done. Send less at once."),
+        _("Your request is too large."),
+        _("Nothing was changed. Send less at a time."),
         (_CLOSE,),
     )
 

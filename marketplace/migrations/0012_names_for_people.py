@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
                     "generation": "generation",
                     "hostname": "host name of the machine",
                     "images": "images on it",
-                    "keeps_ssh_list": "keeps the list of SSH keys",
+                    "keeps_ssh_list": "keeps the allow list of SSH",
                     "kernel": "kernel",
                     "net_down_mbps": "download (Mbit/s)",
                     "net_measured_at": "network measured at",

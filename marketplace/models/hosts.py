@@ -66,7 +66,7 @@ class Host(models.Model):
     images = ArrayField(models.CharField(max_length=255), default=list, blank=True, verbose_name=_("images on it"))
     warnings = models.JSONField(_("warnings"), default=list, blank=True)
     keeps_ssh_list = models.BooleanField(
-        _("keeps the list of SSH keys"), null=True, help_text="Lists of addresses for SSH hold here; empty: not known."
+        _("keeps the allow list of SSH"), null=True, help_text="Lists of addresses for SSH hold here; empty: not known."
     )
     port_first = models.PositiveIntegerField(_("first port"))
     port_last = models.PositiveIntegerField(_("last port"))

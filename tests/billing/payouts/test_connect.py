@@ -79,7 +79,7 @@ def test_from_the_button_to_the_first_payout(connect: Connect, hana: User, hanas
     assert led_to(hanas.get(reverse("payout_connect_return"))) == reverse("payout_account")
     assert not PayoutAccount.objects.exists()
     words = hanas.get(reverse("payout_account")).content.decode()
-    assert "Go on at Stripe" in words and "individual.dob.day" in words
+    assert "Continue at Stripe" in words and "individual.dob.day" in words
     account_id = complete(connect)
     assert led_to(hanas.get(reverse("payout_connect_return"))) == reverse("payouts")
     assert PayoutAccount.objects.get().stripe_account_id == account_id

@@ -181,9 +181,9 @@ def test_a_host_owner_names_an_account_and_is_paid(hanas: Client, hana: User) ->
     assert "mistyped" in wrong
     assert hanas.post("/hosts/payouts/account", BANK)["Location"] == "/hosts/payouts"
     text = hanas.get("/hosts/payouts").content.decode()
-    assert "Payouts to your new account begin at" in text
+    assert "Payouts to your new account start at" in text
     assert "Pay out $" not in text
-    assert "The payout account is new" in hanas.post("/hosts/payouts/ask", follow=True).content.decode()
+    assert "Your payout account is new" in hanas.post("/hosts/payouts/ask", follow=True).content.decode()
     PayoutAccount.objects.update(pays_from=NOW)
     text = hanas.get("/hosts/payouts").content.decode()
     assert "Pay out $90.00 now" in text
