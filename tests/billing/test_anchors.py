@@ -46,6 +46,19 @@ def test_a_seal_is_anchored_once(folder: Path) -> None:
     assert anchor_findings() == []
 
 
+def test_before_the_first_seal_there_is_nothing_to_compare(settings: Any, tmp_path: Path, alice: User) -> None:
+    settings.LEDGER_ANCHOR_DIR = str(tmp_path / "anchors")
+    grant(alice, UNIT)
+    assert anchor_findings() == []
+    call_command("verify_ledger", stdout=StringIO())
+
+
+def test_a_chain_that_is_gone_is_found_by_its_anchor(folder: Path) -> None:
+    with triggers_off():
+        execute("DELETE FROM billing_seal")
+    assert [finding.code for finding in anchor_findings()] == ["I11"]
+
+
 def test_a_chain_made_anew_is_found_by_its_anchor_alone(folder: Path) -> None:
     with triggers_off():
         execute("DELETE FROM billing_seal")
