@@ -135,7 +135,7 @@ def save_auto_rule(*, owner_id: UUID, rule: AutoRule) -> None:
             auto_told_at=None,
             language=(get_language() or "en")[:10],
         )
-        told = f"{format_money(rule.amount_micros)} ≤ {format_money(rule.threshold_micros)}" if rule.enabled else ""
+        told = f"< {format_money(rule.threshold_micros)} → +{format_money(rule.amount_micros)}" if rule.enabled else ""
         note_event(user_id=owner_id, kind="limit.auto_top_up", subject=told)
 
 
