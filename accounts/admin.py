@@ -6,8 +6,10 @@ from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
+from accounts.event_words import title_of
 from accounts.models import AccountEvent, ApiToken, OutgoingMail, SshKey, User
 from accounts.panels import ReadOnlyAdmin, staff_panel
 from accounts.services.access import end_access
@@ -52,10 +54,14 @@ class SshKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(AccountEvent, site=staff_panel)
 class AccountEventAdmin(ReadOnlyAdmin):
-    list_display = ("at", "user", "kind", "subject", "via", "address")
+    list_display = ("at", "user", "what", "subject", "via", "address")
     list_filter = ("kind",)
     list_select_related = ("user",)
     search_fields = ("user__email", "address")
+
+    @admin.display(description=_("What"), ordering="kind")
+    def what(self, row: AccountEvent) -> str:
+        return str(title_of(row.kind))
 
 
 @admin.register(OutgoingMail, site=staff_panel)

@@ -285,6 +285,14 @@ def test_the_log_is_a_page_and_a_file_with_filters(page: Client, kim: User, mall
     assert (row["kind"], row["subject"][:2]) == ("token.created", "'=")
 
 
+def test_staff_read_everybodys_log_in_words(kim: User, client: Client) -> None:
+    issue_token(user=kim, name="notebook", scopes=["keys:read"])
+    client.force_login(User.objects.create_superuser(email="staff@example.com", password=None))
+    assert 'href="/admin/accounts/accountevent/"' in client.get("/admin/").content.decode()
+    page = client.get("/admin/accounts/accountevent/").content.decode()
+    assert "API token created" in page and "notebook" in page
+
+
 def test_the_log_by_the_api(kim: User, mallory: User, bearer: Bearer) -> None:
     reader = bearer(kim, "account:read")
     issue_token(user=kim, name="second", scopes=["keys:read"])
