@@ -179,6 +179,14 @@ def test_wrong_key_while_renting_is_told_and_kept(page: Client, host: FakeHost) 
     assert "ssh-dss AAAA" in text
 
 
+def test_wrong_key_is_told_to_who_has_chosen_none_of_theirs(page: Client, host: FakeHost, rin: User) -> None:
+    add_ssh_key(user=rin, name="laptop", public_key=OTHER_KEY)
+    form = _choices(new_public_key="ssh-dss AAAA", ssh_key_ids=[])
+    text = page.post(f"/offers/{_offr(host)}/rent/key", form, headers=HTMX).content.decode()
+    assert "This key is too weak" in text
+    assert "laptop" in text
+
+
 # -- the list
 
 
