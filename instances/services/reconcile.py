@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 ABSENT: Final = "absent"
 OUT_OF_MEMORY: Final = "out_of_memory"
 _ALIVE: Final = ("running", "stopping")
+_UNDER_WAY: Final = ("pulling", "creating", "testing")
 
 
 def observe_report(
@@ -328,26 +329,34 @@ def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], terms: Seque
 
 
 def _proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
-    """Whether the container was alive for its renter at `at`. After a stop request only the grace still counts (D7)."""
+    """Whether the container was alive for its renter at `at`. After a stop request only the grace still counts (D7).
+
+    While a restart or a re-image goes on, so does the meter: until the image has come, for one, what there is runs.
+    """
+    if instance.state == InstanceState.RESTARTING and instance.desired == Desired.RUNNING:
+        runs = row.phase in _ALIVE or (row.phase in _UNDER_WAY and row.run_seconds > 0)
+        return runs and row.generation <= instance.run_generation
     if row.phase not in _ALIVE:
         return False
     if instance.desired == Desired.RUNNING:
-        current = row.generation == instance.run_generation and instance.state == InstanceState.RUNNING
-        return current or (instance.state == InstanceState.RESTARTING and row.generation <= instance.run_generation)
+        return row.generation == instance.run_generation and instance.state == InstanceState.RUNNING
     asked = instance.stop_requested_at
     return instance.state != InstanceState.FAILED and asked is not None and at <= asked + STOP_GRACE
 
 
 def _ended_unasked(instance: Instance, row: ObservedRow) -> bool:
-    """Whether this tells of the end of a run that was going on, and that its host is not to blame for: the seconds since the
-    last report were used. Else a program that ends itself before each report would run for nothing, again and again."""
-    current = row.generation == instance.run_generation and instance.state == InstanceState.RUNNING
-    ended = row.phase == "exited" and row.run_seconds > 0 and instance.started_at is not None
-    return current and ended and blame(instance, row.failure_code or row.phase) != FaultOf.HOST
+    """Whether this tells of the end of a run that its host is not to blame for: the seconds since the last report were used.
+    Else a program that ends itself before each report, or a restart that has to fail, would be free, again and again."""
+    if row.generation != instance.run_generation or instance.desired != Desired.RUNNING:
+        return False
+    ended = instance.state == InstanceState.RUNNING and row.phase == "exited" and row.run_seconds > 0
+    failed = instance.state == InstanceState.RESTARTING and row.phase in ("failed", "exited")
+    return (ended or failed) and blame(instance, row.failure_code or row.phase) != FaultOf.HOST
 
 
 def _end_of_run(instance: Instance, row: ObservedRow, at: datetime) -> datetime:
     """By how long the run was, as its host says, from when it was known to run on; no later than the report (D7). Meters
     bridge so much and no more, whoever lies."""
-    began = at if instance.started_at is None else instance.started_at
-    return min(at, began + timedelta(seconds=row.run_seconds))
+    if instance.state == InstanceState.RESTARTING or instance.started_at is None:
+        return at
+    return min(at, instance.started_at + timedelta(seconds=row.run_seconds))

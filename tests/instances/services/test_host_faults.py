@@ -14,6 +14,9 @@ from common import clock
 from instances.models import Instance, InstanceEvent
 from instances.policy import FAULT_OF, UNTOUCHED_ONLY
 from instances.selectors.moves import desired_on_host
+from instances.services.observations import ObservedRow
+from instances.services.reconcile import observe_report
+from instances.services.reimage import reimage_instance
 from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
@@ -249,6 +252,56 @@ def test_a_host_s_word_on_how_long_it_ran_is_bounded(
     hours.advance(seconds=until - 10)
     host.end(instance, ran_s=ran_s)
     host.sync()
+    assert charged(instance.pk) == paid_s * RATE // 3600
+    assert_sound()
+
+
+def tell(host: FakeHost, instance: Instance, phase: str, *, run_seconds: float = 0.0, code: str = "") -> None:
+    """A report of this one instance."""
+    generation = again(instance).run_generation
+    row = ObservedRow(instance.pk, generation, phase, run_seconds=run_seconds, failure_code=code)
+    observe_report(host_id=host.host.pk, rows=[row], absent=[], foreign=[], at=clock.now())
+
+
+def test_what_runs_on_while_a_fresh_image_is_loaded_costs(rin: User, host: FakeHost, hours: Clock) -> None:
+    """From a registry that takes its time: 20 minutes of it, and then the former root goes on, as often as wanted."""
+    instance = order_running(rin, host)
+    for _ in range(2):
+        reimage_instance(renter=rin, instance_id=instance.pk, image="berth-base")
+        for _ in range(20):
+            hours.advance(minutes=1)
+            tell(host, instance, "pulling", run_seconds=60.0)
+        tell(host, instance, "failed", code="image_pull_timeout")
+        assert again(instance).setback_code == "image_pull_timeout"
+        host.settle()
+        assert again(instance).state == "running"
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    assert charged(instance.pk) == 40 * RATE // 60
+    assert_sound()
+
+
+def test_nothing_runs_while_the_host_loads(rin: User, host: FakeHost, hours: Clock) -> None:
+    instance = order_running(rin, host)
+    reimage_instance(renter=rin, instance_id=instance.pk, image="berth-base")
+    for _ in range(20):
+        hours.advance(minutes=1)
+        tell(host, instance, "pulling")
+    host.settle()
+    stop_instance(renter=rin, instance_id=instance.pk)
+    host.settle()
+    assert charged(instance.pk) == 0
+
+
+@pytest.mark.parametrize(("code", "paid_s"), [("start_failed", 22), ("system_disk_full", 22), ("killed", 0)])
+def test_a_restart_that_fails_is_paid_until_then(rin: User, host: FakeHost, hours: Clock, code: str, paid_s: int) -> None:
+    """As one that does not fail: the meter goes on with a restart."""
+    instance = order_running(rin, host)
+    hours.advance(seconds=19)
+    restart_instance(renter=rin, instance_id=instance.pk)
+    hours.advance(seconds=3)
+    tell(host, instance, "failed", code=code)
+    assert again(instance).state == "failed"
     assert charged(instance.pk) == paid_s * RATE // 3600
     assert_sound()
 
