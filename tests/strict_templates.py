@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from django.template.base import FilterExpression, Parser, TokenType, Variable, VariableDoesNotExist
+from django.template.base import FilterExpression, Parser, TokenType, Variable, VariableDoesNotExist, VariableNode
 from django.template.context import Context
 from django.templatetags.i18n import BlockTranslateNode
 
@@ -98,8 +98,19 @@ def _render_translated(node: BlockTranslateNode, context: Context, nested: bool 
     return str(_translate(node, context, nested))
 
 
+_print = VariableNode.render
+
+
+def _print_something(node: VariableNode, context: Context) -> str:
+    """None is for conditions: a page that prints it says "None"."""
+    if _is_ours(node.origin) and node.filter_expression.resolve(context) is None:
+        refuse(_name_of(node.origin), f"{node.filter_expression} is None")
+    return str(_print(node, context))
+
+
 def pytest_configure() -> None:
     Parser.compile_filter = _compile  # type: ignore[method-assign,assignment]  # every expression of every template comes from here
+    VariableNode.render = _print_something  # type: ignore[method-assign]  # as above
     BlockTranslateNode.render = _render_translated  # type: ignore[method-assign,assignment]  # as above
 
 

@@ -59,6 +59,16 @@ def test_an_operator_swallows_it_and_the_test_fails_all_the_same() -> None:
     assert strict_templates._found == ["allauth/elements/page.html: offer.gpu_orderable"]
 
 
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize(
+    "source", ["{{ row.known }}", "{% optional 'missing' %}{{ missing }}", "{{ row.known|default_if_none:row.known }}"]
+)
+def test_nobody_is_shown_none(source: str) -> None:
+    """What is optional is None, which a page would print as a word."""
+    with pytest.raises(UndefinedVariable, match="is None"):
+        rendered(source, {"row": {"known": None}})
+
+
 @pytest.mark.parametrize(
     ("source", "names", "shown"),
     [
