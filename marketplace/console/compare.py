@@ -48,7 +48,8 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        return len({str(cell.value) for cell in self.cells}) > 1
+        shown = (cell.value[0] if self.kind == "reliability" else cell.value for cell in self.cells)  # beside the host's id
+        return len({str(each) for each in shown}) > 1
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ FACTS: Final = (
     Fact(_("CPU"), "text", _column("cpu_model")),
     Fact(_("Disk"), "text", lambda row: DISK_WORDS.get(row["disk_kind"], "")),
     Fact(_("Free disk"), "GB", _column("disk_free_gb"), max),
-    Fact(_("System disk"), "GB", lambda row: row["system_disk_gb"] or None),
+    Fact(_("System disk"), "limit", _column("system_disk_gb")),
     Fact(_("Disk read"), "MB/s", _column("disk_read_mbps"), max),
     Fact(_("Disk write"), "MB/s", _column("disk_write_mbps"), max),
     Fact(_("Download"), "Mbit/s", _column("net_down_mbps"), max),

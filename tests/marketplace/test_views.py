@@ -226,12 +226,13 @@ def test_compare_shows_what_differs_and_what_is_best(client: Client, several: di
     context = client.get(
         "/compare", {"ids": f"{_offr(offer_of(several['big']))},{_offr(offer_of(several['cheap']))}"}
     ).context
+    assert "not limited on this host" in client.get("/compare", {"ids": _offr(offer_of(several["big"]))}).content.decode()
     hourly = context["prices"][0]
     assert [cell.value for cell in hourly.cells] == [400_000, 100_000]
     assert [cell.is_best for cell in hourly.cells] == [False, True]
     lines = {str(line.label): line for line in context["lines"]}
     assert lines["Region"].differs
-    assert not lines["VRAM per GPU"].differs
+    assert not lines["VRAM per GPU"].differs and not lines["Reliability"].differs
 
 
 def test_compare_leads_to_the_rent_of_what_can_be_had(client: Client, several: dict[str, Host]) -> None:
