@@ -204,7 +204,7 @@ def test_every_429_says_when_to_come_back(client: Client, db: None, page: str, t
     replies = [client.post(f"/accounts/{page}", {"email": f"p{number}@example.com"}) for number in range(tries)]
     assert replies[-1].status_code == 429
     assert replies[-1].headers["Retry-After"] == "60"
-    assert "too often" in replies[-1].content.decode()
+    assert "Too many attempts" in replies[-1].content.decode()
 
 
 def test_staff_sign_in_by_the_same_door(client: Client, stella: User) -> None:

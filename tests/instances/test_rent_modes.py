@@ -110,7 +110,7 @@ def test_a_term_paid_upfront(page: Client, rin: User, path: str) -> None:
 def test_a_term_paid_hour_by_hour(page: Client, rin: User, path: str) -> None:
     text = bill(page, path, billing_mode="reserved", term="month", payment="none")
     assert "Set aside now" in text
-    assert "$4,147.20 in all" in text
+    assert "$4,147.20 in total" in text
     order(page, path, billing_mode="reserved", term="month", payment="none")
     assert Term.objects.get().payment == "none"
 
