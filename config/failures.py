@@ -74,6 +74,14 @@ FAILURES: dict[str, Fault] = {
     "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
     "killed": Fault(_("Someone stopped the instance on its host."), _("You can start it again.")),
     "engine_restarted": Fault(_("The host's container engine was restarted while it ran."), _("You can start it again.")),
+    "data_disk_missing": Fault(
+        _("The host does not find its data disk. Nothing was overwritten, and the disk costs nothing meanwhile."),
+        _("The operator was told. Start it again once the disk is back, or restore a snapshot."),
+    ),
+    "volume_missing": Fault(
+        _("The host does not find a volume or data set that it mounts. Nothing was overwritten."),
+        _("The operator was told. Start it again once the volume is back, or detach the volume."),
+    ),
     "root_lost": Fault(_("The host has lost the instance's system disk."), _("Re-image it: the data disk is kept.")),
 }
 UNKNOWN_FAILURE = Fault(_("It failed."), _("Look at what happened below; if it stays so, tell the operator."))

@@ -139,6 +139,8 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "registry_silent": "platform",
     "registry_busy": "platform",
     "program_ended": "renter",
+    "data_disk_missing": "host",
+    "volume_missing": "host",
     "root_lost": "host",
     "killed": "host",
     "engine_restarted": "host",

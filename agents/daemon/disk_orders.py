@@ -55,9 +55,10 @@ class DiskOrders:
         volume, size_gb = checked_id(args["volume"]), int(args["size_gb"])
         image, _ = self._store.volumes.paths(volume)
         if args.get("snapshot") and not image.exists():
-            self._fill(work, image, args["snapshot"], size_gb)
+            self._fill(work, image, volume, args["snapshot"], size_gb)
         try:
-            self._store.volumes.ensure(volume, size_gb)
+            self._store.volumes.make(volume, size_gb)
+            self._store.volumes.mount(volume)
         except DiskFull as error:
             raise Failed("disk_full", "The host has no room for the volume.") from error
         return {}
@@ -81,11 +82,11 @@ class DiskOrders:
     def restore_disk(self, work: Operation) -> Mapping[str, str]:
         """In place of what is there. The control plane asks only while nothing runs on the disk."""
         args = work.order.args
-        image, mount = self._paths(args)
-        self._fill(work, image, args["snapshot"], int(args["size_gb"]), mounted_at=mount)
-        self._checkpoint("restored")
         disks, key = self._place(args)
-        disks.ensure(key, int(args["size_gb"]))
+        image, mount = disks.paths(key)
+        self._fill(work, image, key, args["snapshot"], int(args["size_gb"]), mounted_at=mount)
+        self._checkpoint("restored")
+        disks.mount(key)
         return {}
 
     def drop_snapshot(self, work: Operation) -> Mapping[str, str]:
@@ -129,7 +130,9 @@ class DiskOrders:
 
     # -- a disk from a snapshot
 
-    def _fill(self, work: Operation, image: Path, snapshot: str, size_gb: int, *, mounted_at: Path | None = None) -> None:
+    def _fill(
+        self, work: Operation, image: Path, key: str, snapshot: str, size_gb: int, *, mounted_at: Path | None = None
+    ) -> None:
         """Under another name until it is whole, then in the image's place."""
         source, spare = self._store.snapshot_path(snapshot), image.with_suffix(".new")
         if not source.exists():
@@ -142,6 +145,7 @@ class DiskOrders:
             raise Failed("snapshot_damaged", "The snapshot's checksum does not match any more; nothing was changed.")
         self._check(work, spare, sums)
         self._grow(spare, size_gb * GIB)
+        ext4.give_to(spare, key)
         self._checkpoint("restore-copied")
         if mounted_at is not None:
             unmount(mounted_at)

@@ -1,5 +1,6 @@
-"""Sizes of ext4 file systems in image files, read from the superblock, and fitting one to a file that was made larger."""
+"""Sizes and labels of ext4 file systems in image files, read from the superblock, and growth to the size of the file."""
 
+import hashlib
 import struct
 import subprocess
 import time
@@ -9,6 +10,7 @@ from typing import Final
 _SUPERBLOCK: Final = 1024
 _HEAD: Final = 0x160  # so much of it is read
 _MAGIC: Final = 0xEF53
+_LABEL: Final = 16  # bytes
 _TIMEOUT: Final = 3600
 _DETACHED_WITHIN_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
@@ -19,15 +21,37 @@ class Unfit(OSError):
     """The file system could not be made larger; it is as it was."""
 
 
+def label_of(key: str) -> str:
+    """Return the label of the disk of an instance, volume or root: 64 bits of a hash, all that a label has room for."""
+    return hashlib.sha256(key.encode()).hexdigest()[:_LABEL]
+
+
+def label_in(image: Path) -> str | None:
+    """Return the label of the file system in the image; None for a file that holds none."""
+    head = _superblock(image)
+    return None if head is None else head[0x78 : 0x78 + _LABEL].rstrip(b"\0").decode("latin-1")
+
+
+def give_to(image: Path, key: str) -> None:
+    """Label the file system in the image as that of `key`; leave a file that holds none. Raises Unfit."""
+    if label_in(image) not in (None, label_of(key)):
+        _run("e2label", str(image), label_of(key))
+
+
 def size_of_system(image: Path) -> int:
     """Bytes of the file system in the image; 0 for a file that holds none."""
-    with image.open("rb") as file:
-        file.seek(_SUPERBLOCK)
-        head = file.read(_HEAD)
-    if len(head) < _HEAD or struct.unpack_from("<H", head, 0x38)[0] != _MAGIC:
+    head = _superblock(image)
+    if head is None:
         return 0
     low, log_size, high = (struct.unpack_from("<I", head, place)[0] for place in (0x4, 0x18, 0x150))
     return int((low + (high << 32)) << (10 + log_size))
+
+
+def _superblock(image: Path) -> bytes | None:
+    with image.open("rb") as file:
+        file.seek(_SUPERBLOCK)
+        head = file.read(_HEAD)
+    return head if len(head) == _HEAD and struct.unpack_from("<H", head, 0x38)[0] == _MAGIC else None
 
 
 def is_short(image: Path) -> bool:

@@ -34,6 +34,7 @@ class Entry:
     failed: int = 0  # generation that failed for good, and why
     failure_code: str = ""
     failure_detail: str = ""
+    disk_made: bool = False  # its data disk was made here: from then on a missing one is lost, and never made again
     written_at: int = 0
 
 

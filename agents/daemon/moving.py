@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agents.daemon import ext4
 from agents.daemon.carrying import Inbox, SealedLine, send_parcel
 from agents.daemon.docker_roots import TOO_LARGE, Roots, roots_of
 from agents.daemon.image_copy import allocated_bytes, bring_equal, sums_on_disk
@@ -116,6 +117,7 @@ class Mover:
         self._checkpoint("disk-copied")
         if sums_on_disk(spare, tell) != sums:
             raise Failed("copy_damaged", "The copy of the data disk is not as its original.")
+        ext4.give_to(spare, trip.target)
         spare.replace(image)
         sync_folder(image.parent)
         self._checkpoint("disk-in-place")
@@ -211,6 +213,7 @@ class Mover:
         operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, "Unpacking what was installed.")
         image, _ = self._disks.paths(trip.target)
         if trip.disk_gb and inbox.path(DISK).exists():
+            ext4.give_to(inbox.path(DISK), trip.target)
             inbox.path(DISK).replace(image)
             sync_folder(image.parent)
         self._checkpoint("disk-in-place")

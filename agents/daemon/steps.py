@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from agents.daemon.accepting import Acceptance, find
 from agents.daemon.access import AccessFolders
@@ -20,7 +21,7 @@ from agents.daemon.plan import Kind
 from agents.daemon.pulls import STALL_SECONDS, TOTAL_SECONDS
 from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, Runtime
 from agents.daemon.volume_store import SimulatedVolumes, Volumes
-from agents.daemon.volumes import DiskFull, Disks, DiskTrouble
+from agents.daemon.volumes import DiskFull, DiskMissing, Disks, DiskTrouble
 from agents.protocol.messages import DesiredInstance
 
 NO_SPACE = "no space left on device"
@@ -111,7 +112,7 @@ class Steps:
         desired = job.desired
         base: str | None = desired.image
         entry = self._journal.entry(desired.id)
-        if desired.root_brought or (entry.accepted and entry.root == desired.root):
+        if desired.root_brought or desired.root_made or (entry.accepted and entry.root == desired.root):
             base = self._runtime.saved_root(desired.id)
         if base is None:
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
@@ -153,9 +154,20 @@ class Steps:
         """The access folder and the data disk ("" for none): what stands outside the container."""
         access = str(self._access.write(desired))
         self._checkpoint("access")
-        disk = str(self._disks.ensure(desired.id, desired.data_disk_gb)) if desired.data_disk_gb else ""
+        disk = str(self._data_disk(desired)) if desired.data_disk_gb else ""
         self._checkpoint("disk")
         return access, disk
+
+    def _data_disk(self, desired: DesiredInstance) -> Path:
+        """Mount the data disk, made once: a disk that was there and is gone is never replaced by an empty one."""
+        if not (desired.data_disk_made or self._journal.entry(desired.id).disk_made):
+            self._disks.make(desired.id, desired.data_disk_gb)
+            self._checkpoint("disk-made")
+            self._journal.amend(desired.id, disk_made=True)
+        try:
+            return self._disks.mount(desired.id)
+        except DiskMissing as error:
+            raise Failed("data_disk_missing", f"The data disk is not on its host: {error}") from error
 
     def _check_ports(self, desired: DesiredInstance) -> None:
         for _, host_port in desired.ports:
@@ -229,7 +241,7 @@ class Steps:
     def _reimage(self, job: Job) -> None:
         """A fresh root from the image. What there is runs until the image has come, and stays until the new root runs."""
         entry = self._journal.entry(job.desired.id)
-        if entry.accepted and entry.root >= job.desired.root:
+        if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
             raise Failed("root_lost", "The instance's root file system is gone from the host.")
         self._bring_image(job)
         job.say("creating", "Making a fresh root file system.")
@@ -298,5 +310,7 @@ def _as_failure(code: str) -> Iterator[None]:
         yield
     except DiskFull as error:
         raise Failed("disk_full", "The host has no room for the data disk.") from error
+    except DiskMissing as error:  # a data disk's is told apart before: this is that of the root
+        raise Failed("root_lost", "The instance's root file system is gone from the host.") from error
     except (EngineRefused, DiskTrouble) as error:
         raise Failed("disk_full" if NO_SPACE in str(error).lower() else code, str(error)) from error

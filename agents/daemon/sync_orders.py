@@ -21,7 +21,7 @@ from agents.daemon.runtime import EngineRefused, EngineSilent, NoRoom, PullStall
 from agents.daemon.sync_box import DISK_AT, Boxes, BoxOrder, BoxState, DockerBoxes
 from agents.daemon.sync_words import SyncLog, SyncStats, fault_of, read_log
 from agents.daemon.volume_store import LoopVolumes, Volumes, checked_id
-from agents.daemon.volumes import Disks, LoopDisks
+from agents.daemon.volumes import DiskMissing, Disks, LoopDisks
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +52,10 @@ class Places:
         """A `volume`, or the data disk of an `instance`, mounted; never papered over with an empty one. Raises Failed."""
         store = self.volumes.volumes if "volume" in args else self.disks
         key = checked_id(args.get("volume") or args["instance"])
-        image, _ = store.paths(key)
-        if not image.exists():
-            raise Failed("disk_missing", "The disk is not on this host.")
-        return str(store.ensure(key, int(args["size_gb"])))
+        try:
+            return str(store.mount(key))
+        except DiskMissing as error:
+            raise Failed("disk_missing", "The disk is not on this host.") from error
 
 
 class SyncOrders:

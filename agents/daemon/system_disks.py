@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon import ext4
-from agents.daemon.volumes import GIB, MIB, DiskTrouble, LoopDisks, format_image, run_tool
+from agents.daemon.volumes import GIB, MIB, DiskMissing, DiskTrouble, LoopDisks, format_image, run_tool
 from agents.daemon.whole_files import sync_folder
 
 LAYER: Final = ("diff", "work")
@@ -138,6 +138,8 @@ class SystemDisks:
         image = self._image(layer.instance, layer.root) or self._make(layer)
         if image.name.split(".")[2] != layer.base:
             raise DiskTrouble("The root file system on this host stands on another image.")
+        if ext4.label_in(image) not in ("", ext4.label_of(_key(layer))):  # "": from before disks had labels
+            raise DiskMissing(GONE)
         _release(image)
         with self._staged(image) as place:
             for name in CARD:
@@ -149,13 +151,13 @@ class SystemDisks:
     def _make(self, layer: Layer) -> Path:
         """Under another name until it holds what the layer does. A layer that is larger already is kept as it is."""
         if not (layer.folder / "diff").is_dir():
-            raise DiskTrouble(GONE)
+            raise DiskMissing(GONE)
         final = self._images / f"{layer.instance}.{layer.root}.{layer.base}.ext4"
         spare = final.with_suffix(".new")
         size = max(layer.size_gb * GIB, _used(layer.folder / "diff") * 11 // 10 + SPARE_ROOM)
         try:
             self._disks.allocate(spare, size)
-            format_image(spare)
+            format_image(spare, ext4.label_of(_key(layer)))
             with self._staged(spare) as place:
                 (place / "lost+found").rmdir()
                 run_tool("cp", "-a", str(layer.folder / "diff"), str(place), timeout=COPY_TIMEOUT)
@@ -230,6 +232,10 @@ def _unmount(place: Path) -> None:
     """However many mounts are stacked there; of a file too, which pathlib takes for none."""
     while os.path.ismount(place):
         run_tool("umount", str(place))
+
+
+def _key(layer: Layer) -> str:
+    return f"{layer.instance}.{layer.root}"
 
 
 def _root_of(image: Path) -> int:

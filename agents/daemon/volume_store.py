@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from agents.daemon.image_copy import thaw
 from agents.daemon.jobs import Failed
 from agents.daemon.runtime import Bind
-from agents.daemon.volumes import MIB, LoopDisks, run_tool, unmount
+from agents.daemon.volumes import MIB, DiskMissing, LoopDisks, run_tool, unmount
 from agents.protocol.messages import DiskUse, Mount
 
 _ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -65,15 +65,15 @@ class LoopVolumes:
         target = f"{_PLACES[mount.kind]}/{mount.name}"
         if mount.kind == "public":
             return Bind(str(self._publish(mount.id)), target, read_only=True)
-        image, _ = self.volumes.paths(checked_id(mount.id))
-        if not image.exists():  # never papered over with an empty one
-            raise Failed("create_failed", f"The volume {mount.name} is not on this host.")
-        return Bind(str(self.volumes.ensure(mount.id, mount.size_gb)), target, read_only=False)
+        try:
+            return Bind(str(self.volumes.mount(checked_id(mount.id))), target, read_only=False)
+        except DiskMissing as error:
+            raise Failed("volume_missing", f"The volume {mount.name} is not on its host: {error}") from error
 
     def _publish(self, snapshot: str) -> Path:
         image, mount = self.snapshot_path(snapshot), self.public / snapshot
         if not image.exists():
-            raise Failed("create_failed", "A public data set is not on this host.")
+            raise Failed("volume_missing", "A public data set is not on its host.")
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
             run_tool("mount", "-t", "ext4", "-o", "loop,ro,nosuid,nodev,noatime", str(image), str(mount))

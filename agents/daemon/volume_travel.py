@@ -126,6 +126,7 @@ class VolumeTravel:
         image.unlink(missing_ok=True)
 
     def _put_in_place(self, operation: Operation, file: Path, image: Path) -> None:
+        ext4.give_to(file, checked_id(operation.order.args["target"]))
         file.replace(image)
         try:
             operation.check()

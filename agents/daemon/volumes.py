@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agents.daemon import ext4
+from agents.daemon.whole_files import sync_folder
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +26,11 @@ class DiskFull(Exception):
 class Disks(Protocol):
     """The data disks of one host."""
 
-    def ensure(self, instance: str, size_gb: int) -> Path:
-        """Make and mount what is missing; the mount point. Raises DiskFull."""
+    def make(self, instance: str, size_gb: int) -> None:
+        """Make an empty disk, unless there is one. Only for an instance that never had any. Raises DiskFull."""
+
+    def mount(self, instance: str) -> Path:
+        """Mount the disk that is there; the mount point. Raises DiskMissing."""
 
     def used_mb(self, instance: str) -> int: ...
 
@@ -39,6 +43,10 @@ class DiskTrouble(OSError):
     """A mount or format command failed; the text is its own."""
 
 
+class DiskMissing(DiskTrouble):
+    """The disk is not on the host, or another one is in its place. Nothing was made or overwritten."""
+
+
 class LoopDisks:
     """Real ones. `sparse` leaves blocks unallocated until written: for development, where disks are promised, not kept."""
 
@@ -49,10 +57,14 @@ class LoopDisks:
         for folder in (self._images, self._mounts):
             folder.mkdir(mode=0o711, parents=True, exist_ok=True)
 
-    def ensure(self, instance: str, size_gb: int) -> Path:
-        image, mount = self._paths(instance)
+    def make(self, instance: str, size_gb: int) -> None:
+        image, _ = self._paths(instance)
         if not image.exists():
-            self._format(image, size_gb)
+            self._format(image, size_gb, ext4.label_of(instance))
+
+    def mount(self, instance: str) -> Path:
+        image, mount = self._paths(instance)
+        self._identify(image, instance)
         if ext4.is_short(image):
             self._fit(instance)
         if not mount.is_mount():
@@ -112,6 +124,17 @@ class LoopDisks:
         except ext4.Unfit as error:
             logger.warning("the data disk of %s keeps its size: %s", instance, error)
 
+    def _identify(self, image: Path, instance: str) -> None:
+        """Raises DiskMissing unless the image is this instance's disk. One from before disks had labels gets its own."""
+        if not image.exists():
+            raise DiskMissing(f"{image.name} is not among the disks of this host.")
+        label, own = ext4.label_in(image), ext4.label_of(instance)
+        if label is None:
+            raise DiskMissing(f"{image.name} holds no file system.")
+        if label not in ("", own):
+            raise DiskMissing(f"{image.name} is another disk: its label is {label!r}, not {own!r}.")
+        ext4.give_to(image, instance)
+
     def _arriving(self, instance: str) -> list[Path]:
         """What comes, or came half, from another host: see moving.py."""
         return sorted((self._images.parent / "moves").glob(f"{instance}-*"))
@@ -119,16 +142,19 @@ class LoopDisks:
     def _paths(self, instance: str) -> tuple[Path, Path]:
         return self._images / f"{instance}.ext4", self._mounts / instance
 
-    def _format(self, image: Path, size_gb: int) -> None:
+    def _format(self, image: Path, size_gb: int, label: str) -> None:
         """Under another name until it is whole: a crash leaves no half disk that looks like one."""
         spare = image.with_suffix(".new")
         try:
             self._allocate(spare, size_gb * GIB)
-            format_image(spare)
+            format_image(spare, label)
+            with spare.open("rb") as file:
+                os.fsync(file.fileno())
         except BaseException:
             spare.unlink(missing_ok=True)
             raise
         spare.replace(image)
+        sync_folder(image.parent)
 
     def _allocate(self, path: Path, size: int) -> None:
         # Asked first: an allocation that fails half-way has filled the host's disk for everybody for a moment.
@@ -150,7 +176,10 @@ class LoopDisks:
 class SimulatedDisks:
     """None at all, for the simulated runtime."""
 
-    def ensure(self, instance: str, size_gb: int) -> Path:
+    def make(self, instance: str, size_gb: int) -> None:
+        return None
+
+    def mount(self, instance: str) -> Path:
         return Path("/simulated") / instance
 
     def used_mb(self, instance: str) -> int:
@@ -169,11 +198,11 @@ def unmount(mount: Path) -> None:
         run_tool("umount", str(mount))
 
 
-def format_image(image: Path) -> None:
-    """An empty ext4 in a file that has its size."""
+def format_image(image: Path, label: str) -> None:
+    """Make an empty ext4 file system in a file that has its size. The label says whose it is: see `ext4.label_of`."""
     # nodiscard: it would punch the blocks just allocated out again. Lazy tables: 50 GB in 30 ms instead of seconds.
     options = "nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=0:0"
-    run_tool("mkfs.ext4", "-q", "-F", "-m", "0", "-E", options, str(image))
+    run_tool("mkfs.ext4", "-q", "-F", "-m", "0", "-L", label, "-E", options, str(image))
 
 
 def run_tool(*command: str, timeout: float = TIMEOUT) -> None:

@@ -23,6 +23,8 @@ FAILURES = (
     "registry_silent",  # the host cannot reach the image's registry
     "registry_busy",  # the registry has had too many questions
     "program_ended",  # the program of an image that is not the market's own ended at once
+    "data_disk_missing",  # the data disk that it had is not on the host any more, or another one is in its place
+    "volume_missing",  # what it should mount is not on the host any more
     "root_lost",  # the root file system that it had is not on the host any more
     "killed",  # someone on the host ended or restarted the container through its engine
     "engine_restarted",  # the container engine ended under the running container

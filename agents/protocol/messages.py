@@ -241,6 +241,8 @@ class DesiredInstance:
     image_bytes: int = 0  # compressed, as its registry says; 0: not known
     # Nothing of its renter's own is in its root yet: only then must SSH answer, since only then is its silence no renter's.
     untouched: bool = True
+    root_made: bool = False  # it has run on this root: one that is missing is lost, and never made anew of `image`
+    data_disk_made: bool = False  # its renter's data may be on it: one that is missing is lost, and never made anew
     # `username` and `password` of the image's registry, told only until it runs: never in labels, logs or journal.
     registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
 

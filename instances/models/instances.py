@@ -54,6 +54,14 @@ class Instance(Scheduled, Rooted, Archived):
     cpu_millis = models.PositiveIntegerField(_("CPU (thousandths of a core)"))
     ram_mb = models.PositiveIntegerField(_("memory (MB)"))
     data_disk_gb = models.PositiveIntegerField(_("data disk (GB)"))
+    data_disk_made = models.BooleanField(
+        _("data disk made"),
+        default=False,
+        help_text="It has run with the disk, or the disk came with it: its host never makes another one in its place.",
+    )
+    data_disk_lost_at = models.DateTimeField(
+        _("data disk lost at"), null=True, blank=True, help_text="Its host does not find the data disk: it costs nothing."
+    )
     system_disk_gb = models.PositiveIntegerField(
         _("system disk (GB)"),
         default=SYSTEM_DISK_GB,

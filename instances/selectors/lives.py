@@ -48,6 +48,8 @@ class DesiredRow:
     system_disk_gb: int = 0
     image_bytes: int = 0
     untouched: bool = True
+    root_made: bool = False
+    data_disk_made: bool = False
     registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -134,7 +136,7 @@ _DESIRED = Prepared(
                 "cpu_only",
             ),
             *("data_disk_gb", "system_disk_gb", "ports", "ssh_keys", "jupyter_token", "sealed_password", "allow_from"),
-            *("root_number", "brought_root", "started_at"),
+            *("root_number", "brought_root", "started_at", "former_root", "data_disk_made"),
         )
         .order_by("pk")
     ),
@@ -173,6 +175,8 @@ def desired_row(
         pids_limit=PIDS_PER_GPU * (1 if row.cpu_only else row.gpu_count),
         root=row.root_number,
         data_disk_gb=row.data_disk_gb,
+        data_disk_made=row.data_disk_made,
+        root_made=row.started_at is not None and not row.awaits_root,
         system_disk_gb=row.system_disk_gb,
         ports=[(container, host) for container, host in row.ports],
         ssh_keys=row.ssh_keys,
@@ -289,9 +293,9 @@ def running_terms(instance_ids: Sequence[UUID]) -> list[Term]:
 
 
 def with_paid_disks() -> list[UUID]:
-    """Instances whose data disk is charged for, and has been leased with its GPUs at least once."""
+    """Instances whose data disk is charged for, has been leased with its GPUs at least once, and is not lost."""
     ending = [InstanceState.WAITING, InstanceState.RELEASING, InstanceState.GONE]
-    found = Instance.objects.filter(disk_micros_per_day__gt=0).exclude(state__in=ending)
+    found = Instance.objects.filter(disk_micros_per_day__gt=0, data_disk_lost_at=None).exclude(state__in=ending)
     found = found.exclude(state=InstanceState.COPYING, stopped_at=None)  # a clone is charged for when it has been copied
     return list(found.order_by().values_list("pk", flat=True))
 

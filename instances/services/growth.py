@@ -85,7 +85,7 @@ def conclude_growth(operation: "Operation") -> None:
         return
     size_gb, micros = int(operation.args["size_gb"]), int(operation.args["micros_per_day"])
     # One that never ran has no disk yet: it is made at its full size with the first start.
-    unmade = operation.failure_code == _NO_DISK and instance.state in _AT_REST
+    unmade = operation.failure_code == _NO_DISK and instance.state in _AT_REST and not instance.data_disk_made
     if operation.state == OperationState.DONE or unmade:
         _take_over(instance, size_gb, micros, now, outcome=operation.outcome)
     else:

@@ -190,6 +190,7 @@ def _take_back(row: Move, instance: Instance) -> None:
         failure_code="",
         failure_detail="",
         fault_of="",
+        data_disk_lost_at=None,
         **(_columns(row.before) | kept),
     )
     _move(row, MoveState.UNDOING, reason=code, failure_code=code, failure_detail=detail)

@@ -84,6 +84,7 @@ def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_dis
         target.allow_from = source.allow_from
         target.state, target.deadline = InstanceState.COPYING, clock.now() + DEADLINES[InstanceState.COPYING]
         target.brought_root = target.root_number
+        carries_disk = target.data_disk_made = data_disk and source.data_disk_made
         hold_for_use(target)
         hold_for_disk(target)
         leased = _lease(quote, target.pk)
@@ -94,7 +95,6 @@ def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_dis
             instance=target, kind="cloned_from", to_state=target.state, detail=source.name, actor=RENTER
         )
         _record(target, quote, kind="rent", key=f"rent:{target.pk.hex}")
-        carries_disk = data_disk and source.data_disk_gb > 0
         row = _begin(MoveKind.CLONE, source, target, quote, leased, carries_disk=carries_disk)
         move_instance(source, InstanceState.COPYING, kind="clone_asked", actor=RENTER, detail=target.name)
         _ask(row, source, number=0)
@@ -114,7 +114,7 @@ def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Ins
         hold_for_use(there)
         leased = _lease(quote, instance.pk)
         there.ports = _ports(quote, instance.pk, [inside for inside, _outside in instance.ports])
-        row = _begin(MoveKind.MIGRATE, instance, instance, quote, leased, carries_disk=instance.data_disk_gb > 0)
+        row = _begin(MoveKind.MIGRATE, instance, instance, quote, leased, carries_disk=instance.data_disk_made)
         row.before, row.after = (
             side_of(instance),
             side_of(there)

@@ -22,6 +22,7 @@ from instances.services.blame import blame
 from instances.services.endings import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
 from instances.services.hints import hint_waiting
 from instances.services.host_faults import note_host_fault, note_start, tell_given_back
+from instances.services.lost_data import found_disk, note_lost_data
 from instances.services.move_ends import note_cleared
 from instances.services.moves import HOST, move_instance, record_event, touch_host, touch_renter
 from instances.services.observations import ObservedRow, sample_of, trace_of
@@ -149,7 +150,7 @@ def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """The acceptance test has passed: only now does the meter run, or the reserved term begin."""
     begin_use(instance, at=at)
     fresh = settled_root(instance)
-    seen = {**_seen(row, at), **fresh}
+    seen = {**_seen(row, at), **fresh, **found_disk(instance)}
     with together():
         note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
         move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **seen)
@@ -186,6 +187,7 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         **_seen(row, at),
     )
     tell_given_back(instance, given_back)
+    note_lost_data(instance, code=code, detail=row.detail, at=at)
     if code == OUT_OF_MEMORY:
         note_out_of_memory(instance, now=at)
     touch_host(instance)

@@ -51,7 +51,8 @@ def read_elsewhere(image: Path, place: Path) -> bytes:
 
 
 def test_a_disk_is_at_rest_when_the_last_of_its_mounts_is_gone(disks: LoopDisks, tmp_path: Path) -> None:
-    mount = disks.ensure(ID, 1)
+    disks.make(ID, 1)
+    mount = disks.mount(ID)
     image, _ = disks.paths(ID)
     with container_being_made() as other:
         (mount / "file").write_bytes(WRITTEN)
@@ -66,7 +67,8 @@ def test_a_disk_is_at_rest_when_the_last_of_its_mounts_is_gone(disks: LoopDisks,
 
 def test_what_keeps_a_disk_mounted_for_good_is_told(disks: LoopDisks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ext4, "_DETACHED_WITHIN_S", 0.2)
-    disks.ensure(ID, 1)
+    disks.make(ID, 1)
+    disks.mount(ID)
     with container_being_made():
         assert not disks.put_to_rest(ID)
     assert disks.put_to_rest(ID)

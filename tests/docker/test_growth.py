@@ -51,7 +51,8 @@ def total(mount: Path) -> int:
 @pytest.mark.parametrize("point", ["", "extended", "widened"])
 @pytest.mark.parametrize("mounted", [True, False])
 def test_it_is_larger_from_the_next_start_at_the_latest(disks: LoopDisks, point: str, mounted: bool) -> None:
-    mount = disks.ensure(ID, 1)
+    disks.make(ID, 1)
+    mount = disks.mount(ID)
     (mount / "file").write_bytes(b"kept" * 1000)
     image, _ = disks.paths(ID)
     if not mounted:
@@ -64,7 +65,7 @@ def test_it_is_larger_from_the_next_start_at_the_latest(disks: LoopDisks, point:
     if outcome["applied"] == NOW:
         assert total(mount) > 2 * GIB
     # Its container is started again.
-    assert disks.ensure(ID, 3) == mount
+    assert disks.mount(ID) == mount
     assert not ext4.is_short(image)
     assert 2 * GIB < total(mount) < 3 * GIB
     assert (mount / "file").read_bytes() == b"kept" * 1000
@@ -75,25 +76,27 @@ def test_it_is_larger_from_the_next_start_at_the_latest(disks: LoopDisks, point:
 
 def test_a_disk_that_something_has_mounted_is_not_fitted(disks: LoopDisks, tmp_path: Path) -> None:
     """A container's own view of it keeps the loop device: resizing the file under it would ruin what is written."""
-    mount = disks.ensure(ID, 1)
+    disks.make(ID, 1)
+    mount = disks.mount(ID)
     image, _ = disks.paths(ID)
     other = tmp_path / "container"
     other.mkdir()
     subprocess.run(["mount", "--bind", mount, other], check=True)
     try:
         os.truncate(image, 2 * GIB)
-        disks.ensure(ID, 2)
+        disks.mount(ID)
         assert ext4.size_of_system(image) == GIB
     finally:
         subprocess.run(["umount", other], check=True)
-    disks.ensure(ID, 2)
+    disks.mount(ID)
     assert ext4.size_of_system(image) == 2 * GIB
 
 
 def test_no_room_and_no_disk_are_told(disks: LoopDisks) -> None:
     with pytest.raises(Failed, match="disk_missing"):
         grow(disks, 3)
-    disks.ensure(ID, 1)
+    disks.make(ID, 1)
+    disks.mount(ID)
     with pytest.raises(Failed, match="disk_full"):
         grow(disks, 10**6, sparse=False)
     image, _ = disks.paths(ID)

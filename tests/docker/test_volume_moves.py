@@ -43,7 +43,8 @@ def test_a_volume_grows_and_goes_to_another_host(
     monkeypatch.setattr(travel, "PAUSE", 0.01)
     one, two = hosts
     content = os.urandom(16 * 1024 * 1024)
-    (one.volumes.ensure(ID, 1) / "model").write_bytes(content)
+    one.volumes.make(ID, 1)
+    (one.volumes.mount(ID) / "model").write_bytes(content)
     growth = Growth(LoopDisks(one.root, sparse=True), sparse=True, checkpoint=lambda name: None, volumes=one.volumes)
     assert growth.operators()[VOLUME_KIND](asked(VOLUME_KIND, volume=ID, size_gb="2"))["size_gb"] == "2"
 

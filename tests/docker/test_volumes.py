@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.volumes import GIB, DiskFull, DiskTrouble, LoopDisks
+from agents.daemon import ext4
+from agents.daemon.volumes import GIB, DiskFull, DiskMissing, DiskTrouble, LoopDisks
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
 ID = uuid.uuid4().hex
@@ -18,19 +19,24 @@ ID = uuid.uuid4().hex
 
 @pytest.fixture
 def disks(engine: Any, tmp_path: Path) -> Iterator[LoopDisks]:
-    made = LoopDisks(tmp_path, sparse=True)
-    yield made
-    made.drop(ID)
+    own = LoopDisks(tmp_path, sparse=True)
+    yield own
+    own.drop(ID)
+
+
+def made(disks: LoopDisks) -> Path:
+    disks.make(ID, 1)
+    return disks.mount(ID)
 
 
 def test_a_disk_is_made_once_and_kept(disks: LoopDisks, tmp_path: Path) -> None:
-    mount = disks.ensure(ID, 1)
+    mount = made(disks)
     assert mount.is_mount()
     (mount / "file").write_text("kept")
-    assert disks.ensure(ID, 1) == mount
+    assert made(disks) == mount
     subprocess.run(["umount", mount], check=True)
     assert disks.used_mb(ID) == 0
-    assert (disks.ensure(ID, 1) / "file").read_text() == "kept"
+    assert (made(disks) / "file").read_text() == "kept"
     assert disks.used_mb(ID) >= 0
     image = tmp_path / "disks" / f"{ID}.ext4"
     assert image.stat().st_size == GIB
@@ -38,7 +44,7 @@ def test_a_disk_is_made_once_and_kept(disks: LoopDisks, tmp_path: Path) -> None:
 
 
 def test_it_is_full_inside_alone(disks: LoopDisks, tmp_path: Path) -> None:
-    mount = disks.ensure(ID, 1)
+    mount = made(disks)
     free = os.statvfs(tmp_path).f_bavail
     with (mount / "big").open("wb") as file, pytest.raises(OSError, match="No space left") as caught:
         os.posix_fallocate(file.fileno(), 0, 2 * GIB)
@@ -47,7 +53,7 @@ def test_it_is_full_inside_alone(disks: LoopDisks, tmp_path: Path) -> None:
 
 
 def test_it_leaves_nothing(disks: LoopDisks) -> None:
-    disks.ensure(ID, 1)
+    made(disks)
     assert len(disks.leftovers(ID)) == 2
     disks.drop(ID)
     assert disks.leftovers(ID) == []
@@ -60,7 +66,7 @@ def test_half_a_disk_is_no_disk(disks: LoopDisks, tmp_path: Path) -> None:
     """A crash while formatting: the next one starts over, and dropping takes the half away too."""
     half = tmp_path / "disks" / f"{ID}.new"
     half.write_bytes(b"half")
-    disks.ensure(ID, 1)
+    made(disks)
     assert disks.leftovers(ID)
     disks.drop(ID)
     half.write_bytes(b"half")
@@ -70,7 +76,7 @@ def test_half_a_disk_is_no_disk(disks: LoopDisks, tmp_path: Path) -> None:
 
 def test_a_promise_is_kept_by_taking_the_room_at_once(tmp_path: Path, engine: Any) -> None:
     dense = LoopDisks(tmp_path, sparse=False)
-    dense.ensure(ID, 1)
+    made(dense)
     image = tmp_path / "disks" / f"{ID}.ext4"
     assert image.stat().st_blocks * 512 >= GIB
     dense.drop(ID)
@@ -79,12 +85,46 @@ def test_a_promise_is_kept_by_taking_the_room_at_once(tmp_path: Path, engine: An
 def test_no_room_is_told_before_anything_is_left(tmp_path: Path, engine: Any) -> None:
     dense = LoopDisks(tmp_path, sparse=False)
     with pytest.raises(DiskFull):
-        dense.ensure(ID, 10**6)
+        dense.make(ID, 10**6)
     assert dense.leftovers(ID) == []
     assert list((tmp_path / "disks").iterdir()) == []
 
 
 def test_a_mount_that_fails_says_why(disks: LoopDisks, tmp_path: Path) -> None:
-    (tmp_path / "disks" / f"{ID}.ext4").write_bytes(b"not a file system")
+    disks.make(ID, 1)
+    with (tmp_path / "disks" / f"{ID}.ext4").open("r+b") as file:
+        file.seek(1024 + 0x60)  # what a kernel must know to mount it
+        file.write(b"\xff" * 4)
     with pytest.raises(DiskTrouble, match="mount"):
-        disks.ensure(ID, 1)
+        disks.mount(ID)
+
+
+def test_a_lost_disk_is_not_replaced_by_an_empty_one(disks: LoopDisks, tmp_path: Path) -> None:
+    image, elsewhere = tmp_path / "disks" / f"{ID}.ext4", tmp_path / "elsewhere"
+    (made(disks) / "file").write_text("kept")
+    subprocess.run(["umount", tmp_path / "mounts" / ID], check=True)
+    image.rename(elsewhere)
+    with pytest.raises(DiskMissing, match="not among the disks"):
+        disks.mount(ID)
+    assert not image.exists()
+    elsewhere.rename(image)
+    assert (disks.mount(ID) / "file").read_text() == "kept"
+
+
+def test_the_disk_of_another_is_not_mounted(disks: LoopDisks, tmp_path: Path) -> None:
+    other, folder = uuid.uuid4().hex, tmp_path / "disks"
+    disks.make(other, 1)
+    (folder / f"{other}.ext4").rename(folder / f"{ID}.ext4")
+    with pytest.raises(DiskMissing, match="another disk"):
+        disks.mount(ID)
+    (folder / f"{ID}.ext4").write_bytes(bytes(4096))
+    with pytest.raises(DiskMissing, match="no file system"):
+        disks.mount(ID)
+
+
+def test_a_disk_from_before_there_were_labels_gets_its_own(disks: LoopDisks, tmp_path: Path) -> None:
+    image = tmp_path / "disks" / f"{ID}.ext4"
+    disks.make(ID, 1)
+    subprocess.run(["e2label", image, ""], check=True)
+    disks.mount(ID)
+    assert ext4.label_in(image) == ext4.label_of(ID)

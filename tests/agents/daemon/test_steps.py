@@ -20,7 +20,7 @@ from agents.daemon.pulls import Pull
 from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, PullStalled
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Limits, Steps
-from agents.daemon.volumes import DiskFull, DiskTrouble, SimulatedDisks
+from agents.daemon.volumes import DiskFull, DiskMissing, DiskTrouble, SimulatedDisks
 from agents.protocol.codes import FAILURES
 from agents.protocol.messages import DesiredInstance
 
@@ -66,11 +66,20 @@ class Engine(SimulatedRuntime):
 
 class Disks(SimulatedDisks):
     trouble: Exception | None = None
+    missing = False
 
-    def ensure(self, instance: str, size_gb: int) -> Path:
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def make(self, instance: str, size_gb: int) -> None:
         if self.trouble is not None:
             raise self.trouble
-        return super().ensure(instance, size_gb)
+        self.made.append(instance)
+
+    def mount(self, instance: str) -> Path:
+        if self.missing:
+            raise DiskMissing("it is not there")
+        return super().mount(instance)
 
 
 class Bench:
@@ -275,11 +284,37 @@ def test_the_fourth_wall_between_two_starts_at_once(
     assert sorted(outcome) == expected
 
 
+def test_a_data_disk_is_made_once_and_a_lost_one_is_told(bench: Bench) -> None:
+    """By the agent's own journal: an older control plane does not say that there was a disk."""
+    bench.carry_out("create")
+    bench.engine.stop(bench.containers()[0].id, 0)
+    bench.disks.missing = True
+    failure = bench.failure("advance", replace(WANTED, generation=2))
+    assert (failure.code, bench.disks.made) == ("data_disk_missing", [ID])
+    bench.disks.missing = False
+    bench.carry_out("advance", replace(WANTED, generation=3))
+    assert bench.disks.made == [ID]
+
+
+def test_a_data_disk_that_the_control_plane_knows_of_is_not_made(bench: Bench) -> None:
+    """The agent's journal is gone: the disk may be, too."""
+    bench.disks.missing = True
+    assert bench.failure(desired=replace(WANTED, data_disk_made=True)).code == "data_disk_missing"
+    assert bench.disks.made == []
+
+
 def test_a_lost_root_is_never_replaced_by_a_fresh_one(bench: Bench) -> None:
     bench.journal.record({ID: Entry(fence=1, generation=1, accepted=1)})
     failure = bench.failure("create", replace(WANTED, generation=2))
     assert failure.code == "root_lost"
     assert "root" in failure.detail
+
+
+@pytest.mark.parametrize("kind", ["create", "reimage"])
+def test_a_root_that_the_control_plane_knows_of_is_not_made_anew(bench: Bench, kind: Kind) -> None:
+    """The agent's journal is gone, and so is the container."""
+    assert bench.failure(kind, replace(WANTED, root_made=True)).code == "root_lost"
+    assert bench.containers() == []
 
 
 def test_a_saved_root_is_used_when_the_container_is_gone(bench: Bench) -> None:
