@@ -122,6 +122,15 @@ class DockerRuntime(DockerImages):
                         raise
         raise EngineRefused(f"no free network in {self._options.network_pool}")
 
+    def attach(self, container: str, instance: str) -> None:
+        """The engine remembers a stopped container's network by its id: one of the same name is another one to it."""
+        self.make_network(instance)
+        state = self._inspect(container)
+        if state is None or _is_attached(state, instance, self._networks(instance)):
+            return
+        with engine_answers():
+            self._changer.connect_container_to_network(container, network_name(instance))
+
     def create(self, order: ContainerOrder) -> str:
         name = container_name(order.desired.id, order.desired.generation)
         with engine_answers():
@@ -315,6 +324,14 @@ def _length_of(now: dict[str, Any]) -> float:
     return max(0.0, ran.total_seconds())
 
 
+def _is_attached(state: dict[str, Any], instance: str, networks: list[str]) -> bool:
+    """Whether a container is in one of these networks, or will be at its start."""
+    own = (state["NetworkSettings"]["Networks"] or {}).get(network_name(instance))
+    if own is None:
+        return False
+    return bool(own["EndpointID"]) if state["State"]["Running"] else own["NetworkID"] in ("", *networks)
+
+
 def _container(state: dict[str, Any]) -> Container:
     labels, now = state["Config"]["Labels"], state["State"]
     status = _STATUS.get(now["Status"], "exited")
@@ -333,4 +350,5 @@ def _container(state: dict[str, Any]) -> Container:
         before_boot=now["StartedAt"] != _NEVER and datetime.fromisoformat(now["StartedAt"]) < cgroups.booted_at(),
         pid=now["Pid"] if status == "running" else 0,
         root=int(labels.get(ROOT_LABEL, "0")),
+        detached=status == "running" and not _is_attached(state, labels[INSTANCE_LABEL], []),
     )

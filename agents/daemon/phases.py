@@ -14,6 +14,7 @@ VANISHED = "The container was removed on the host by someone else."
 RESTARTED = "The host was restarted while it ran."
 KILLED = "It was ended on the host by someone else."
 STARTED_AGAIN = "It was restarted on the host by someone else."
+DETACHED = "Its network was removed on the host. It is being attached anew."
 ENGINE_ENDED = "The host's container engine was restarted or ended while it ran."
 ASKING = "It has ended; why is being found out."
 
@@ -59,21 +60,26 @@ def _judge(entry: Entry, newest: Container | None, own: Sequence[Container]) -> 
 
 
 def _judge_container(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
-    phase: Phase = "creating"
     if newest.status == "running":
-        if _is_another_run(entry, newest):
-            return "exited", newest.generation, "killed", STARTED_AGAIN
-        phase = "running" if entry.accepted >= newest.generation else "testing"
-    elif newest.status == "paused":
+        return _judge_running(entry, newest)
+    if newest.status == "paused":
         return "unknown", newest.generation, "", "The container is paused on the host."
-    elif newest.status == "exited" and not is_unstarted(newest, entry):
+    if newest.status == "exited" and not is_unstarted(newest, entry):
         if newest.before_boot:
             return "exited", newest.generation, "host_restarted", RESTARTED
         if entry.ended_run != newest.started_at and newest.generation == entry.generation:
             return "unknown", newest.generation, "", ASKING
         by = entry.ended_by if entry.ended_run == newest.started_at else "itself"
         return "exited", newest.generation, *_why_ended(newest, by)
-    return phase, newest.generation, "", ""
+    return "creating", newest.generation, "", ""
+
+
+def _judge_running(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
+    if _is_another_run(entry, newest):
+        return "exited", newest.generation, "killed", STARTED_AGAIN
+    if newest.detached:
+        return "unknown", newest.generation, "", DETACHED
+    return ("running" if entry.accepted >= newest.generation else "testing"), newest.generation, "", ""
 
 
 def _is_another_run(entry: Entry, container: Container) -> bool:

@@ -11,7 +11,7 @@ from agents.daemon.journal import Entry
 from agents.daemon.runtime import Container
 from agents.protocol.messages import DesiredInstance
 
-Kind = Literal["create", "start", "test", "advance", "replace", "reimage", "discard", "refresh", "stop", "remove"]
+Kind = Literal["create", "start", "attach", "test", "advance", "replace", "reimage", "discard", "refresh", "stop", "remove"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Action:
 
     create    a first container, or one from the saved root when the container is gone
     start     the container of this generation, made or renamed but not yet started
+    attach    a running container whose network is gone: make that anew
     test      the acceptance test of a running container
     advance   rename to the new generation and start again: same specification
     replace   save the root, then a new container from it: other GPUs or shares
@@ -113,6 +114,8 @@ def _plan_next(desired: DesiredInstance, own: tuple[Container, ...]) -> Action:
 
 
 def _plan_alive(desired: DesiredInstance, own: tuple[Container, ...], entry: Entry, access: str) -> Action | None:
+    if own[0].detached:
+        return Action("attach", desired, own)
     if entry.accepted < own[0].generation:
         return Action("test", desired, own)
     if len(own) > 1:

@@ -32,6 +32,7 @@ class Container:
     before_boot: bool = False  # started before the machine's last boot
     pid: int = 0
     root: int = 0  # number of the root file system that it stands on
+    detached: bool = False  # it runs without its network, which somebody on the host took away
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,9 @@ class Runtime(Protocol):
         """Remove the roots that were saved for generations before this one, as far as nothing stands on them."""
 
     def make_network(self, instance: str) -> None: ...
+
+    def attach(self, container: str, instance: str) -> None:
+        """Have the container in the instance's network, which is made anew if it is gone."""
 
     def create(self, order: ContainerOrder) -> str:
         """The new container's id."""

@@ -127,6 +127,9 @@ class SimulatedRuntime:
         with self._lock:
             self._set_root(instance, generation)
 
+    def attach(self, container: str, instance: str) -> None:
+        return None
+
     def make_network(self, instance: str) -> None:
         return None
 

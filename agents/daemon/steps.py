@@ -89,6 +89,7 @@ class Steps:
         step: dict[Kind, Callable[[Job], None]] = {
             "create": self._create,
             "start": self._begin,
+            "attach": self._attach,
             "test": self._test,
             "advance": self._advance,
             "replace": self._replace,
@@ -183,8 +184,12 @@ class Steps:
         with _as_failure("start_failed"):
             self._furnish(job.desired)
             self._volumes.bind(job.desired.mounts)
-            self._runtime.make_network(job.desired.id)
+            self._runtime.attach(container, job.desired.id)
         self._launch(job, container)
+
+    def _attach(self, job: Job) -> None:
+        self._runtime.attach(job.action.containers[0].id, job.desired.id)
+        self._checkpoint("attached")
 
     def _launch(self, job: Job, container: str) -> None:
         with _as_failure("start_failed"), self._gpus.claimed(job.desired):

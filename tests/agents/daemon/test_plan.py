@@ -117,6 +117,10 @@ def test_new_keys_refresh_the_access_folder() -> None:
     assert kinds(DESIRED, [made(DESIRED)], PASSED, access={IDS[0]: "old"}) == ["refresh"]
 
 
+def test_a_container_without_its_network_gets_it_back() -> None:
+    assert kinds(DESIRED, [made(DESIRED, detached=True)], PASSED) == ["attach"]
+
+
 @pytest.mark.parametrize(
     ("status", "expected"), [("running", ["stop"]), ("paused", ["stop"]), ("exited", []), ("created", [])]
 )
