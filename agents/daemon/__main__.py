@@ -1,6 +1,7 @@
 """The command `berth-agent`: enrol a machine, run its agent, print a systemd unit, or run a simulated fleet."""
 
 import argparse
+import errno
 import logging
 import signal
 import sys
@@ -9,19 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents.daemon import __version__, assembly
-from agents.daemon.config import DEFAULT_STATE, AgentConfig, NotEnrolled, load_config
+from agents.daemon.config import DEFAULT_STATE, AgentConfig, FolderUnusable, NotEnrolled, load_config
 from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, renew
 from agents.daemon.fleet import Fleet, NotSimulated
 from agents.daemon.gpus import BadGpuList, parse_gpu_list
 from agents.daemon.link import LinkError
+from agents.daemon.loop import Agent
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.daemon.unit import unit_text
 
 logger = logging.getLogger("agents.daemon")
 
 
+_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
 _FAULTS = (
-    *(NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
+    *(FolderUnusable, NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
     *(BadGpuList, LinkError, EngineSilent, EngineRefused),
 )
 
@@ -130,7 +133,7 @@ def _run(options: argparse.Namespace) -> int:
     if config.simulated:
         what = "containers and GPUs" if config.runtime == "simulated" else "GPUs"
         logger.warning("SIMULATED: the %s of this host are not real", what)
-    agent = assembly.build_agent(options.state_dir, config)
+    agent = _build(options.state_dir, config)
     logger.info("host %s (%s), runtime %s, market %s", config.name, config.host_id, config.runtime, config.url)
     if options.once:
         agent.run_once()
@@ -138,6 +141,15 @@ def _run(options: argparse.Namespace) -> int:
     _stop_on_signals(agent.stop)
     agent.run()
     return 0
+
+
+def _build(state: Path, config: AgentConfig) -> Agent:
+    try:
+        return assembly.build_agent(state, config)
+    except OSError as error:
+        if error.errno not in _NOT_WRITABLE:
+            raise
+        raise FolderUnusable(f"The agent's folder {state} cannot be written: {error.strerror}.") from error
 
 
 def _install(options: argparse.Namespace) -> int:

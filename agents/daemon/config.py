@@ -20,6 +20,10 @@ class NotEnrolled(Exception):
     """The state folder holds no identity."""
 
 
+class FolderUnusable(Exception):
+    """The state folder cannot be written: read-only, somebody else's, or on a full disk."""
+
+
 @dataclass(frozen=True)
 class AgentConfig:
     """Written at enrolment, read at each start."""

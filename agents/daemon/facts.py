@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from agents.daemon import measured
 from agents.daemon.config import AgentConfig
 from agents.daemon.gpus import GpuProbe
+from agents.daemon.journal import DAMAGED
 from agents.daemon.runtime import Runtime
 from agents.protocol.messages import HostFacts
 
@@ -23,6 +24,9 @@ SYSTEM_RAM_MB = 2048
 SIMULATED_CORES_PER_GPU = 16
 SIMULATED_RAM_MB_PER_GPU = 64 * 1024
 SIMULATED_DISK_GB = 4000
+JOURNAL_DAMAGED = (
+    f"The agent's journal was damaged on the disk: check the disk, then remove {DAMAGED} from the agent's folder."
+)
 
 
 def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) -> HostFacts:
@@ -50,7 +54,7 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
         port_last=config.port_last,
         address="" if config.behind_nat else config.address,
         behind_nat=config.behind_nat,
-        warnings=preflight(config, runtime, probe),
+        warnings=preflight(config, runtime, probe, state),
         nvlink=probe.nvlink(),
         keeps_ssh_list=config.behind_nat or runtime.keeps_ssh_list(),  # else the relay keeps it
         root_limit=runtime.root_limit(),
@@ -58,7 +62,7 @@ def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) 
     )
 
 
-def preflight(config: AgentConfig, runtime: Runtime, probe: GpuProbe) -> list[str]:
+def preflight(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) -> list[str]:
     """Findings for the host's owner, each a plain sentence."""
     if runtime.kind == "simulated":
         return ["This host is simulated: its instances are not real containers."]
@@ -68,6 +72,7 @@ def preflight(config: AgentConfig, runtime: Runtime, probe: GpuProbe) -> list[st
         (os.geteuid() != 0, "The agent does not run as root: data disks and the firewall will not work."),
         (shutil.which("iptables") is None, "iptables is missing: instances can reach the host's own network."),
         (shutil.which("mkfs.ext4") is None, "mkfs.ext4 is missing: data disks cannot be made."),
+        ((state / DAMAGED).exists(), JOURNAL_DAMAGED),
         (_ephemeral(config), "Ports for instances lie in the range for outgoing connections: a start may find one taken."),
     ]
     return [sentence for found, sentence in checks if found]

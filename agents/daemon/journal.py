@@ -1,17 +1,23 @@
 """What the agent must remember over a crash: accepted fences, and intents written before their side effects."""
 
+import errno
 import json
+import logging
 import os
+import shutil
 import threading
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args
 
 from agents.daemon.runtime import EndedBy
 from agents.daemon.whole_files import sync_folder
 from agents.protocol.messages import DesiredInstance, Run
+
+logger = logging.getLogger(__name__)
 
 CHUNK = 256 * 1024
 TOMBSTONE_SECONDS = 30 * 24 * 3600
@@ -38,24 +44,37 @@ class Entry:
     written_at: int = 0
 
 
-_FIELDS = frozenset(item.name for item in fields(Entry))
+_FIELDS: Final = {item.name: type(item.default) for item in fields(Entry)}
+_WORDS: Final = {"run": get_args(Run), "ended_by": get_args(EndedBy)}
+_SUM: Final = b',"crc":"'
+_SUM_LENGTH: Final = len(_SUM) + 10  # with its eight digits, the quote and the brace
+DAMAGED: Final = "journal.damaged"
+_DAMAGE: Final = "%s: %s of its records are not as they were written. What could be read is used; a copy is kept as %s"
 
 
 class Journal:
-    """An append-only file of JSON lines in preallocated space, so that a full disk cannot stop it.
+    """An append-only file of JSON lines with checksums, in preallocated space.
 
-    With `durable`, a record is on the disk before the call returns.
+    A second file of the same size is kept beside it. Compaction writes into that and lets the two change places, so it
+    needs no room on a full disk. With `durable`, a record is on the disk before the call returns.
     """
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
+        """Read what is there. Damaged records are left out, and the file is kept as `journal.damaged` for its owner."""
         self._path = path
+        self._spare, self._former = path.with_suffix(".spare"), path.with_suffix(".former")
         self._durable = durable
         self._lock = threading.Lock()
-        self._entries = _read_entries(path)
+        found = _read(path)
+        self._entries = found.entries
+        if found.damaged:
+            logger.error(_DAMAGE, path, found.damaged, path.with_name(DAMAGED))
+            _keep_copy(path)
         self._drop_tombstones()
         self._size = self._offset = 0
         self._file = -1
-        self._compact()
+        self._settle_names()
+        self._begin(found.end)
 
     def entry(self, instance: str) -> Entry:
         with self._lock:
@@ -66,13 +85,18 @@ class Journal:
             return dict(self._entries)
 
     def record(self, changes: Mapping[str, Entry]) -> None:
-        """Write all changes with one sync of the disk."""
+        """Write all changes with one sync of the disk. Raises OSError; then nothing of them counts."""
         if not changes:
             return
         with self._lock:
             stamped = {key: replace(entry, written_at=int(time.time())) for key, entry in changes.items()}
-            self._entries.update(stamped)
-            self._append("".join(_line(key, entry) for key, entry in stamped.items()).encode())
+            before = self._entries
+            self._entries = before | stamped
+            try:
+                self._append(b"".join(_line(key, entry) for key, entry in stamped.items()))
+            except OSError:
+                self._entries = before
+                raise
 
     def amend(self, instance: str, **changes: Any) -> None:
         self.record({instance: replace(self.entry(instance), **changes)})
@@ -84,6 +108,18 @@ class Journal:
     def close(self) -> None:
         os.close(self._file)
 
+    def _begin(self, end: int) -> None:
+        """Compact; on a full disk where no second file was ever made, go on behind the last whole record."""
+        try:
+            self._compact()
+        except OSError as error:
+            if error.errno != errno.ENOSPC or not self._path.exists():
+                raise
+            logger.warning("the journal is not compacted: %s", error)
+            self._file = os.open(self._path, os.O_RDWR)
+            self._size, self._offset = os.fstat(self._file).st_size, end
+            os.pwrite(self._file, bytes(self._size - end), end)
+
     def _append(self, lines: bytes) -> None:
         if self._offset + len(lines) > self._size:
             self._compact()  # holds the new entries already
@@ -94,18 +130,58 @@ class Journal:
             os.fdatasync(self._file)
 
     def _compact(self) -> None:
-        whole = "".join(_line(key, entry) for key, entry in self._entries.items()).encode()
-        spare = self._path.with_suffix(".new")
-        file = os.open(spare, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.pwrite(file, whole, 0)
-        size = (len(whole) // CHUNK + 1) * CHUNK
-        os.posix_fallocate(file, 0, size)
-        os.fsync(file)
-        spare.replace(self._path)
-        sync_folder(self._path.parent)
+        whole = b"".join(_line(key, entry) for key, entry in self._entries.items())
+        file, size = self._room((len(whole) // CHUNK + 1) * CHUNK)
+        try:
+            os.pwrite(file, whole + bytes(size - len(whole)), 0)
+            os.fsync(file)
+            self._change_places()
+        except BaseException:
+            os.close(file)
+            raise
         if self._file >= 0:
             os.close(self._file)
         self._file, self._size, self._offset = file, size, len(whole)
+        self._reserve_spare(size)
+
+    def _room(self, size: int) -> tuple[int, int]:
+        """The spare file, open, and how large it is: `size` at least."""
+        file = os.open(self._spare, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            there = os.fstat(file).st_size
+            if there < size:
+                os.posix_fallocate(file, 0, size)
+        except BaseException:
+            os.close(file)
+            raise
+        return file, max(there, size)
+
+    def _change_places(self) -> None:
+        """The former journal keeps its blocks under another name, and is the next spare file."""
+        self._former.unlink(missing_ok=True)
+        if self._path.exists():
+            os.link(self._path, self._former)
+        self._spare.replace(self._path)
+        if self._former.exists():
+            self._former.replace(self._spare)
+        sync_folder(self._path.parent)
+
+    def _settle_names(self) -> None:
+        """A crash amid a change of places leaves the former journal, or a second name of the present one."""
+        self._path.with_suffix(".new").unlink(missing_ok=True)  # of an agent before there was a spare file
+        if self._former.exists():
+            is_present = self._path.exists() and self._former.samefile(self._path)
+            if is_present or self._spare.exists():
+                self._former.unlink()
+            else:
+                self._former.replace(self._spare)
+
+    def _reserve_spare(self, size: int) -> None:
+        """Best effort: without it the next compaction needs room."""
+        try:
+            os.close(self._room(size)[0])
+        except OSError as error:
+            logger.warning("no room is set aside for the journal: %s", error)
 
     def _drop_tombstones(self) -> None:
         oldest = time.time() - TOMBSTONE_SECONDS
@@ -114,19 +190,54 @@ class Journal:
         }
 
 
-def _line(instance: str, entry: Entry) -> str:
-    return json.dumps({"id": instance, **asdict(entry)}, separators=(",", ":")) + "\n"
+@dataclass(frozen=True)
+class _Found:
+    """What a file holds: the last whole record of each instance, where the last one ends, and how many are damaged."""
+
+    entries: dict[str, Entry]
+    end: int
+    damaged: int
 
 
-def _read_entries(path: Path) -> dict[str, Entry]:
-    """The last whole record of each instance; a torn tail and fields of a newer agent are left out."""
-    if not path.exists():
-        return {}
-    found = {}
-    for line in path.read_bytes().split(b"\0", 1)[0].splitlines():
+def _line(instance: str, entry: Entry) -> bytes:
+    record = json.dumps({"id": instance, **asdict(entry)}, separators=(",", ":")).encode()
+    return b'%s%s%08x"}\n' % (record[:-1], _SUM, zlib.crc32(record))
+
+
+def _read(path: Path) -> _Found:
+    """A torn tail was never promised to anybody; a line before it that is not as it was written is damage."""
+    content = path.read_bytes().rstrip(b"\0") if path.exists() else b""
+    end, damaged = content.rfind(b"\n") + 1, 0
+    found: dict[str, Entry] = {}
+    for line in content[:end].splitlines():
+        record = _record(line)
+        if record is None:
+            damaged += 1
+        else:
+            found[record[0]] = record[1]
+    return _Found(found, end, damaged)
+
+
+def _record(line: bytes) -> tuple[str, Entry] | None:
+    """None for what no agent wrote. Fields of a newer agent are left out; an older one wrote no checksum."""
+    at = len(line) - _SUM_LENGTH
+    if line[at:].startswith(_SUM) and line[-10:-2] != b"%08x" % zlib.crc32(line[:at] + b"}"):
+        return None
+    try:
+        record = json.loads(line)
+        values = {key: value for key, value in record.items() if key in _FIELDS}
+    except (ValueError, AttributeError):
+        return None
+    sound = all(type(value) is _FIELDS[key] for key, value in values.items())
+    known = all(values.get(key, words[0]) in words for key, words in _WORDS.items())
+    return (record["id"], Entry(**values)) if sound and known and isinstance(record.get("id"), str) else None
+
+
+def _keep_copy(path: Path) -> None:
+    """The first damage is what its owner has to see."""
+    copy = path.with_name(DAMAGED)
+    if not copy.exists():
         try:
-            record = json.loads(line)
-        except ValueError:
-            break
-        found[record.pop("id")] = Entry(**{key: value for key, value in record.items() if key in _FIELDS})
-    return found
+            shutil.copyfile(path, copy)
+        except OSError as error:
+            logger.warning("no copy is kept: %s", error)

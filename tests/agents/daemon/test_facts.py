@@ -44,13 +44,16 @@ def test_a_real_host_is_measured(tmp_path: Path) -> None:
 
 def test_simulated_gpus_on_a_real_engine_are_said_to_be(tmp_path: Path) -> None:
     config = replace(CONFIG, runtime="docker", port_first=20000, port_last=20010)
-    found = facts.preflight(config, Engine(tmp_path / "s", boot="b"), SimulatedProbe("T4:1", "s"))
+    found = facts.preflight(config, Engine(tmp_path / "s", boot="b"), SimulatedProbe("T4:1", "s"), tmp_path)
     assert "The GPUs of this host are simulated." in found
-    assert not any("Ports" in item for item in found)
+    assert not any("Ports" in item or "journal" in item for item in found)
+    (tmp_path / "journal.damaged").touch()
+    damaged = facts.preflight(config, Engine(tmp_path / "s", boot="b"), SimulatedProbe("T4:1", "s"), tmp_path)
+    assert any("journal was damaged" in item for item in damaged)
     assert any(
         "Ports" in item
         for item in facts.preflight(
-            replace(config, port_first=40000, port_last=40999), Engine(tmp_path / "s", boot="b"), NvmlProbe()
+            replace(config, port_first=40000, port_last=40999), Engine(tmp_path / "s", boot="b"), NvmlProbe(), tmp_path
         )
     )
 

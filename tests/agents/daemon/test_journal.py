@@ -1,8 +1,10 @@
 """The journal: what it was told it knows after any crash, on a full disk too."""
 
+import errno
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.journal import CHUNK, TOMBSTONE_SECONDS, Entry, Journal
+from agents.daemon.journal import CHUNK, DAMAGED, TOMBSTONE_SECONDS, Entry, Journal
 
 ID = "a" * 32
 
@@ -60,16 +62,106 @@ def test_space_is_taken_beforehand_and_again_when_it_runs_out(tmp_path: Path) ->
     assert Journal(path).entry(ID).generation == 1999
 
 
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_fault_034_a_full_disk_does_not_stop_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = Journal(tmp_path / "journal")
+    """Neither the agent that runs, through any number of compactions, nor the next one."""
+    path = tmp_path / "journal"
+    journal = Journal(path, durable=False)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    for number in range(3000):
+        journal.amend(ID, fence=number, failure_detail="x" * 200)
+    journal.close()
+    assert Journal(path).entry(ID).fence == 2999
+    assert b'"fence":2999' in path.read_bytes()
 
-    def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
-    journal.amend(ID, fence=7)
-    assert Journal.entry(journal, ID).fence == 7
-    assert b'"fence":7' in (tmp_path / "journal").read_bytes()
+def test_a_journal_without_a_spare_file_goes_on_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upgrade on a full disk."""
+    path = tmp_path / "journal"
+    path.write_bytes(b'{"id":"a","fence":3}\n{"id":"a","fen' + bytes(CHUNK))
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    Journal(path).amend("b", fence=4)
+    again = Journal(path)
+    assert (again.entry("a").fence, again.entry("b").fence) == (3, 4)
+
+
+def test_what_could_not_be_written_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    (tmp_path / "journal.spare").unlink()
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    written = 0
+    with pytest.raises(OSError, match="No space left"):
+        for written in range(10_000):
+            journal.amend(ID, fence=written)
+    assert journal.entry(ID).fence == written - 1 == Journal(path).entry(ID).fence
+
+
+@pytest.mark.parametrize("dies", ["link", "replace", "replace again"])
+def test_a_crash_amid_a_compaction_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: str) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    journal.amend(ID, fence=5)
+    real, left = Path.replace, [1 if dies == "replace" else 2]
+
+    def replace(self: Path, target: Path) -> Path:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    with monkeypatch.context() as patch:
+        if dies == "link":
+            patch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        else:
+            patch.setattr(Path, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            Journal(path)
+    assert Journal(path).entry(ID).fence == 5
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["journal", "journal.spare"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(at=st.integers(0, 2000), value=st.integers(0, 255), seed=st.integers(0, 3))
+def test_a_flipped_byte_is_seen_and_costs_its_own_record_alone(at: int, value: int, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal"
+        journal = Journal(path, durable=False)
+        history: dict[str, list[Entry]] = {key: [Entry()] for key in "abc"}
+        for number in range(12):
+            key = "abc"[(number + seed) % 3]
+            journal.amend(key, fence=number, failure_code="exited")
+            history[key].append(journal.entry(key))
+        journal.close()
+        content = bytearray(path.read_bytes())
+        at %= content.index(b"\0")
+        changed = content[at] != value
+        content[at] = value
+        path.write_bytes(content)
+        again = Journal(path, durable=False)
+        behind = 0
+        for key, own in history.items():
+            assert again.entry(key) in own, "nothing is read that was never written"
+            behind += len(own) - 1 - own.index(again.entry(key))
+        assert behind <= 2, "a lost line break costs two records"
+        assert changed or behind == 0
+        assert Path(folder, DAMAGED).exists() or behind == 0
+        assert not Path(folder, DAMAGED).exists() or changed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"[1]", b"null", b'{"fence":3}', b'{"id":3}', b'{"id":"a","fence":"3"}', b'{"id":"a","run":"never"}', b"\xff", b"{"],
+)
+def test_what_no_agent_wrote_ends_in_no_crash(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b'{"id":"before","fence":1}\n' + line + b'\n{"id":"after","fence":2}\n' + bytes(100))
+    journal = Journal(path)
+    assert {key: entry.fence for key, entry in journal.entries().items()} == {"before": 1, "after": 2}
+    assert line in (tmp_path / DAMAGED).read_bytes()
 
 
 def test_it_is_on_the_disk_before_the_call_returns(tmp_path: Path) -> None:

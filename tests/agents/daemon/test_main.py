@@ -1,5 +1,6 @@
 """The command line, from the token to the fleet."""
 
+import errno
 import json
 import os
 import re
@@ -51,6 +52,20 @@ def test_a_used_token_is_told_and_the_key_kept(market: Market, state: Path, caps
     key = (state / "key").read_text()
     assert enrol(market, state) == 0
     assert (state / "key").read_text() == key
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(
+    market: Market, state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enrol(market, state)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    assert main(["run", "--state-dir", str(state)]) == 1
+    [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("berth-agent:")]
+    assert line == f"berth-agent: The agent's folder {state} cannot be written: No space left on device."
 
 
 def test_running_before_enrolling(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
