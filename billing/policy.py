@@ -195,5 +195,8 @@ VOLUME_SOURCE = "volume"
 SNAPSHOT_SOURCE = "snapshot"
 """What a snapshot takes on its host, by its id."""
 
+DAILY = timedelta(hours=24)
+"""Between two of what is done daily. Beat asks every ten minutes, whenever it was started: what is due then is done."""
+
 AUDIT_WITHIN = timedelta(minutes=50)
 """How long the nightly audit's checks may take together; its task has an hour."""

@@ -99,8 +99,8 @@ def run_reconciliation(reconciliation_id: str) -> None:
 
 
 @shared_task(name="billing.reconcile_stripe", time_limit=3600)
-def reconcile_nightly() -> None:
-    reconcile_stripe.reconcile_nightly(now=clock.now())
+def reconcile_daily() -> None:
+    reconcile_stripe.reconcile_daily(now=clock.now())
 
 
 @shared_task(name="billing.expire_coupons")

@@ -75,7 +75,7 @@ SWEEPS: Final[dict[str, float]] = {
     "instances.roll_up_use": 60,
     "instances.follow_alerts": 30,
     "instances.queue_alert_mails": 15,
-    "instances.audit_ledger": 86_400,
+    "instances.audit_ledger": 600,  # daily: see `audit_daily`
     "instances.serve_watches": 5,
     "instances.queue_watch_mails": 15,
     "instances.drop_old_watches": 3600,
@@ -89,7 +89,7 @@ SWEEPS: Final[dict[str, float]] = {
     "billing.top_up_low_wallets": 60,
     "billing.tell_auto_failures": 60,
     "billing.attend_payments": 3600,
-    "billing.reconcile_stripe": 86_400,
+    "billing.reconcile_stripe": 600,  # daily: see `reconcile_daily`
     "billing.seal_ledger": 3600,
     "accounts.send_webhooks": 10,
     "accounts.send_mails": 10,

@@ -108,7 +108,7 @@ def compare_watch_holds() -> None:
 
 @shared_task(name="instances.audit_ledger", time_limit=3600)
 def audit_ledger() -> None:
-    sweeps.audit_ledger()
+    sweeps.audit_daily(now=clock.now())
 
 
 @shared_task(name="instances.drop_old_samples")

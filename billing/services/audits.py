@@ -1,11 +1,12 @@
 """Runs the ledger's checks and keeps what they found."""
 
 import time
+from datetime import datetime
 
 from django.db.models import Count, Sum
 
 from billing.models import Grant, LedgerAudit
-from billing.policy import AUDIT_WITHIN
+from billing.policy import AUDIT_WITHIN, DAILY
 from billing.selectors import Finding
 from billing.selectors.audit import all_findings
 from billing.selectors.seals import latest_seals
@@ -14,6 +15,12 @@ from common import clock
 from common.database import use_case
 
 KEPT_FINDINGS = 200
+NIGHTLY = "nightly"
+
+
+def was_audited_today(*, now: datetime) -> bool:
+    """Whether the nightly audit has run within the last day."""
+    return LedgerAudit.objects.filter(asked_by=NIGHTLY, started_at__gt=now - DAILY).exists()
 
 
 def audit_ledger(*, asked_by: str, mailed: bool = False) -> tuple[LedgerAudit, list[Finding]]:

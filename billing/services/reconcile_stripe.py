@@ -1,4 +1,4 @@
-"""Compares the ledger with Stripe, nightly and on demand: what no delivery told is found in Stripe's lists and healed."""
+"""Compares the ledger with Stripe, daily and on demand: what no delivery told is found in Stripe's lists and healed."""
 
 import logging
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from billing.errors import StripeRefused, StripeUnreachable
 from billing.models import Dispute, Payment, Reconciliation, Refund, StripeEvent
-from billing.policy import EVENTS_LOOKED_BACK, RECONCILED_AGAIN
+from billing.policy import DAILY, EVENTS_LOOKED_BACK, RECONCILED_AGAIN
 from billing.selectors.payments import last_reconciled_until
 from billing.services.compare_balance import compare_balance
 from billing.services.payments import look_at_payment, sync_intent
@@ -17,12 +17,14 @@ from billing.services.webhooks import apply_events, remember_event
 from billing.states import DisputeState, PaymentState, RefundState
 from billing.stripe import link
 from common import clock
-from common.database import use_case
+from common.database import only_one, use_case
 from common.jobs import enqueue
 
 logger = logging.getLogger(__name__)
 
 _FINDINGS_KEPT = 200
+_NIGHTLY = "nightly"
+_LOCK = 8_140_265_331
 _BATCH = 500
 T = TypeVar("T")
 
@@ -35,16 +37,22 @@ def request_reconciliation(*, actor: str) -> Reconciliation:
     return wanted
 
 
-def reconcile_nightly(*, now: datetime) -> None:
-    """Make every comparison that is wanted and was not made, and one more when there is none."""
+def reconcile_daily(*, now: datetime) -> None:
+    """Sweep: make the comparisons that are wanted and were not made, and one a day of its own; one process at a time."""
     if not link.is_open():
         return
+    with only_one(_LOCK) as ours:
+        if ours:
+            _reconcile_due(now)
+
+
+def _reconcile_due(now: datetime) -> None:
     wanted = list(Reconciliation.objects.filter(finished_at=None).order_by("created_at").values_list("pk", flat=True))
     for reconciliation_id in wanted:
         run_reconciliation(reconciliation_id=reconciliation_id)
-    if not wanted:
+    if not wanted and not Reconciliation.objects.filter(requested_by=_NIGHTLY, created_at__gt=now - DAILY).exists():
         with use_case():
-            row = Reconciliation.objects.create(requested_by="nightly", created_at=now)
+            row = Reconciliation.objects.create(requested_by=_NIGHTLY, created_at=now)
         run_reconciliation(reconciliation_id=row.pk)
 
 

@@ -6,9 +6,10 @@ from uuid import UUID
 
 from billing.policy import INSTANCE_SOURCE, WATCH_SOURCE
 from billing.selectors import exhausted_sources, open_holds
+from billing.services.audits import NIGHTLY, was_audited_today
 from billing.services.audits import audit_ledger as run_audit
 from billing.services.funds import is_unpaid
-from common.database import use_case
+from common.database import only_one, use_case
 from common.ids import public_id
 from instances.event_details import UNPAID
 from instances.models import Instance
@@ -27,6 +28,7 @@ OVERDUE = "instance_overdue"
 LEASE_DIFFERENCE = "lease_difference"
 LEDGER_FINDING = "ledger_finding"
 WATCH_HOLD_DIFFERENCE = "watch_hold_difference"
+_AUDIT_LOCK = 6_318_442_907
 
 
 def enforce_deadlines(*, now: datetime) -> int:
@@ -68,9 +70,15 @@ def compare_leases() -> int:
     return len(differences)
 
 
+def audit_daily(*, now: datetime) -> int:
+    """Sweep: audit the ledger if that was not done within the last day, one process at a time."""
+    with only_one(_AUDIT_LOCK) as ours:
+        return audit_ledger() if ours and not was_audited_today(now=now) else 0
+
+
 def audit_ledger() -> int:
     """What `verify_ledger` finds is stored and becomes incidents; how many. Here: billing may not call the market."""
-    _, findings = run_audit(asked_by="nightly", mailed=True)
+    _, findings = run_audit(asked_by=NIGHTLY, mailed=True)
     for finding in findings:
         open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=str(finding))
     return len(findings)

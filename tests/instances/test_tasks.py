@@ -43,10 +43,16 @@ def test_a_run_that_comes_too_late_is_dropped() -> None:
         assert entry["options"]["expires"] <= entry["schedule"]
 
 
-@pytest.mark.parametrize("name", ["enforce_deadlines", "stop_exhausted", "purge_expired", "compare_leases", "audit_ledger"])
+@pytest.mark.parametrize("name", ["enforce_deadlines", "stop_exhausted", "purge_expired", "compare_leases"])
 def test_a_task_is_the_shell_of_its_sweep(name: str) -> None:
     with patch.object(sweeps, name) as sweep:
         getattr(tasks, name)()
+    sweep.assert_called_once()
+
+
+def test_the_audit_is_asked_for_often_and_made_daily() -> None:
+    with patch.object(sweeps, "audit_daily") as sweep:
+        tasks.audit_ledger()
     sweep.assert_called_once()
 
 

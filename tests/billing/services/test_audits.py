@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test import Client
 
@@ -13,6 +14,8 @@ from billing.selectors import audit
 from billing.services.audits import audit_ledger
 from billing.services.seals import seal_ledger
 from billing.tasks import seal_ledger as seal_task
+from common import clock
+from instances.services.sweeps import audit_daily
 from instances.services.sweeps import audit_ledger as nightly
 from marketplace.models import Incident
 from tests.billing.money import UNIT, execute, grant
@@ -40,6 +43,17 @@ def test_the_night_stores_findings_and_opens_incidents(broken: None) -> None:
     run = LedgerAudit.objects.get()
     assert run.asked_by == "nightly" and run.count == len(run.findings) == Incident.objects.count()
     assert run.findings[0]["code"] == "I03"
+
+
+def test_it_is_daily_whenever_beat_begins(alice: User) -> None:
+    grant(alice, UNIT)
+    audit_ledger(asked_by="staff:x")
+    begin, runs = clock.now(), []
+    for hours in (0, 1, 23, 25, 26, 48):
+        with time_machine.travel(begin + timedelta(hours=hours), tick=False):
+            audit_daily(now=clock.now())
+        runs.append(LedgerAudit.objects.filter(asked_by="nightly").count())
+    assert runs == [1, 1, 1, 2, 2, 2], "however often it is asked for, and whatever staff asked for"
 
 
 def test_staff_check_now_and_read_the_findings(broken: None, client: Client, stella: User) -> None:

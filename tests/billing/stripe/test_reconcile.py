@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from accounts.models import User
 from billing.models import Payment, Reconciliation, Refund, StripeEvent
-from billing.services.reconcile_stripe import reconcile_nightly, request_reconciliation, run_reconciliation
+from billing.services.reconcile_stripe import reconcile_daily, request_reconciliation, run_reconciliation
 from common import clock
 from tests.billing.money import UNIT, triggers_off
 from tests.billing.stripe.conftest import Market, balance, outside
@@ -92,15 +92,20 @@ def test_money_of_others_in_the_same_account_is_no_difference(market: Market, al
     assert reconcile().findings == []
 
 
-def test_nightly_takes_what_was_asked_for_and_else_one_of_its_own(market: Market, settings: object) -> None:
+def test_each_day_takes_what_was_asked_for_and_else_one_of_its_own(market: Market, settings: object) -> None:
     wanted = request_reconciliation(actor="staff:x")
-    reconcile_nightly(now=clock.now())
+    reconcile_daily(now=clock.now())
     assert Reconciliation.objects.get().pk == wanted.pk
-    reconcile_nightly(now=clock.now())
+    reconcile_daily(now=clock.now())
     assert list(Reconciliation.objects.values_list("requested_by", flat=True)) == ["nightly", "staff:x"]
+    reconcile_daily(now=clock.now() + timedelta(hours=23))
+    assert Reconciliation.objects.count() == 2, "however often it is asked for"
     settings.STRIPE_SECRET_KEY = ""  # type: ignore[attr-defined]  # pytest-django's
-    reconcile_nightly(now=clock.now())
+    reconcile_daily(now=clock.now() + timedelta(hours=25))
     assert Reconciliation.objects.count() == 2
+    settings.STRIPE_SECRET_KEY = "sk_test_berth"  # type: ignore[attr-defined]
+    reconcile_daily(now=clock.now() + timedelta(hours=25))
+    assert Reconciliation.objects.count() == 3
 
 
 def test_the_command_says_what_it_found(market: Market, alice: User) -> None:
