@@ -198,7 +198,7 @@ def _had_run(instance: Instance, row: ObservedRow, at: datetime) -> dict[str, An
     have been inside, and the root is no fresh one any more, by whose silence or broken entry point the host could be blamed.
     """
     ended = row.phase == "exited" or (row.phase == "stopped" and bool(row.container))
-    return {"started_at": at} if ended and instance.started_at is None else {}
+    return {"started_at": at, "data_disk_made": instance.data_disk_gb > 0} if ended and instance.started_at is None else {}
 
 
 def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
