@@ -110,7 +110,7 @@ def _print_something(node: VariableNode, context: Context) -> str:
 
 def pytest_configure() -> None:
     Parser.compile_filter = _compile  # type: ignore[method-assign,assignment]  # every expression of every template comes from here
-    VariableNode.render = _print_something  # type: ignore[method-assign]  # as above
+    VariableNode.render = _print_something  # type: ignore[method-assign,assignment]  # as above
     BlockTranslateNode.render = _render_translated  # type: ignore[method-assign,assignment]  # as above
 
 

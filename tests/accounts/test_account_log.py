@@ -287,7 +287,7 @@ def test_the_log_is_a_page_and_a_file_with_filters(page: Client, kim: User, mall
 
 def test_staff_read_everybodys_log_in_words(kim: User, client: Client) -> None:
     issue_token(user=kim, name="notebook", scopes=["keys:read"])
-    client.force_login(User.objects.create_superuser(email="staff@example.com", password=None))
+    client.force_login(User.objects.create_superuser(email="staff@example.com", password="unused-by-force-login"))
     assert 'href="/admin/accounts/accountevent/"' in client.get("/admin/").content.decode()
     page = client.get("/admin/accounts/accountevent/").content.decode()
     assert "API token created" in page and "notebook" in page
