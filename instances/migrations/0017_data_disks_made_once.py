@@ -9,7 +9,7 @@ def mark_made(apps, schema_editor):
     Instance = apps.get_model("instances", "Instance")
     Event = apps.get_model("instances", "InstanceEvent")
     Move = apps.get_model("instances", "Move")
-    given_later = Event.objects.filter(instance=OuterRef("pk"), kind="disk_set", at__gt=OuterRef("started_at"))
+    given_later = Event.objects.filter(instance=OuterRef("pk"), kind="disk_set", at__gte=OuterRef("started_at"))
     with_disk = Instance.objects.exclude(state="gone").filter(data_disk_gb__gt=0)
     with_disk.filter(started_at__isnull=False).exclude(Exists(given_later)).update(data_disk_made=True)
     brought = Move.objects.filter(target=OuterRef("pk"), kind="clone", with_data_disk=True)
