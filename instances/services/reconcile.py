@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.prepared import together
 from instances.models import Instance, InstanceSample, InstanceTrace
-from instances.policy import RETENTION, STOP_GRACE
+from instances.policy import RETENTION
 from instances.selectors import ids_of_host, live_on_host, running_terms
 from instances.selectors.moves import ids_moved
 from instances.services.alerts import note_out_of_memory
@@ -30,6 +30,7 @@ from instances.services.ports import free_ports
 from instances.services.reimage import go_back, goes_back, settled_root
 from instances.services.spot.bids import hint_freed
 from instances.services.term_ends import turn_term
+from instances.services.use_proofs import ALIVE, end_of_run, ended_unasked, proves_use
 from instances.states import Desired, FaultOf, InstanceState
 from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
@@ -38,8 +39,6 @@ logger = logging.getLogger(__name__)
 
 ABSENT: Final = "absent"
 OUT_OF_MEMORY: Final = "out_of_memory"
-_ALIVE: Final = ("running", "stopping")
-_UNDER_WAY: Final = ("pulling", "creating", "testing")
 
 
 def observe_report(
@@ -109,7 +108,7 @@ def _answer_to(instance: Instance, row: ObservedRow, at: datetime) -> Answer | N
 
 def _finding_about(instance: Instance, row: ObservedRow) -> Answer | None:
     sentence = row.detail[:300]
-    runs = row.phase in _ALIVE and instance.desired == Desired.RUNNING
+    runs = row.phase in ALIVE and instance.desired == Desired.RUNNING
     if runs and not set(instance.gpu_uuids).issuperset(row.gpu_uuids):
         return lambda: _note_strange(instance, f"It runs with GPUs that it does not hold: {sorted(row.gpu_uuids)}.")
     if instance.deadline is not None and sentence != instance.progress:
@@ -312,8 +311,8 @@ def _attend_term(instance_id: UUID, at: datetime) -> None:
 
 def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], terms: Sequence[UUID], at: datetime) -> None:
     pairs = list(seen)
-    proven = [instance.pk for instance, row in pairs if _proves_use(instance, row, at)]
-    ended = {instance.pk: _end_of_run(instance, row, at) for instance, row in pairs if _ended_unasked(instance, row)}
+    proven = [instance.pk for instance, row in pairs if proves_use(instance, row, at)]
+    ended = {instance.pk: end_of_run(instance, row, at) for instance, row in pairs if ended_unasked(instance, row)}
     samples = [sample_of(instance.pk, row.sample, at) for instance, row in pairs if row.sample is not None]
     if not proven and not ended and not samples and not terms:
         return
@@ -328,37 +327,3 @@ def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], terms: Seque
             InstanceSample.objects.bulk_create(samples)
             traces = [trace_of(instance.pk, row.sample, at) for instance, row in pairs if row.sample is not None]
             InstanceTrace.objects.bulk_create([trace for trace in traces if trace is not None])
-
-
-def _proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
-    """Whether the container was alive for its renter at `at`. After a stop request only the grace still counts (D7).
-
-    While a restart or a re-image goes on, so does the meter: until the image has come, for one, what there is runs.
-    """
-    if instance.state == InstanceState.RESTARTING and instance.desired == Desired.RUNNING:
-        runs = row.phase in _ALIVE or (row.phase in _UNDER_WAY and row.run_seconds > 0)
-        return runs and row.generation <= instance.run_generation
-    if row.phase not in _ALIVE:
-        return False
-    if instance.desired == Desired.RUNNING:
-        return row.generation == instance.run_generation and instance.state == InstanceState.RUNNING
-    asked = instance.stop_requested_at
-    return instance.state != InstanceState.FAILED and asked is not None and at <= asked + STOP_GRACE
-
-
-def _ended_unasked(instance: Instance, row: ObservedRow) -> bool:
-    """Whether this tells of the end of a run that its host is not to blame for: the seconds since the last report were used.
-    Else a program that ends itself before each report, or a restart that has to fail, would be free, again and again."""
-    if row.generation != instance.run_generation or instance.desired != Desired.RUNNING:
-        return False
-    ended = instance.state == InstanceState.RUNNING and row.phase == "exited" and row.run_seconds > 0
-    failed = instance.state == InstanceState.RESTARTING and row.phase in ("failed", "exited")
-    return (ended or failed) and blame(instance, row.failure_code or row.phase) != FaultOf.HOST
-
-
-def _end_of_run(instance: Instance, row: ObservedRow, at: datetime) -> datetime:
-    """By how long the run was, as its host says, from when it was known to run on; no later than the report (D7). Meters
-    bridge so much and no more, whoever lies."""
-    if instance.state == InstanceState.RESTARTING or instance.started_at is None:
-        return at
-    return min(at, instance.started_at + timedelta(seconds=row.run_seconds))

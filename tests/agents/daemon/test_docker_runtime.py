@@ -10,9 +10,12 @@ from agents.daemon import cgroups
 from agents.daemon.docker_runtime import _container
 from agents.daemon.docker_spec import INSTANCE_LABEL
 
+NEVER = "0001-01-01T00:00:00Z"
 
-def described(started_at: str) -> dict[str, Any]:
-    state = {"Status": "exited", "StartedAt": started_at, "ExitCode": 137, "OOMKilled": False, "Pid": 0}
+
+def described(started_at: str, ended_at: str = NEVER) -> dict[str, Any]:
+    state: dict[str, Any] = {"Status": "exited", "StartedAt": started_at, "FinishedAt": ended_at}
+    state |= {"ExitCode": 137, "OOMKilled": False, "Pid": 0}
     return {"Id": "c", "Name": "/berth-x-2", "Config": {"Labels": {INSTANCE_LABEL: "x"}}, "State": state}
 
 
@@ -29,4 +32,17 @@ def test_a_container_of_an_earlier_boot_is_told_from_one_of_this(hours: int, bef
 
 
 def test_one_that_never_started_is_of_no_boot() -> None:
-    assert not _container(described("0001-01-01T00:00:00Z")).before_boot
+    assert not _container(described(NEVER)).before_boot
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "seconds"),
+    [
+        ("2026-01-02T03:04:05.123456789Z", "2026-01-02T03:04:24.623456789Z", 19.5),
+        ("2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05.5Z", 0.0),
+        ("2026-01-02T03:04:05.5Z", "2026-01-02T02:04:05.5Z", 0.0),  # the clock was set back meanwhile
+        (NEVER, NEVER, 0.0),
+    ],
+)
+def test_a_run_that_has_ended_has_a_length(began: str, ended: str, seconds: float) -> None:
+    assert _container(described(began, ended)).run_seconds == pytest.approx(seconds)
