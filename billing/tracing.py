@@ -14,6 +14,9 @@ that is not in question. Of what else is in question it takes only what the bala
 
     leaves(x) = own(x) + min(x − own(x), max(0, lying − own(x) − stays))
 
+What is not its own of it has paid back somebody else's payment, which was spent before: then that payment's money is in
+question instead, wherever it has gone (`Traced.paid_back`).
+
 Of a charge the host's share counts first and the platform's fee last. What a host gives back to the payer is in question
 again as far as it was before. What has been paid out to a host does not end it: later earnings answer for it.
 """
@@ -66,6 +69,14 @@ class _Lot:
     micros: int
 
 
+@dataclass(frozen=True)
+class Traced:
+    """Where the money lies, by whose debt it is; and which payments other money in question has paid back."""
+
+    places: dict[Place | Earned, dict[UUID, int]]
+    paid_back: dict[UUID, dict[UUID, int]]
+
+
 Read = Callable[[Place, int, bool], Sequence[Flow]]
 """The flows of a place after an entry, in order, a page of them; of one that holds nothing only what comes back to it."""
 
@@ -93,11 +104,11 @@ class _Lots:
         self.lots = kept
         return taken
 
-    def leave(self, flow: Flow) -> None:
-        """Out of the market."""
+    def leave(self, flow: Flow) -> list[_Lot]:
+        """Out of the market; what of it was not its own."""
         own = 0 if flow.of is None else sum(lot.micros for lot in self.take(flow.micros, flow.of))
         lying = sum(lot.micros for lot in self.lots)
-        self.take(min(flow.micros - own, max(0, lying - flow.stays)))
+        return self.take(min(flow.micros - own, max(0, lying - flow.stays)))
 
     def by_debtor(self) -> dict[UUID, int]:
         found: dict[UUID, int] = defaultdict(int)
@@ -119,8 +130,8 @@ class _Reader:
         self.page = deque(self.read(self.place, after, only_returns))
 
 
-def follow(starts: Iterable[Start], read: Read) -> dict[Place | Earned, dict[UUID, int]]:
-    """Where the money lies after all that the ledger says, by whose debt it is.
+def follow(starts: Iterable[Start], read: Read) -> Traced:
+    """Where the money lies after all that the ledger says.
 
     Bounded: only places that the money reached are read, from the entry on by which it came.
     """
@@ -131,16 +142,17 @@ class _Walk:
     def __init__(self, read: Read) -> None:
         self.read = read
         self.places: dict[Place | Earned, _Lots] = defaultdict(_Lots)
+        self.paid_back: dict[UUID, dict[UUID, int]] = defaultdict(lambda: defaultdict(int))
         self.readers: dict[Place, _Reader] = {}
         self.queue: list[tuple[int, str, Place]] = []  # the next flow of each reader; a stale one is passed over
 
-    def run(self, starts: Sequence[Start]) -> dict[Place | Earned, dict[UUID, int]]:
+    def run(self, starts: Sequence[Start]) -> Traced:
         for start in starts:
             self._go_on(until=start.number)
             self._put(start.target, start.number, [_Lot(start.debtor, start.payment, start.micros)])
         self._go_on(until=None)
         found = {place: lots.by_debtor() for place, lots in self.places.items()}
-        return {place: debts for place, debts in found.items() if debts}
+        return Traced({place: debts for place, debts in found.items() if debts}, self.paid_back)
 
     def _go_on(self, until: int | None) -> None:
         while self.queue and (until is None or self.queue[0][0] < until):
@@ -154,7 +166,9 @@ class _Walk:
 
     def _move(self, flow: Flow) -> None:
         if flow.target is None:
-            self.places[flow.source].leave(flow)
+            for lot in self.places[flow.source].leave(flow):
+                if flow.of is not None:
+                    self.paid_back[flow.of][lot.debtor] += lot.micros
             return
         left, arriving = flow.arrives, []
         for lot in self.places[flow.source].take(flow.micros):

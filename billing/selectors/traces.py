@@ -178,11 +178,37 @@ def owed_money(now: datetime | None = None) -> OwedMoney:
     ]
     owes = {debt.debtor: int(debt.owes_micros) for debt in standing}
     lately = {debt.debtor: int(debt.fresh_micros) for debt in standing}
-    return OwedMoney(owes, lately, follow(_starts(standing, brought), _read))
+    return OwedMoney(owes, lately, _followed(_starts(standing, brought)))
+
+
+def _followed(starts: list[Start]) -> dict[Place | Earned, dict[UUID, int]]:
+    """Until no payment turns up any more that other money in question has paid back."""
+    while True:
+        traced = follow(starts, _read)
+        known = {start.payment for start in starts}
+        fresh = {payment: debts for payment, debts in traced.paid_back.items() if payment not in known}
+        more = _instead(fresh)
+        if not more:
+            return traced.places
+        starts = [*starts, *more]
+
+
+def _instead(paid_back: dict[UUID, dict[UUID, int]]) -> list[Start]:
+    """What these payments brought into wallets, for those who owe what has paid them back."""
+    starts: list[Start] = []
+    for payment_id, entry_id, wallet_id, kind, taken in _of_payments(set(paid_back)):
+        left = int(taken)
+        for debtor, micros in paid_back[payment_id].items() if kind == "renter" else ():
+            starts.append(Start(entry_id, debtor, ("wallet", wallet_id), min(micros, left), payment_id))
+            left -= starts[-1].micros
+    return [start for start in starts if start.micros > 0]
 
 
 def _brought(debts: Sequence[_Debt]) -> list[tuple[Any, ...]]:
-    payments = {debt.payment_id for debt in debts if debt.payment_id is not None}
+    return _of_payments({debt.payment_id for debt in debts if debt.payment_id is not None})
+
+
+def _of_payments(payments: set[UUID]) -> list[tuple[Any, ...]]:
     return rows(_PAYMENTS, payments=list(payments)) if payments else []
 
 

@@ -44,7 +44,7 @@ def walk(starts: list[Start], flows: list[Flow], page: int = 2) -> dict[Any, dic
         of_it = [flow for flow in flows if flow.number > after and stream_of(flow) == where]
         return [flow for flow in of_it if not only_returns or flow.source != where][:page]
 
-    return follow(starts, read)
+    return follow(starts, read).places
 
 
 def naive(starts: list[Start], flows: list[Flow]) -> dict[Any, dict[UUID, int]]:

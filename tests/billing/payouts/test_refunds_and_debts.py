@@ -14,7 +14,7 @@ from billing.services.refunds import apply_refunds, refund_own
 from billing.services.transfers import transfer_money
 from billing.stripe.mapping import RemoteRefund
 from common.database import use_case
-from tests.billing.money import UNIT, assert_sound, grant, wallet
+from tests.billing.money import UNIT, assert_sound, grant, make_user, wallet
 from tests.billing.payouts.test_gifts import team_of
 from tests.billing.payouts.world import NOW, days_ago, earn, payable, take_back, top_up
 from tests.instances.fake_host import refused
@@ -57,6 +57,55 @@ def test_nor_does_the_refund_of_who_got_the_money_by_a_transfer(hana: User, alic
     take_back(first, at=days_ago(44), state="lost")
     follow()
     assert (payable(hana).disputed_micros, payable(hana).payable_micros) == (90 * UNIT, 0)
+
+
+@pytest.mark.parametrize("state", ["open", "lost"])
+def test_a_dispute_that_another_stolen_card_has_paid_frees_nothing(hana: User, alice: User, state: str) -> None:
+    """The first card is spent; the second pays for its dispute, so that nothing is owed, and is taken back itself."""
+    first = top_up(alice, 100, at=days_ago(50))
+    earn(hana, 100, ago=45, renter=alice, granted=False)
+    second = top_up(alice, 100, at=days_ago(44))
+    take_back(first, at=days_ago(43), state=state)
+    assert payable(hana).payable_micros == 90 * UNIT, "nothing is owed yet"
+    take_back(second, at=days_ago(42), state=state)
+    follow()
+    assert wallet(alice, "debt").balance_micros == -100 * UNIT
+    assert (payable(hana).disputed_micros, payable(hana).payable_micros) == (90 * UNIT, 0)
+
+
+def test_nor_does_a_refund_that_a_stolen_card_has_paid(hana: User, alice: User) -> None:
+    """The own card is spent at a friend's host and comes back to its holder out of what the stolen one brought."""
+    own = top_up(alice, 100, at=days_ago(52))
+    earn(hana, 100, ago=51, renter=alice, granted=False)
+    stolen = top_up(alice, 100, at=days_ago(50))
+    refund(own, 100, ago=48)
+    take_back(stolen, at=days_ago(44), state="lost")
+    follow()
+    assert (payable(hana).disputed_micros, payable(hana).payable_micros) == (90 * UNIT, 0)
+
+
+def test_nor_does_a_dispute_that_a_friends_stolen_card_has_paid(hana: User, alice: User, bob: User) -> None:
+    first = top_up(alice, 100, at=days_ago(52))
+    earn(hana, 100, ago=51, renter=alice, granted=False)
+    stolen = top_up(bob, 100, at=days_ago(50))
+    pass_on(bob, alice, 100)
+    take_back(first, at=days_ago(46), state="lost")
+    take_back(stolen, at=days_ago(44), state="lost")
+    follow()
+    assert wallet(bob, "debt").balance_micros == -100 * UNIT
+    assert (payable(hana).disputed_micros, payable(hana).payable_micros) == (90 * UNIT, 0)
+
+
+def test_a_refund_of_what_was_unspent_puts_nobody_in_question(hana: User, alice: User) -> None:
+    """40 of the own card are spent and 60 go back before the stolen one comes: the first host has been paid well."""
+    own, other = top_up(alice, 100, at=days_ago(52)), make_user("other-host")
+    earn(hana, 40, ago=51, renter=alice, granted=False)
+    refund(own, 60, ago=50)
+    stolen = top_up(alice, 100, at=days_ago(49))
+    earn(other, 100, ago=48, renter=alice, granted=False)
+    take_back(stolen, at=days_ago(44), state="lost")
+    follow()
+    assert (payable(hana).payable_micros, payable(other).payable_micros) == (36 * UNIT, 0)
 
 
 def test_the_refund_of_its_own_part_is_not_asked_for_twice(hana: User, alice: User) -> None:
