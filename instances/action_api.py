@@ -7,13 +7,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker, require_scope
-from accounts.policy import CONNECT
+from accounts.permissions import asker
 from common.endpoints import checked
 from common.money import parse_money
 from instances import action_schema, schema
 from instances.action_shapes import size_shape
-from instances.replies import instance_id_of, may_connect, reply_with_instance, shown
+from instances.replies import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
 from instances.selectors import instance_of
 from instances.services.reimage import reimage_instance, take_back_reimage
 from instances.services.resize import price_of_size, resize_instance, size_of
@@ -33,8 +32,7 @@ class ReimageView(APIView):
         """
         image = checked(action_schema.ReimageIn, request.data)["image"]
         renter, row_id = asker(request), instance_id_of(instance_id)
-        if not find_image(image, renter).official:
-            require_scope(request, CONNECT)
+        require_entry_for(request, find_image(image, renter))
         return reply_with_instance(
             request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image)))
         )

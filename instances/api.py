@@ -24,7 +24,7 @@ from instances.bills import bill_of, bills_of, charges_of
 from instances.errors import QuoteExpired, QuoteMismatch
 from instances.models import Instance, InstanceEvent, Watch
 from instances.orders import read_change, read_choices, read_expected, read_volume_ids, read_wishes
-from instances.replies import instance_id_of, may_connect, reply_with_instance, shown
+from instances.replies import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
 from instances.schedule_shapes import read_settings
 from instances.selectors import (
     events_of,
@@ -115,10 +115,16 @@ class InstancesView(GenericAPIView[Instance]):
 
     @extend_schema(operation_id="instances_create", request=schema.InstanceIn, responses={201: schema.InstanceOut})
     def post(self, request: Request) -> Response:
+        """Rent by a quote.
+
+        With volumes, an image that is not the market's own needs `instances:connect` as well: its programs read them.
+        """
         wanted, renter = checked(schema.InstanceIn, request.data), asker(request)
         quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
         expected = read_expected(wanted)
         order = {"quote_id": quote_id, "expected": expected, **read_choices(wanted)}
+        if order["volume_ids"]:
+            require_entry_for(request, quote_of(renter, quote_id).image)
         try:
             return reply_with_instance(request, lambda: (201, shown(rent_instance(renter=renter, **order))))
         except (PriceChanged, QuoteExpired) as error:
@@ -161,6 +167,7 @@ class StartView(APIView):
 
     @extend_schema(operation_id="instances_start", request=schema.StartIn, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
+        """With other volumes, an image that is not the market's own needs `instances:connect` as well."""
         wanted = checked(schema.StartIn, request.data)
         limit = wanted.get("max_hourly_rate")
         order: dict[str, Any] = {
@@ -169,6 +176,8 @@ class StartView(APIView):
             "max_rate_micros": None if limit is None else parse_money(limit),
             "volume_ids": read_volume_ids(wanted.get("volume_ids")),
         }
+        if order["volume_ids"]:
+            require_entry_for(request, _own(request, instance_id).image)
         begin = start_without_gpu if wanted["mode"] == "cpu" else partial(start_instance, wait=wanted["wait"])
         return reply_with_instance(request, lambda: (202, shown(begin(**order))))
 

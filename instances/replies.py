@@ -1,12 +1,13 @@
 """An instance as the API answers with it."""
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.idempotent_api import Work, reply_once
-from accounts.permissions import asker, holds_scope
+from accounts.permissions import asker, holds_scope, require_scope
 from accounts.policy import CONNECT
 from common import clock
 from common.errors import NotFound
@@ -16,10 +17,20 @@ from instances.models import Instance
 from instances.selectors import instance_of
 from instances.shapes import INSTANCE_PREFIX, Shape, access_shape, instance_shape
 
+if TYPE_CHECKING:
+    from storage.models import Image
+
 
 def may_connect(request: Request) -> bool:
     """Whether who asks gets what opens an instance."""
     return holds_scope(request, CONNECT)
+
+
+def require_entry_for(request: Request, image: "Image") -> None:
+    """Refuse a token that may not connect where an image that is not the market's own is to run beside kept data: its
+    programs read what is mounted. Raises MissingScope."""
+    if not image.official:
+        require_scope(request, CONNECT)
 
 
 def shown(instance: Instance, *, opens: bool = False) -> Shape:

@@ -19,7 +19,7 @@ from common.endpoints import checked
 from common.errors import wrong_field
 from common.ids import parse_public_id
 from instances import volume_schema as schema
-from instances.replies import instance_id_of
+from instances.replies import instance_id_of, require_entry_for
 from instances.selectors import instance_of
 from instances.services.mounts import (
     attach_data_set,
@@ -123,8 +123,10 @@ class VolumeAttachView(APIView):
 
     @extend_schema(operation_id="volumes_attach", request=schema.AttachIn, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
+        """To an instance whose image is not the market's own this needs `instances:connect` as well."""
         renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
         instance_id = instance_id_of(checked(schema.AttachIn, request.data)["instance"])
+        require_entry_for(request, instance_of(renter, instance_id).image)
 
         def attach() -> tuple[int, Shape]:
             attach_volume(renter=renter, volume_id=row_id, instance_id=instance_id)

@@ -11,8 +11,10 @@ from django.test import Client
 from accounts.models import RememberedReply, SshKey
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
-from instances.models import Instance
+from common.ids import parse_public_id
+from instances.models import Instance, Quote
 from instances.services.access import follow_keys
+from storage.models import Attachment
 
 from .test_strangers import ENDPOINTS, RULES, ask
 from .world import PUBLIC_KEY, Endpoint, World
@@ -98,6 +100,25 @@ def test_what_lets_somebody_in_names_the_scope_that_is_missing(world: World, ope
     assert (reply.status_code, reply.json()["code"], reply.json()["scope"]) == (403, "missing_scope", CONNECT)
     follow_keys(user_id=world.renter.pk)
     assert again(world) == before
+
+
+def test_volumes_beside_a_program_of_ones_own_need_it_too(world: World) -> None:
+    """At each door: whoever may rent alone could else read every volume by an image that sends it away."""
+    image, volume = parse_public_id("img", world.ids["image_id"]), world.ids["volume_id"]
+    Instance.objects.filter(pk=world.instance.pk).update(image=image)
+    Quote.objects.filter(pk=parse_public_id("quot", world.ids["quote_id"])).update(image=image)
+    client = client_with(world, *(scope for scope in SCOPES if scope != CONNECT))
+    doors: dict[str, dict[str, object]] = {
+        "/api/v1/instances": {"quote_id": world.ids["quote_id"], "volume_ids": [volume]},
+        f"/api/v1/instances/{world.ids['instance_id']}/start": {"volume_ids": [volume]},
+        f"/api/v1/volumes/{volume}/attach": {"instance": world.ids["instance_id"]},
+    }
+    for path, body in doors.items():
+        reply = client.post(path, body, "application/json")
+        assert (reply.status_code, reply.json()["code"], reply.json().get("scope")) == (403, "missing_scope", CONNECT), path
+        bare = {name: value for name, value in body.items() if name != "volume_ids"}
+        assert "attach" in path or client.post(path, bare, "application/json").status_code != 403
+    assert not Attachment.objects.exists()
 
 
 def again(world: World) -> dict[str, object]:
