@@ -5,12 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from datetime import datetime
 from typing import Any, Literal
 
 import docker
 
 from agents.daemon import acceptance, cgroups
+from agents.daemon.docker_containers import container_of, is_attached
 from agents.daemon.docker_doorway import DEFAULT_ENGINE, DockerDoorway
 from agents.daemon.docker_endings import who_ended
 from agents.daemon.docker_images import CHANGE_TIMEOUT, DockerImages
@@ -19,9 +19,7 @@ from agents.daemon.docker_spec import (
     HOST_LABEL,
     INSTANCE_LABEL,
     OFFICIAL_LABEL,
-    ROOT_LABEL,
     ROOT_REPOSITORY,
-    SPEC_LABEL,
     EngineOptions,
     bridge_name,
     container_body,
@@ -34,7 +32,7 @@ from agents.daemon.engine_words import engine_answers
 from agents.daemon.firewall import Firewall
 from agents.daemon.gates import SSH_PORT
 from agents.daemon.preempt import WARN_SCRIPT
-from agents.daemon.runtime import Container, ContainerOrder, EndedBy, EngineRefused, EngineSilent, RootLimit, Status, Usage
+from agents.daemon.runtime import Container, ContainerOrder, EndedBy, EngineRefused, EngineSilent, RootLimit, Usage
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
@@ -42,8 +40,6 @@ logger = logging.getLogger(__name__)
 READ_TIMEOUT = 5.0
 SUBNET_TRIES = 64
 WATCH_RETRY = 1.0
-_STATUS: dict[str, Status] = {"created": "created", "running": "running", "restarting": "running", "paused": "paused"}
-_NEVER = "0001-01-01T00:00:00Z"
 
 
 class DockerRuntime(DockerImages):
@@ -75,7 +71,7 @@ class DockerRuntime(DockerImages):
         with engine_answers():
             listed = self._reader.containers(all=True, filters={"label": labels})
         found = (self._inspect(item["Id"]) for item in listed)
-        return [_container(state) for state in found if state is not None]
+        return [container_of(state) for state in found if state is not None]
 
     def running_gpus(self) -> dict[str, str]:
         with engine_answers():
@@ -126,7 +122,7 @@ class DockerRuntime(DockerImages):
         """The engine remembers a stopped container's network by its id: one of the same name is another one to it."""
         self.make_network(instance)
         state = self._inspect(container)
-        if state is None or _is_attached(state, instance, self._networks(instance)):
+        if state is None or is_attached(state, instance, self._networks(instance)):
             return
         with engine_answers():
             self._changer.connect_container_to_network(container, network_name(instance))
@@ -314,41 +310,3 @@ class DockerRuntime(DockerImages):
 
 def _place() -> dict[str, Any]:
     return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
-
-
-def _length_of(now: dict[str, Any]) -> float:
-    """Seconds from the last start to the end, by the engine's clock; 0 for what never ran."""
-    if _NEVER in (now["StartedAt"], now["FinishedAt"]):
-        return 0.0
-    ran = datetime.fromisoformat(now["FinishedAt"]) - datetime.fromisoformat(now["StartedAt"])
-    return max(0.0, ran.total_seconds())
-
-
-def _is_attached(state: dict[str, Any], instance: str, networks: list[str]) -> bool:
-    """Whether a container is in one of these networks, or will be at its start."""
-    own = (state["NetworkSettings"]["Networks"] or {}).get(network_name(instance))
-    if own is None:
-        return False
-    return bool(own["EndpointID"]) if state["State"]["Running"] else own["NetworkID"] in ("", *networks)
-
-
-def _container(state: dict[str, Any]) -> Container:
-    labels, now = state["Config"]["Labels"], state["State"]
-    status = _STATUS.get(now["Status"], "exited")
-    number = state["Name"].rpartition("-")[2]
-    return Container(
-        id=state["Id"],
-        instance=labels[INSTANCE_LABEL],
-        generation=int(number) if number.isdecimal() else 0,  # renamed by someone else
-        status=status,
-        spec=labels.get(SPEC_LABEL, ""),
-        gpu_uuids=tuple(filter(None, labels.get(GPUS_LABEL, "").split(","))),
-        started_at="" if now["StartedAt"] == _NEVER else now["StartedAt"],
-        run_seconds=cgroups.age_of(now["Pid"]) if status == "running" else _length_of(now),
-        exit_code=now["ExitCode"],
-        out_of_memory=now["OOMKilled"],
-        before_boot=now["StartedAt"] != _NEVER and datetime.fromisoformat(now["StartedAt"]) < cgroups.booted_at(),
-        pid=now["Pid"] if status == "running" else 0,
-        root=int(labels.get(ROOT_LABEL, "0")),
-        detached=status == "running" and not _is_attached(state, labels[INSTANCE_LABEL], []),
-    )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.daemon import cgroups
-from agents.daemon.docker_runtime import _container
+from agents.daemon.docker_containers import container_of
 from agents.daemon.docker_spec import INSTANCE_LABEL
 
 NEVER = "0001-01-01T00:00:00Z"
@@ -27,12 +27,12 @@ def test_the_machine_was_booted_before_now() -> None:
 @pytest.mark.parametrize(("hours", "before"), [(-1, True), (1, False)])
 def test_a_container_of_an_earlier_boot_is_told_from_one_of_this(hours: int, before: bool) -> None:
     started = cgroups.booted_at() + timedelta(hours=hours)
-    container = _container(described(f"{started:%Y-%m-%dT%H:%M:%S}.123456789Z"))
+    container = container_of(described(f"{started:%Y-%m-%dT%H:%M:%S}.123456789Z"))
     assert (container.before_boot, container.status, container.generation) == (before, "exited", 2)
 
 
 def test_one_that_never_started_is_of_no_boot() -> None:
-    assert not _container(described(NEVER)).before_boot
+    assert not container_of(described(NEVER)).before_boot
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_one_that_never_started_is_of_no_boot() -> None:
     ],
 )
 def test_a_run_that_has_ended_has_a_length(began: str, ended: str, seconds: float) -> None:
-    assert _container(described(began, ended)).run_seconds == pytest.approx(seconds)
+    assert container_of(described(began, ended)).run_seconds == pytest.approx(seconds)
