@@ -25,7 +25,7 @@ from uuid import UUID
 import numpy as np
 import psycopg2
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, OperationalError, connection
 from numpy.typing import NDArray
 
 from marketplace.search.layout import SELECT, WORDS, decode, decoded, text_of
@@ -86,6 +86,7 @@ class Copy:
         self.refresher = Refresher(self.refresh)
         self.reader = Reader()
         self.render: Render | None = None
+        self.refused_at = 0.0  # when the database last refused or kept a search waiting too long, by the monotonic clock
         self.forget()
 
     def forget(self) -> None:
@@ -161,8 +162,10 @@ class Copy:
     def _forgotten_if_broken(self) -> Iterator[None]:
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             self.forget()  # what is half written down cannot be trusted
+            if isinstance(error, Error):
+                self.refused_at = time.monotonic()
             raise
 
     def _caught_up(self) -> Store:
@@ -208,8 +211,15 @@ _COPY: Final = Copy()
 
 @contextmanager
 def searching() -> Iterator[Store]:
-    """The open offers, brought up to date, for one search: nothing changes them meanwhile."""
+    """The open offers, brought up to date, for one search: nothing changes them meanwhile.
+
+    Raises the database's error, also in a search that waited for one that met it: else each of those that wait would
+    wait for the database anew, one after the other.
+    """
+    asked_at = time.monotonic()
     with _COPY.lock:
+        if _COPY.refused_at > asked_at:
+            raise OperationalError("a search before this one waited for the table in vain")
         yield _COPY.fresh()
 
 

@@ -1,7 +1,10 @@
 """The copy in memory follows the table: changes, openings, deletions, rollbacks, other transactions, another server."""
 
 import random
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -302,6 +305,38 @@ def test_a_failure_half_way_makes_it_start_anew(hana: User, monkeypatch: pytest.
 
 
 @pytest.mark.django_db(transaction=True)
+def test_searches_that_wait_for_one_in_vain_do_not_wait_anew(hana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock of the table: each search would hold up all that come after it for as long as a lock may be waited for."""
+    holding, met, asked = threading.Event(), threading.Event(), []
+
+    def refuse(*_: object) -> Any:
+        asked.append(threading.get_ident())
+        holding.set()
+        assert met.wait(20)
+        raise OperationalError("canceling statement due to lock timeout")
+
+    def search() -> str:
+        try:
+            with columns.searching():
+                return "found"
+        except OperationalError as error:
+            return str(error)
+
+    columns.forget()
+    monkeypatch.setattr(columns, "_look", refuse)
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(search)
+        assert holding.wait(20)
+        others = [threads.submit(search) for _ in range(3)]
+        time.sleep(0.3)  # until they wait
+        met.set()
+        assert first.result(20) == "canceling statement due to lock timeout"
+        assert {other.result(20) for other in others} == {"a search before this one waited for the table in vain"}
+    assert len(asked) == 1
+    monkeypatch.undo()
+    assert found() == [], "who comes later asks again"
+
+
 def test_slots_of_closed_offers_are_given_up_when_they_are_many(hana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("marketplace.search.store._SPARE", 10)
     ids = seed_market(random.Random(1), hana, 90)
