@@ -14,13 +14,19 @@ class OpenMeter:
 
     proven_until: datetime
     capped_at: datetime | None
+    opened_at: datetime
+
+    @property
+    def proves_something(self) -> bool:
+        """One that was opened between two reports, as at the end of a term, proves no time until the next one."""
+        return self.proven_until > self.opened_at
 
 
 def open_meters(*, source_kind: str) -> dict[UUID, OpenMeter]:
     rows = Meter.objects.filter(source_kind=source_kind, closed_at__isnull=True).order_by()
     return {
-        source_id: OpenMeter(proven_until, capped_at)
-        for source_id, proven_until, capped_at in rows.values_list("source_id", "proven_until", "capped_at")
+        source_id: OpenMeter(*columns)
+        for source_id, *columns in rows.values_list("source_id", "proven_until", "capped_at", "opened_at")
     }
 
 
@@ -28,7 +34,7 @@ def locked_meter(*, source_kind: str, source_id: UUID) -> OpenMeter | None:
     """The source's open meter, locked until the transaction ends: after wallets, before hosts and instances."""
     rows = Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True)
     meter = rows.select_for_update(of=("self",), no_key=True).order_by("pk").first()
-    return None if meter is None else OpenMeter(meter.proven_until, meter.capped_at)
+    return None if meter is None else OpenMeter(meter.proven_until, meter.capped_at, meter.opened_at)
 
 
 def sources_in_use() -> set[tuple[str, UUID]]:

@@ -90,7 +90,7 @@ def _ahead() -> Iterable[Finding]:
     for kind, (last_seen, tolerance) in reported.items():
         for source_id, meter in open_meters(source_kind=kind).items():
             at = last_seen.get(source_id)
-            if at is not None and meter.proven_until > at + tolerance:
+            if at is not None and meter.proves_something and meter.proven_until > at + tolerance:
                 detail = f"proven until {meter.proven_until}, its host was last heard of at {at}"
                 yield Finding("I31", _REPORTED, f"{kind} {source_id}", detail)
 

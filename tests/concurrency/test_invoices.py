@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from django.db.models import QuerySet
 
 from accounts.models import User
-from billing.models import Invoice, InvoiceSeries, Wallet
+from billing.models import Invoice, InvoiceSeries
 from billing.services.invoices import issue_invoice, issue_invoices
 from tests.billing.coupon_money import BEGIN, UNIT, Run
 from tests.billing.money import grant, in_parallel, make_user
@@ -32,7 +32,6 @@ def renters(hana: User) -> list[User]:
         for person in people:
             grant(person, 5 * UNIT)
             Run(person, hana).start().stop_at(BEGIN + timedelta(minutes=10))
-            Wallet.objects.filter(owner=person).update(created_at=BEGIN)
     return people
 
 

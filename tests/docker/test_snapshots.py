@@ -153,6 +153,6 @@ def test_what_is_damaged_or_not_there_changes_nothing(scene: Scene) -> None:
         assert list((scene.host.state / "volumes").rglob(f"{args['volume']}*")) == []
     lost = replace(scene.order, id=uuid.uuid4().hex, mounts=[Mount(uuid.uuid4().hex, "volume", "lost", 1)], ports=[])
     scene.market.want(lost)
-    assert scene.market.until_phase(lost.id, "failed").failure_code == "create_failed"
+    assert scene.market.until_phase(lost.id, "failed").failure_code == "volume_missing"
     scene.market.want(replace(lost, run="gone"))
     scene.market.until_absent(lost.id)

@@ -41,6 +41,7 @@ def test_nothing_dangerous_can_be_expressed() -> None:
         *("id", "generation", "fence", "run", "image", "gpu_uuids", "simulated_gpus", "cpu_millis", "ram_mb", "pids_limit"),
         *("data_disk_gb", "system_disk_gb", "ports", "ssh_keys", "env", "stop_grace_s", "preempt_at", "root"),
         *("password_hash", "allow_from", "mounts", "root_brought", "has_ssh", "image_bytes", "registry_auth", "untouched"),
+        *("root_made", "data_disk_made"),  # whether what is missing may be made: nothing that a container is made of
     }, "a new field of the wire needs a thought here"
 
 

@@ -47,9 +47,9 @@ def program() -> Iterator[Program]:
 
 
 @pytest.mark.parametrize("order", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_at_once_although_agents_wait(program: Program, order: signal.Signals) -> None:
+def test_a_signal_ends_it_at_once_although_agents_wait(program: Program, topic: str, order: signal.Signals) -> None:
     wait_until(lambda: program.health().get("redis") is True)
-    query = {"since": "0", "ticket": sign_ticket(SECRET, topic="host:a", expires_at=2**33)}
+    query = {"since": "0", "ticket": sign_ticket(SECRET, topic=topic, expires_at=2**33)}
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(httpx.get, f"{program.url}/agent/v1/wait", params=query, timeout=PATIENCE_S)
         wait_until(lambda: program.health().get("waiters") == 1)

@@ -171,7 +171,7 @@ def test_credit_stays_with_whom_it_was_given_to(alice: User, bob: User) -> None:
     team = team_of(alice, bob)
     grant(alice, 20 * UNIT)
     pay_in(alice, 10 * UNIT)
-    with pytest.raises(NotTransferable, match=r"At most 10\.00"), refused():
+    with pytest.raises(NotTransferable, match=r"at most 10\.00"), refused():
         transfer_money(sender=alice, team_id=team.pk, to_id=bob.pk, amount_micros=10 * UNIT + 1)
     transfer_money(sender=alice, team_id=team.pk, to_id=bob.pk, amount_micros=10 * UNIT)
     with pytest.raises(NotTransferable), refused():
