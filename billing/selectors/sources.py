@@ -25,8 +25,10 @@ class OpenMeter:
 def open_meters(*, source_kind: str) -> dict[UUID, OpenMeter]:
     rows = Meter.objects.filter(source_kind=source_kind, closed_at__isnull=True).order_by()
     return {
-        source_id: OpenMeter(*columns)
-        for source_id, *columns in rows.values_list("source_id", "proven_until", "capped_at", "opened_at")
+        source_id: OpenMeter(proven_until, capped_at, opened_at)
+        for source_id, proven_until, capped_at, opened_at in rows.values_list(
+            "source_id", "proven_until", "capped_at", "opened_at"
+        )
     }
 
 

@@ -18,7 +18,8 @@ from common.outbound import Answer, OutboundFault
 from tests.api.world import World
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
-SOON_S: Final = 5
+COSTS_AT_MOST_S: Final = 4.0  # of the processor: a busy machine makes a test wait, but not work
+ENDS_WITHIN_S: Final = 30.0  # by the clock: a statement of the web may take 15
 DEEP: Final = "[" * 100_000
 LONG: Final = "x" * 900_000
 BIDI: Final = "exe\u202ecod.\u200b"
@@ -85,11 +86,11 @@ class Caller:
         self.amiss: list[str] = []
 
     def send(self, method: str, address: str, body: bytes, of: str) -> None:
-        begun = time.perf_counter()
+        begun, idle = time.perf_counter(), time.thread_time()
         reply = self.client.generic(method.upper(), address, body, content_type="application/json" if body else "")
-        took = time.perf_counter() - begun
-        if reply.status_code >= 500 or took > SOON_S or not in_form(reply):
-            self.amiss.append(f"{of}: {reply.status_code} in {took:.1f} s, {reply.content[:80]!r}")
+        took, cost = time.perf_counter() - begun, time.thread_time() - idle
+        if reply.status_code >= 500 or cost > COSTS_AT_MOST_S or took > ENDS_WITHIN_S or not in_form(reply):
+            self.amiss.append(f"{of}: {reply.status_code} in {cost:.1f} of {took:.1f} s, {reply.content[:80]!r}")
 
 
 def in_form(reply: Any) -> bool:
