@@ -28,7 +28,8 @@ from django.conf import settings
 from django.db import Error, OperationalError, connection
 from numpy.typing import NDArray
 
-from marketplace.search.layout import SELECT, WORDS, decode, decoded, text_of
+from marketplace.search.layout import SELECT, decode, decoded
+from marketplace.search.learning import learn_words
 from marketplace.search.orders import NextWalk
 from marketplace.search.reader import Reader
 from marketplace.search.refresher import Refresher
@@ -148,7 +149,7 @@ class Copy:
             draft = store.draft(records)
         except NotMet:
             with self.lock:
-                if self._store is not store or not _learn(store, records):
+                if self._store is not store or not learn_words(store, records):
                     return None
                 store.meet(records)
                 draft = store.draft(records)
@@ -325,7 +326,7 @@ def _known_rows(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[A
     """
     while True:
         records = _rows(where, asked)
-        if _learn(store, records):
+        if learn_words(store, records):
             return records
 
 
@@ -335,23 +336,3 @@ def _met(store: Store, records: NDArray[Any] | None) -> Draft | None:
         return None
     store.meet(records)
     return store.draft(records)
-
-
-def _learn(store: Store, records: NDArray[Any] | None) -> bool:
-    """Ask for the words behind hashes that are new; false when one of them could not be had any more."""
-    return records is None or all([_learn_column(store, name, records) for name in WORDS])
-
-
-def _learn_column(store: Store, name: str, records: NDArray[Any]) -> bool:
-    words, column = store.words[name], text_of(name)
-    missing = words.missing(records[name])
-    if not missing:
-        return True
-    hashes, first = np.unique(records[name], return_index=True)
-    ids = uuids(records["id"][first[np.isin(hashes, missing)]].tolist())
-    query = f"SELECT hashtextextended({column}, 0), {column} FROM marketplace_offer WHERE id = ANY (%s::uuid[])"  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(query, [ids])
-        for hashed, text in cursor.fetchall():
-            words.learn(hashed, text)
-    return not words.missing(records[name])
