@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 READ_TIMEOUT = 5.0
 SUBNET_TRIES = 64
+SAME_BRIDGE = "same bridge name"
+SAME_BRIDGE_PAUSE = 0.1
 WATCH_RETRY = 1.0
 
 
@@ -114,7 +116,9 @@ class DockerRuntime(DockerImages):
                         self._changer.create_network(**network_options(instance, self._options, attempt))
                     return
                 except EngineRefused as error:
-                    if "overlap" not in str(error).lower():
+                    if SAME_BRIDGE in str(error).lower():  # asked for by an agent that was killed: it comes
+                        time.sleep(SAME_BRIDGE_PAUSE)
+                    elif "overlap" not in str(error).lower():
                         raise
         raise EngineRefused(f"no free network in {self._options.network_pool}")
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import time
+import weakref
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -72,7 +73,6 @@ class Journal:
             _keep_copy(path)
         self._drop_tombstones()
         self._size = self._offset = 0
-        self._file = -1
         self._settle_names()
         self._begin(found.end)
 
@@ -106,7 +106,7 @@ class Journal:
         self.amend(desired.id, failed=desired.generation, failure_code=code, failure_detail=detail)
 
     def close(self) -> None:
-        os.close(self._file)
+        self._closing()
 
     def _begin(self, end: int) -> None:
         """Compact; on a full disk where no second file was ever made, go on behind the last whole record."""
@@ -116,9 +116,13 @@ class Journal:
             if error.errno != errno.ENOSPC or not self._path.exists():
                 raise
             logger.warning("the journal is not compacted: %s", error)
-            self._file = os.open(self._path, os.O_RDWR)
+            self._hold(os.open(self._path, os.O_RDWR))
             self._size, self._offset = os.fstat(self._file).st_size, end
             os.pwrite(self._file, bytes(self._size - end), end)
+
+    def _hold(self, file: int) -> None:
+        """Write into this file from now on; it is closed with the journal, also with one that nobody closes."""
+        self._file, self._closing = file, weakref.finalize(self, os.close, file)
 
     def _append(self, lines: bytes) -> None:
         if self._offset + len(lines) > self._size:
@@ -139,9 +143,10 @@ class Journal:
         except BaseException:
             os.close(file)
             raise
-        if self._file >= 0:
-            os.close(self._file)
-        self._file, self._size, self._offset = file, size, len(whole)
+        if self._size:
+            self._closing()
+        self._hold(file)
+        self._size, self._offset = size, len(whole)
         self._reserve_spare(size)
 
     def _room(self, size: int) -> tuple[int, int]:

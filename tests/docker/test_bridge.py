@@ -108,6 +108,8 @@ class Screen:
 
     def __init__(self, client: Client) -> None:
         self._near, far = os.openpty()
+        self._heard = select.poll()  # unlike select() for any number of open files
+        self._heard.register(self._near, select.POLLIN)
         self.resize(132, 43, tell=False)
         line = ["ssh", *client.login, "-p", client.port, "-tt", "root@127.0.0.1"]
         with os.fdopen(far, "r+b", buffering=0) as screen:
@@ -124,7 +126,7 @@ class Screen:
     def until(self, mark: str) -> str:
         seen = b""
         while mark not in seen.decode(errors="replace"):
-            assert select.select([self._near], [], [], 30)[0], f"never {mark!r}: {seen!r}"
+            assert self._heard.poll(30_000), f"never {mark!r}: {seen!r}"
             seen += os.read(self._near, 65536)
         return seen.decode()
 
