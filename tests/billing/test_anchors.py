@@ -33,11 +33,6 @@ def folder(settings: Any, tmp_path: Path, alice: User) -> Path:
     return tmp_path / "anchors"
 
 
-def test_a_market_that_has_sealed_nothing_yet_lacks_no_folder(settings: Any, tmp_path: Path) -> None:
-    settings.LEDGER_ANCHOR_DIR = str(tmp_path / "anchors")
-    assert anchor_findings() == []
-
-
 def test_a_seal_is_anchored_once(folder: Path) -> None:
     (file,) = folder.iterdir()
     assert file.name == "seal-000000001.json"
