@@ -15,10 +15,11 @@ from typing import Any, Final, Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from agents.daemon.parcels import CHUNK, BadSheet, Parcel, Sheet, describe, parcel_of
+from agents.daemon.parcels import CHUNK, BadSheet, Parcel, Part, Sheet, describe, parcel_of
 
 PIECE: Final = 512 * 1024  # of the list of digests, which may be long
 LONGEST_LIST: Final = 64 * 1024 * 1024  # bytes of digests: 1 TiB
+MOST_PARTS: Final = 1024
 KEEP_EVERY: Final = 32  # chunks between two notes of how far it is
 ROUNDS: Final = 3
 PATIENCE: Final = 120.0
@@ -76,13 +77,18 @@ class SealedLine:
 Progress = Callable[[int, int], None]  # bytes done, of how many; may raise to break off
 
 
-def send_parcel(line: SealedLine, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> None:
-    """Describe it, then send what the other side asks for until it has looked at the whole. Raises LineBroken."""
+def send_parcel(line: SealedLine, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> Parcel:
+    """Describe it, then send what the other side asks for until it has looked at the whole. Raises LineBroken.
+
+    Returns what was sent: the parcel without the parts that the other side has.
+    """
     _describe(line, parcel)
+    whole = parcel
     while True:
         wish = line.hear_words("done", "from", "again")
+        parcel = whole.without({str(name) for name in wish.get("skip", [])})
         if wish["done"]:
-            return
+            return parcel
         if wish.get("wait"):
             continue  # it is still looking at what came
         first, again = int(wish["from"]), [int(number) for number in wish["again"]]
@@ -101,6 +107,7 @@ def _describe(line: SealedLine, parcel: Parcel) -> None:
         sizes=[sheet.size for sheet in parcel.sheets],
         whole=parcel.whole,
         listed=len(digests),
+        parts=[[part.name, part.start, part.size] for part in parcel.parts[:MOST_PARTS]],
     )
     for start in range(0, len(digests), PIECE):
         line.say(digests[start : start + PIECE])
@@ -121,7 +128,15 @@ def hear_parcel(line: SealedLine, names: tuple[str, ...]) -> Parcel:
         raise BadSheet("the other host sends more than any instance has")
     while len(digests) < listed:
         digests += line.hear()
-    return parcel_of(names, [int(size) for size in told["sizes"]], bytes(digests), str(told["whole"]))
+    sizes = [int(size) for size in told["sizes"]]
+    return parcel_of(names, sizes, bytes(digests), str(told["whole"]), _parts(told.get("parts", [])))
+
+
+def _parts(told: Any) -> list[Part]:
+    try:
+        return [Part(str(name), int(start), int(size)) for name, start, size in told[:MOST_PARTS]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadSheet("the other host says what nobody understands of the parts of its file") from error
 
 
 @dataclass
@@ -191,15 +206,16 @@ def receive_parcel(
     second time, so whatever is to be remembered of this has to be on the disk by then.
     """
     first = inbox.first_missing(parcel)
-    line.say_words(done=False, **{"from": first}, again=[])
+    wish = {"skip": sorted(parcel.skipped), "done": False}
+    line.say_words(**wish | {"from": first, "again": []})
     _take_in(line, parcel, inbox, first, progress)
     for _round in range(ROUNDS):
         wrong = inbox.faulty(parcel, _Pulse(line, parcel, progress))
         if not wrong:
             arrived(first)
-            line.say_words(done=True, **{"from": parcel.count}, again=[])
+            line.say_words(**wish | {"done": True, "from": parcel.count, "again": []})
             return
-        line.say_words(done=False, **{"from": parcel.count}, again=wrong)
+        line.say_words(**wish | {"from": parcel.count, "again": wrong})
         for number, chunk in _arriving(line, parcel, wrong):
             inbox.write(*parcel.place(number), chunk)
         inbox.note(parcel, parcel.count)

@@ -4,21 +4,19 @@ A root travels as an image without any name. Whoever takes it in names it, so th
 that passes for something else.
 """
 
-import json
-import os
 import shutil
 import sys
-import tarfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
+from agents.daemon.docker_archives import chains_of, check_archive, parts_of
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, ROOT_MESSAGE, root_repository
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.jobs import Failed
+from agents.daemon.parcels import Part
 from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.volumes import HEADROOM
@@ -27,13 +25,7 @@ PARCELS: Final = "berth-parcel"
 PARCEL_LABEL: Final = "berth.parcel"  # one that was packed twice, by an agent that was killed meanwhile, keeps no name
 NO_ROOM: Final = "The host has no room to pack what was installed."
 NO_ROOM_HERE: Final = "The host has no room to unpack what was installed elsewhere."
-TOO_LARGE: Final = "What arrives is larger than an image and a system disk can be."
-GZIP: Final = b"\x1f\x8b"
-_GZIP: Final = 16 + zlib.MAX_WBITS  # with its head and its checksum
-_COMPRESSED: Final = (b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"BZh")  # zstd, xz, bzip2
-_LONGEST_MAGIC: Final = 6
-_PIECE: Final = 1024 * 1024
-_LARGEST_LIST: Final = 4 * 1024 * 1024  # of an image's layers and of its configuration
+_CONTENT_STORE: Final = ["driver-type", "io.containerd.snapshotter.v1"]  # an engine that keeps images in containerd
 
 Progress = Callable[[int, int], None]
 
@@ -47,9 +39,15 @@ class Roots(Protocol):
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
         """The same as a file for another host."""
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
-        """A file of another host as the saved root `number` of `target`. Raises Failed for anything else, and for one that
-        unpacks to more than `most` bytes (0: no limit was told)."""
+    def parts(self, path: Path) -> tuple[Part, ...]:
+        """The layers in such a file, by their chain ids."""
+
+    def hold(self, image: str, parcel: str) -> frozenset[str]:
+        """The chain ids of the layers of `image` that this host has, kept until `forget`; none if it lacks the image."""
+
+    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+        """A file of another host as the saved root `number` of `target`. Raises Failed for anything else, for one that
+        unpacks to more than `most` bytes (0: no limit was told), and for a layer that neither came nor is `held`."""
 
     def is_there(self, target: str, number: int) -> bool: ...
 
@@ -57,7 +55,7 @@ class Roots(Protocol):
         """Remove what `copy` or `take_in` made."""
 
     def forget(self, parcel: str) -> None:
-        """Remove what `take_out` left in the engine."""
+        """Remove what `take_out` and `hold` left in the engine."""
 
 
 class DockerRoots:
@@ -85,8 +83,25 @@ class DockerRoots:
                     progress(done, max(done, total))
             spare.replace(path)
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
-        size = _check_archive(path, target, most or sys.maxsize)
+    def parts(self, path: Path) -> tuple[Part, ...]:
+        return parts_of(path)
+
+    def hold(self, image: str, parcel: str) -> frozenset[str]:
+        with self._engine() as engine:
+            if _CONTENT_STORE in (engine.info().get("DriverStatus") or []):
+                return frozenset()  # it reads every layer of an archive, also one that it has
+        try:
+            with self._engine() as engine:
+                found = engine.inspect_image(image)
+                engine.tag(found["Id"], PARCELS, parcel)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+            return frozenset()
+        return frozenset(chains_of((found.get("RootFS") or {}).get("Layers") or []))
+
+    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+        size = check_archive(path, target, most or sys.maxsize, held)
         if self._runtime.image_room() < 2 * size + HEADROOM:  # the engine unpacks it beside the layers that it makes of it
             raise Failed("disk_full", NO_ROOM_HERE)
         with self._engine() as engine, path.open("rb") as file:
@@ -150,7 +165,13 @@ class SimulatedRoots:
     def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
         path.write_text(f"the simulated root of {source}")
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
+    def parts(self, path: Path) -> tuple[Part, ...]:
+        return ()
+
+    def hold(self, image: str, parcel: str) -> frozenset[str]:
+        return frozenset()
+
+    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
         self._runtime.bring_root(target, number)
 
     def is_there(self, target: str, number: int) -> bool:
@@ -169,64 +190,6 @@ def roots_of(runtime: Runtime) -> Roots:
     if isinstance(runtime, SimulatedRuntime):
         return SimulatedRoots(runtime)
     raise TypeError(f"no roots of {runtime.kind}")
-
-
-def _check_archive(path: Path, target: str, most: int) -> int:
-    """One image without a name, made from an instance of this id: an archive may hold many, and rename what is there.
-    Bytes of its layers as they are unpacked: an engine may send them compressed, and a hostile host to any factor."""
-    try:
-        with tarfile.open(path) as archive:
-            images = _member(archive, "manifest.json")
-            if len(images) != 1 or images[0].get("RepoTags"):
-                raise Failed("bad_parcel", "What arrived is not one unnamed image.")
-            if "repositories" in archive.getnames():
-                raise Failed("bad_parcel", "What arrived names images.")
-            labels = _member(archive, str(images[0]["Config"]))["config"]["Labels"] or {}
-            if labels.get(INSTANCE_LABEL) != target:
-                raise Failed("bad_parcel", "What arrived is not the root of this instance.")
-            size = 0
-            for name in images[0]["Layers"]:
-                size += _unpacked(archive, str(name), most - size)
-            return size
-    except (tarfile.TarError, zlib.error, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Failed("bad_parcel", "What arrived is no image.") from error
-
-
-def _unpacked(archive: tarfile.TarFile, name: str, most: int) -> int:
-    """Bytes of one layer. Raises Failed when they are more than `most`, or compressed in a way that nobody here reads."""
-    member = archive.getmember(name)
-    file = archive.extractfile(member)
-    if file is None:
-        raise Failed("bad_parcel", "What arrived is no image.")
-    head = file.read(_LONGEST_MAGIC)
-    if head.startswith(_COMPRESSED):
-        raise Failed("bad_parcel", "What arrived is compressed in a way that this host does not read.")
-    file.seek(0)
-    size = _gunzipped(file, most) if head.startswith(GZIP) else file.seek(0, os.SEEK_END)
-    if size > most:
-        raise Failed("system_disk_full", TOO_LARGE)
-    return size
-
-
-def _gunzipped(file: IO[bytes], most: int) -> int:
-    """Bytes that it unpacks to, counted no further than just above `most`."""
-    size, unpack = 0, zlib.decompressobj(_GZIP)
-    piece = file.read(_PIECE)
-    while piece and size <= most:
-        size += len(unpack.decompress(piece, _PIECE))
-        piece = unpack.unconsumed_tail
-        if unpack.eof:  # a file may hold several streams, one behind the other
-            piece, unpack = unpack.unused_data, zlib.decompressobj(_GZIP)
-        piece = piece or file.read(_PIECE)
-    return size
-
-
-def _member(archive: tarfile.TarFile, name: str) -> Any:
-    member = archive.getmember(name)
-    file = archive.extractfile(member)
-    if file is None or member.size > _LARGEST_LIST:
-        raise Failed("bad_parcel", "What arrived is no image.")
-    return json.loads(file.read())
 
 
 def _loaded(told: list[dict[str, Any]]) -> str:

@@ -15,7 +15,8 @@ from typing import Final
 
 from agents.daemon import ext4
 from agents.daemon.carrying import Inbox, SealedLine, send_parcel
-from agents.daemon.docker_roots import TOO_LARGE, Roots, roots_of
+from agents.daemon.docker_archives import TOO_LARGE
+from agents.daemon.docker_roots import Roots, roots_of
 from agents.daemon.image_copy import allocated_bytes, bring_equal, sums_on_disk
 from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
@@ -42,6 +43,7 @@ class _Trip:
     number: int
     disk_gb: int
     root_bytes: int  # what the root may unpack to; 0: no limit was told
+    image: str  # that it was made from; "": not told
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,6 +58,7 @@ def _read(operation: Operation) -> _Trip:
         number=int(args["number"]),
         disk_gb=int(args["disk_gb"]),
         root_bytes=int(args.get("root_bytes", "0")),
+        image=args.get("image", ""),
     )
 
 
@@ -148,14 +151,17 @@ class Mover:
             self._take_out(operation, trip, root)
         self._checkpoint("taken-out")
         files = {ROOT: root} | ({DISK: self._disk_at_rest(trip)} if trip.disk_gb else {})
-        parcel = Parcel(tuple(describe(name, path, _looking(operation)) for name, path in files.items()))
+        sheets = tuple(describe(name, path, _looking(operation)) for name, path in files.items())
+        parcel = Parcel(sheets, self._roots.parts(root))
         self._checkpoint("described")
+        sent = parcel
 
         def talk(line: SealedLine) -> None:
-            send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, "Sending."))
+            nonlocal sent
+            sent = send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, "Sending."))
 
         talk_until_through(self._open_pair, Way.of(operation.order.args, is_source=True), operation, talk)
-        return {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes)}
+        return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
 
     def _take_out(self, operation: Operation, trip: _Trip, path: Path) -> None:
         said = "Packing what was installed."
@@ -174,6 +180,7 @@ class Mover:
                 self._bring(operation, trip, inbox)
                 operation.check()
         outcome = outcome_of(inbox)
+        self._roots.forget(operation.order.id)
         shutil.rmtree(inbox.folder, ignore_errors=True)  # also when an agent was killed before it came to this
         return outcome
 
@@ -192,6 +199,7 @@ class Mover:
                 trip.names,
                 check_room=lambda parcel: self._check_room(parcel, inbox, trip),
                 came=lambda: self._checkpoint("chunk"),
+                known=lambda parcel: self._held(operation, trip) if parcel.parts else (),
             )
         except DiskFull as error:
             raise Failed("disk_full", NO_ROOM) from error
@@ -219,8 +227,13 @@ class Mover:
         self._checkpoint("disk-in-place")
         if trip.disk_gb and not image.exists():
             raise Failed("disk_missing", "The data disk that came is gone from the host.")
-        self._roots.take_in(inbox.path(ROOT), trip.target, trip.number, most=trip.root_bytes)
+        held = self._held(operation, trip)
+        self._roots.take_in(inbox.path(ROOT), trip.target, trip.number, most=trip.root_bytes, held=held)
         self._checkpoint("root-in-place")
+
+    def _held(self, operation: Operation, trip: _Trip) -> frozenset[str]:
+        """Layers of the instance's own image alone: what another image here holds is not this renter's to have."""
+        return self._roots.hold(trip.image, operation.order.id) if trip.image else frozenset()
 
     # -- both
 
@@ -232,6 +245,7 @@ class Mover:
         except Superseded:
             if operation.unwanted:
                 self._roots.drop(trip.target, trip.number)
+                self._roots.forget(operation.order.id)
                 self._disks.drop(trip.target)
             raise
 

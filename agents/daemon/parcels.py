@@ -1,13 +1,14 @@
 """What travels between two hosts: files in chunks, each with its SHA-256, all of them under one checksum.
 
-A chunk of zeros has no digest and is not sent: a data disk travels without the room that it does not use.
+A chunk of zeros has no digest and is not sent: a data disk travels without the room that it does not use. Parts of the first
+file that the other host has already (the layers of an image) are not sent either: they arrive as zeros.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -45,10 +46,39 @@ class Sheet:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A stretch of bytes in the first file, under a name that stands for its content wherever it is."""
+
+    name: str
+    start: int
+    size: int
+
+    @property
+    def chunks(self) -> range:
+        """Those that lie wholly in it."""
+        return range(-(-self.start // CHUNK), (self.start + self.size) // CHUNK)
+
+
+@dataclass(frozen=True)
 class Parcel:
-    """Files in order; their chunks are numbered through."""
+    """Files in order; their chunks are numbered through. `skipped` are names of parts that do not travel."""
 
     sheets: tuple[Sheet, ...]
+    parts: tuple[Part, ...] = ()
+    skipped: frozenset[str] = frozenset()
+
+    def without(self, names: Collection[str]) -> "Parcel":
+        """The same, but for what those parts hold: as if it were zeros."""
+        skipped = frozenset(part.name for part in self.parts if part.name in names)
+        if not skipped:
+            return self
+        first, *others = self.sheets
+        digests = list(first.digests)
+        for part in self.parts:
+            if part.name in skipped:
+                for at in part.chunks:
+                    digests[at] = HOLE
+        return replace(self, sheets=(replace(first, digests=tuple(digests)), *others), skipped=skipped)
 
     @cached_property
     def whole(self) -> str:
@@ -115,15 +145,17 @@ def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
         return size, size
 
 
-def parcel_of(names: Sequence[str], sizes: Sequence[int], digests: bytes, whole: str) -> Parcel:
-    """What another host describes. Raises BadSheet unless it is as its checksum says."""
+def parcel_of(names: Sequence[str], sizes: Sequence[int], digests: bytes, whole: str, parts: Sequence[Part] = ()) -> Parcel:
+    """What another host describes. Raises BadSheet unless its checksum is right, and its parts lie in its first file."""
     sheets, start = [], 0
     for name, size in zip(names, sizes, strict=True):
         end = start + 32 * -(-size // CHUNK)
         found = digests[start:end]
         sheets.append(Sheet(name, size, tuple(found[at : at + 32] for at in range(0, len(found), 32))))
         start = end
-    parcel = Parcel(tuple(sheets))
+    parcel = Parcel(tuple(sheets), tuple(parts))
+    if any(part.start < 0 or part.size < 0 or part.start + part.size > sizes[0] for part in parts):
+        raise BadSheet("a part does not lie in its file")
     if start != len(digests) or parcel.whole != whole or any(size < 0 for size in sizes):
         raise BadSheet("the list of chunks does not match its checksum")
     return parcel

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -106,8 +106,11 @@ def fetch_parcel(
     *,
     check_room: Callable[[Parcel], None],
     came: Callable[[], None],
+    known: Callable[[Parcel], Collection[str]] = lambda parcel: (),
 ) -> None:
     """Take in what the other host sends; `came` is called as it gets on. Afterwards `COMPLETE` is in the inbox.
+
+    `known` tells which of its parts are on this host already, and need not come.
 
     Raises Failed, and DiskFull when the room goes that `check_room` saw.
     """
@@ -118,6 +121,7 @@ def fetch_parcel(
 
     def talk(line: SealedLine) -> None:
         parcel = hear_parcel(line, names)
+        parcel = parcel.without(known(parcel))
         Tally.of(inbox, lines=1)
         check_room(parcel)
         receive_parcel(line, parcel, inbox, progress, lambda first: _note_arrival(inbox, parcel, first))

@@ -268,6 +268,7 @@ def _ask(row: Move, source: Instance, *, number: int) -> None:
         _ask_host(row, row.from_host_id, COPY, args)
         return
     args["root_bytes"] = str(unpacked_bytes(source.image) + source.system_disk_gb * _GIB)  # a host may send anything
+    args["image"] = source.image.reference  # of which the other host may have the layers
     args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
         ticket = pair_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))

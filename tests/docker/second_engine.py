@@ -25,13 +25,17 @@ int main(void) { signal(SIGTERM, end); for (;;) pause(); }
 """
 
 
-def build_tiny_image(tag: str, *hosts: str) -> None:
-    """Of one file: what travels in a test should be what the test put there. `hosts`: more engines that are to have it."""
+def build_tiny_image(tag: str, *hosts: str, ballast_mb: int = 0) -> None:
+    """Of one file: what travels in a test should be what the test put there. `hosts`: more engines that are to have it.
+
+    `ballast_mb`: random bytes beside it, the same on all of them.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "main.c"
         source.write_text(PROGRAM)
         _must("gcc", "-static", "-Os", "-o", f"{folder}/main", str(source))
-        (Path(folder) / "Dockerfile").write_text('FROM scratch\nCOPY main /main\nCMD ["/main"]\n')
+        (Path(folder) / "ballast").write_bytes(os.urandom(ballast_mb * 1024 * 1024))
+        (Path(folder) / "Dockerfile").write_text('FROM scratch\nCOPY main ballast /\nCMD ["/main"]\n')
         for place in ([], *(["--host", host] for host in hosts)):
             _must("docker", *place, "build", "--quiet", "--tag", tag, folder)
 

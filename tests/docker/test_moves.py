@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 TINY = "berth/tiny:test"
 PORTS = ("31000-31499", "31500-31999")
 MEGABYTES = int(os.environ.get("BERTH_MOVE_MB", "160"))
+BALLAST = 32  # megabytes of the image, which both hosts have
 NO_SSH = "from storage.models import Image; Image.objects.filter(slug='tiny').update(has_ssh=False)"
 
 
@@ -43,7 +44,7 @@ def other_engine(there: SecondEngine) -> Iterator[Any]:
 
 @pytest.fixture
 def stack(engine: Any, there: SecondEngine) -> Iterator[Stack]:
-    build_tiny_image(TINY)
+    build_tiny_image(TINY, there.socket, ballast_mb=BALLAST)
     stack = Stack(open_folder())
     try:
         stack.start()
@@ -179,6 +180,7 @@ def test_fault_043_044_a_move_goes_on_after_a_cut_and_leaves_the_source_until_it
     assert done["cuts"] >= 1 and at_cut > 0
     [[outcome]] = stack.sql("SELECT outcome::text FROM storage_operation WHERE kind = 'receive_root'")
     assert int(json.loads(outcome)["resumed_at"]) > 0, "it went on where it was cut"
+    assert int(json.loads(outcome)["bytes"]) < (MEGABYTES + BALLAST // 2) * 2**20, "the image's layers stayed at home"
     print(f"\n{MEGABYTES} MB: {done}; {outcome}; chunks at the cut: {at_cut}")
     wait_until("the source to be cleared", lambda: not one.traces(key), timeout=60)
     wait_until("the move to be over", lambda: moves(alice, work)[0]["state"] == "done", timeout=60)

@@ -232,6 +232,34 @@ def test_a_list_longer_than_any_instance_has_is_not_listened_to(files: dict[str,
         hear_parcel(far, NAMES)
 
 
+@pytest.mark.parametrize("parts", [5, {"a": 1}, ["abc"], [["a", "b", 1]], [["a", -1, 5]], [["a", 0, CHUNK + 1]]])
+def test_parts_that_do_not_lie_in_the_file_are_refused(parts: object) -> None:
+    source, target = pipes()
+    line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
+    parcel = Parcel((Sheet("root.tar", CHUNK, (HOLE,)),))
+    line.say_words(names=["root.tar"], sizes=[CHUNK], whole=parcel.whole, listed=32, parts=parts)
+    line.say(HOLE)
+    with pytest.raises(BadSheet):
+        hear_parcel(far, ("root.tar",))
+
+
+def test_one_that_tells_of_no_parts_sends_everything(files: dict[str, Path], inbox: Inbox) -> None:
+    """An agent of before; and whoever receives asks nobody to skip what it did not name."""
+    source, target = pipes()
+    line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
+    parcel = parcel_from(files)
+    digests = b"".join(digest for sheet in parcel.sheets for digest in sheet.digests)
+    line.say_words(
+        names=[sheet.name for sheet in parcel.sheets],
+        sizes=[sheet.size for sheet in parcel.sheets],
+        whole=parcel.whole,
+        listed=len(digests),
+    )
+    line.say(digests)
+    heard = hear_parcel(far, tuple(files))
+    assert heard.without({"anything"}) == parcel
+
+
 def test_a_list_that_does_not_match_its_checksum_is_refused() -> None:
     sheet = Sheet("root.tar", CHUNK, (b"x" * 32,))
     whole = Parcel((sheet,)).whole

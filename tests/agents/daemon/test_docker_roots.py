@@ -1,14 +1,19 @@
 """What another host sends as a root, before the engine sees it: whose it is, and what it unpacks to."""
 
 import gzip
+import hashlib
 import io
 import json
+import os
 import tarfile
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agents.daemon.docker_archives import chains_of, parts_of
 from agents.daemon.docker_roots import DockerRoots
 from agents.daemon.docker_spec import INSTANCE_LABEL
 from agents.daemon.jobs import Failed
@@ -47,12 +52,23 @@ class Engine:
         self.tags.append((image, repository, number))
 
 
-def archive(path: Path, *layers: bytes, label: str = TARGET) -> Path:
+def digest_of(layer: bytes) -> str:
+    """As an image names it: of what the layer unpacks to."""
+    with suppress(OSError, EOFError):
+        layer = gzip.decompress(layer)
+    return "sha256:" + hashlib.sha256(layer).hexdigest()
+
+
+def archive(path: Path, *layers: bytes, label: str = TARGET, digests: list[str] | None = None) -> Path:
+    config = {
+        "config": {"Labels": {INSTANCE_LABEL: label}},
+        "rootfs": {"diff_ids": digests if digests is not None else [digest_of(layer) for layer in layers]},
+    }
     files = {
         "manifest.json": json.dumps(
             [{"RepoTags": None, "Config": "config.json", "Layers": [f"{n}/layer.tar" for n in range(len(layers))]}]
         ).encode(),
-        "config.json": json.dumps({"config": {"Labels": {INSTANCE_LABEL: label}}}).encode(),
+        "config.json": json.dumps(config).encode(),
         **{f"{number}/layer.tar": layer for number, layer in enumerate(layers)},
     }
     with tarfile.open(path, "w") as writer:
@@ -63,9 +79,11 @@ def archive(path: Path, *layers: bytes, label: str = TARGET) -> Path:
     return path
 
 
-def taken_in(path: Path, *, most: int, engine: Engine | None = None) -> list[tuple[str, str, str]]:
+def taken_in(
+    path: Path, *, most: int, engine: Engine | None = None, held: Collection[str] = ()
+) -> list[tuple[str, str, str]]:
     own = engine or Engine()
-    DockerRoots(own).take_in(path, TARGET, 3, most=most)  # type: ignore[arg-type]  # as much of a runtime as it asks
+    DockerRoots(own).take_in(path, TARGET, 3, most=most, held=held)  # type: ignore[arg-type]  # as much of a runtime as it asks
     return own.tags
 
 
@@ -102,6 +120,35 @@ def test_what_cannot_be_counted_is_not_taken_in(tmp_path: Path, layer: bytes) ->
 def test_the_root_of_another_instance_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Failed, match="bad_parcel"):
         taken_in(archive(tmp_path / "root.tar", b"layer", label="c" * 32), most=MIB)
+
+
+def test_a_layer_comes_or_is_one_of_the_image_that_the_instance_was_made_from(tmp_path: Path) -> None:
+    """An engine does not read a layer that it has: an image could take the layers of somebody else's by their digests."""
+    digests = [digest_of(b"base"), digest_of(b"of somebody else")]
+    base, private = chains_of(digests)
+    path = archive(tmp_path / "root.tar", bytes(4), bytes(16), digests=digests)
+    for held in [(), (base,), (private,), (digests[1],)]:
+        with pytest.raises(Failed, match="bad_parcel"):
+            taken_in(path, most=MIB, held=held)
+    assert taken_in(path, most=MIB, held=(base, private))
+    came = archive(tmp_path / "came.tar", bytes(4), b"of somebody else", digests=digests)
+    assert taken_in(came, most=MIB, held=(base,)), "who has its content may have it"
+
+
+def test_its_parts_are_where_its_layers_lie(tmp_path: Path) -> None:
+    layers = [os.urandom(3000), os.urandom(5000)]
+    path = archive(tmp_path / "root.tar", *layers)
+    whole, parts = path.read_bytes(), parts_of(path)
+    assert [whole[part.start : part.start + part.size] for part in parts] == layers
+    assert [part.name for part in parts] == chains_of([digest_of(layer) for layer in layers])
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda path: path.write_bytes(b"no archive"), lambda path: archive(path, b"x", digests=[])]
+)
+def test_a_file_that_is_not_understood_has_no_parts(tmp_path: Path, spoil: Callable[[Path], Any]) -> None:
+    spoil(tmp_path / "root.tar")
+    assert parts_of(tmp_path / "root.tar") == ()
 
 
 @pytest.mark.parametrize("manifest", [b"[]", b"{}", b'[{"Config": "x"}]', b'[{"Config": "config.json", "Layers": 5}]', b"x"])

@@ -3,7 +3,7 @@
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from agents.daemon import travel
 from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.moving import DISK, Mover, move_operators
 from agents.daemon.operations import Operation, Operator
+from agents.daemon.parcels import CHUNK, Part
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.volumes import GIB, LoopDisks, SimulatedDisks
 from agents.protocol.messages import OperationOrder
@@ -22,6 +23,8 @@ from tests.agents.daemon.test_carrying import KEY, Pipe, pipes
 
 SOURCE, TARGET = "a" * 32, "b" * 32
 MIB = 1024 * 1024
+BASE, BASE_CONTENT = "sha256:base", os.urandom(2 * MIB)
+IMAGE = "registry.test/base@sha256:1"
 
 
 class Killed(BaseException):
@@ -34,6 +37,8 @@ class FileRoots:
 
     folder: Path
     forgotten: list[str] = field(default_factory=list)
+    holding: set[str] = field(default_factory=set)
+    has: dict[str, frozenset[str]] = field(default_factory=dict)  # layers by image
 
     def saved(self, target: str, number: int) -> Path:
         return self.folder / f"{target}-{number}"
@@ -45,8 +50,18 @@ class FileRoots:
         path.write_bytes((self.folder / source).read_bytes())
         progress(1, 1)
 
-    def take_in(self, path: Path, target: str, number: int, *, most: int) -> None:
-        self.saved(target, number).write_bytes(path.read_bytes())
+    def parts(self, path: Path) -> tuple[Part, ...]:
+        return (Part(BASE, 100, 2 * MIB),)
+
+    def hold(self, image: str, parcel: str) -> frozenset[str]:
+        self.holding.add(parcel)
+        return self.has.get(image, frozenset())
+
+    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+        content = path.read_bytes()
+        if BASE in held:  # what did not travel is here already
+            content = content[:100] + BASE_CONTENT + content[100 + 2 * MIB :]
+        self.saved(target, number).write_bytes(content)
 
     def is_there(self, target: str, number: int) -> bool:
         return self.saved(target, number).exists()
@@ -56,6 +71,7 @@ class FileRoots:
 
     def forget(self, parcel: str) -> None:
         self.forgotten.append(parcel)
+        self.holding.discard(parcel)
 
 
 class Place:
@@ -67,7 +83,7 @@ class Place:
         self.disks = LoopDisks(state, sparse=True)
         self.roots = FileRoots(state / "roots")
         if holds:
-            (state / "roots" / SOURCE).write_bytes(os.urandom(3 * MIB))
+            (state / "roots" / SOURCE).write_bytes(bytes(100) + BASE_CONTENT + os.urandom(MIB - 100))
             with self.disk(SOURCE).open("wb") as file:
                 file.truncate(GIB)
                 file.seek(100 * MIB)
@@ -158,6 +174,7 @@ def both(
     checkpoint: Callable[[str], None] = lambda name: None,
     *,
     root_bytes: int = 0,
+    image: str = "",
 ) -> Any:
     """Send and receive at once; what the receiver ended with."""
     sending = operation("send_root")
@@ -165,7 +182,7 @@ def both(
     sender.start()
     try:
         return there.operators(exchange.dial(1), checkpoint)["receive_root"](
-            operation("receive_root", side=1, root_bytes=str(root_bytes))
+            operation("receive_root", side=1, root_bytes=str(root_bytes), image=image)
         )
     except (Failed, Killed) as met:
         return met
@@ -231,6 +248,39 @@ def test_what_is_sent_arrives_and_nothing_is_left_on_the_way(here: Place, there:
     assert (outcome["cuts"], outcome["resumed_at"]) == ("0", "0") and len(outcome["checksum"]) == 64
     assert not list((there.state / "moves").iterdir()) and not list((here.state / "moves").iterdir())
     assert here.roots.forgotten and here.disk(SOURCE).exists()
+
+
+@pytest.mark.parametrize("cuts", [[], [4], [2, 5]])
+def test_layers_that_the_other_host_has_stay_at_home(here: Place, there: Place, cuts: list[float]) -> None:
+    there.roots.has[IMAGE] = frozenset({BASE})
+    outcome = both(here, there, Exchange(lives=cuts), image=IMAGE)
+    assert there.has_all_of(here)
+    skipped = 3  # chunks of the root lie wholly in the layer; those at its two ends travel
+    assert int(outcome["bytes"]) == 3 * MIB - skipped * CHUNK + 2 * MIB
+    assert not there.roots.holding
+
+
+@pytest.mark.parametrize("image", ["", "registry.test/other@sha256:2"])
+def test_without_the_image_all_of_it_travels(here: Place, there: Place, image: str) -> None:
+    """An older control plane names none, and another one's layers are not this renter's to have."""
+    there.roots.has[IMAGE] = frozenset({BASE})
+    outcome = both(here, there, Exchange(), image=image)
+    assert there.has_all_of(here) and int(outcome["bytes"]) == 5 * MIB
+
+
+@pytest.mark.parametrize(("step", "times"), [("chunk", 2), ("received", 1), ("disk-in-place", 1), ("root-in-place", 1)])
+def test_fault_043_a_receiver_killed_anywhere_keeps_the_layers_it_skipped(
+    here: Place, there: Place, step: str, times: int
+) -> None:
+    there.roots.has[IMAGE] = frozenset({BASE})
+    assert isinstance(both(here, there, Exchange(), die_at(step, times), image=IMAGE), Killed)
+    assert there.roots.holding
+    dial: Any = Exchange().dial(1) if step != "chunk" else None
+    if dial:
+        there.operators(dial)["receive_root"](operation("receive_root", side=1, image=IMAGE))
+    else:
+        both(here, there, Exchange(), image=IMAGE)
+    assert there.has_all_of(here) and not there.roots.holding
 
 
 def test_after_a_cut_it_goes_on_at_the_last_good_chunk(here: Place, there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
