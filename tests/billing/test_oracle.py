@@ -41,7 +41,7 @@ def step_of(rng: random.Random) -> int:
         pytest.param(settle_by_eight, 9, 1, 450, 45, id="eight-workers"),
     ],
 )
-def test_the_ledger_says_what_the_oracle_says(
+def test_fault_065_the_ledger_says_what_the_oracle_says(
     settle: Settle, settle_every: int, extend_every: int, timelines: int, rounds: int
 ) -> None:
     rng = random.Random(f"0 {settle_every} {extend_every}")

@@ -46,7 +46,7 @@ NOT_PLAIN = [
 
 
 @pytest.mark.parametrize("text", ["", "abc", "NaN", "Infinity", "1e99", "0.0000001", "1,5", "--1", "9" * 40, *NOT_PLAIN])
-def test_other_texts_are_refused(text: str) -> None:
+def test_fault_070_other_texts_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_money(text)
 

@@ -54,7 +54,7 @@ def writers(host: FakeHost, volume: Volume) -> list[str]:
     return [str(row.id) for row in rows if volume.pk.hex in {mount.id for mount in row.mounts}]
 
 
-def test_one_of_many_gets_it(rich: User, host: FakeHost, volume: Volume) -> None:
+def test_fault_046_one_of_many_gets_it(rich: User, host: FakeHost, volume: Volume) -> None:
     instances = [stopped(rich, host) for _ in range(6)]
     asks: list[Callable[[], object]] = [
         partial(attach_volume, renter=rich, volume_id=volume.pk, instance_id=each.pk) for each in instances

@@ -68,7 +68,7 @@ def the_clock_stands() -> Any:
         yield clock
 
 
-def test_killed_at_every_statement_of_the_sending(connect: Connect, the_clock_stands: Any) -> None:
+def test_fault_080_killed_at_every_statement_of_the_sending(connect: Connect, the_clock_stands: Any) -> None:
     after, owners = 0, []
     while True:
         owner = rich_owner()
@@ -134,7 +134,7 @@ def test_asked_for_by_many_at_once() -> None:
     assert_sound(NOW)
 
 
-def test_sent_by_many_at_once(connect: Connect) -> None:
+def test_fault_080_sent_by_many_at_once(connect: Connect) -> None:
     payout = ask(rich_owner())
     outcomes = in_parallel([lambda: send_payout(payout_id=payout.pk)] * AT_ONCE)
     assert outcomes == [None] * AT_ONCE

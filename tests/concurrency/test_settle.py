@@ -75,7 +75,7 @@ def test_one_worker(sources: list[Source]) -> None:
 
 
 @pytest.mark.parametrize("batch", [SETTLE_BATCH, 7])
-def test_eight_workers_at_once_charge_what_one_would(
+def test_fault_059_eight_workers_at_once_charge_what_one_would(
     sources: list[Source], batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("billing.services.settle.SETTLE_BATCH", batch)
@@ -87,7 +87,7 @@ def test_eight_workers_at_once_charge_what_one_would(
     assert_sound()
 
 
-def test_a_replay_by_eight_workers_writes_nothing(sources: list[Source]) -> None:
+def test_fault_062_a_replay_by_eight_workers_writes_nothing(sources: list[Source]) -> None:
     now = NOW + timedelta(hours=1)
     settle(now)
     before = (balances(), Posting.objects.count(), Entry.objects.count())
@@ -124,7 +124,7 @@ def test_meters_that_forgot_their_past_cannot_charge_it_again(sources: list[Sour
 
 
 @pytest.mark.usefixtures("unique_down")
-def test_with_that_wall_down_they_charge_everything_twice(sources: list[Source]) -> None:
+def test_fault_059_with_that_wall_down_they_charge_everything_twice(sources: list[Source]) -> None:
     settle(NOW)
     once = sum(charged(source.key) for source in sources)
     forget_what_is_settled()

@@ -140,7 +140,9 @@ def test_real_gpus_by_device_request(host: Host, order: DesiredInstance) -> None
     assert "NVIDIA_VISIBLE_DEVICES=GPU-aaaa,GPU-bbbb" in inside
 
 
-def test_an_image_cannot_ask_for_more_gpus(host: Host, order: DesiredInstance, greedy_image: str, ssh: Ssh) -> None:
+def test_fault_096_an_image_cannot_ask_for_more_gpus(
+    host: Host, order: DesiredInstance, greedy_image: str, ssh: Ssh
+) -> None:
     greedy = replace(order, image=greedy_image, data_disk_gb=0)
     host.start()
     host.market.want(greedy)

@@ -19,7 +19,7 @@ def _reaches(ssh: Ssh, order: DesiredInstance, address: str, port: int) -> bool:
     return "reached" in tried.stdout
 
 
-def test_instances_reach_neither_each_other_nor_the_host(
+def test_fault_094_instances_reach_neither_each_other_nor_the_host(
     host: Host, order: DesiredInstance, new_order: Callable[..., DesiredInstance], ssh: Ssh
 ) -> None:
     assert host.market.facts is not None

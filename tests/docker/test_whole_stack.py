@@ -84,7 +84,7 @@ def box(stack: Stack, engine: Any, ssh_key: Path) -> Box:
     return Box(stack, engine, alice, ssh_key)
 
 
-def test_rent_ssh_stop_other_gpus_quota_gone(box: Box, engine: Any) -> None:
+def test_fault_035_rent_ssh_stop_other_gpus_quota_gone(box: Box, engine: Any) -> None:
     box.rent(gpu_count=1, data_disk_gb=1)
     _check_container(box)
     box.must("echo root > /root/kept; echo data > /data/kept; mkdir -p /opt/mine")

@@ -46,7 +46,7 @@ def test_each_next_one_lies_ahead_within_a_week_and_reads_as_it_was_asked_for(
     assert last.at == found.at
 
 
-def test_the_clocks_are_put_forward_and_back() -> None:
+def test_fault_069_the_clocks_are_put_forward_and_back() -> None:
     """2026-03-29 has no 02:30 in Berlin, 2026-10-25 has two of them."""
     night = [Entry("stop", (6,), time(2, 30))]
     spring, autumn = berlin(2026, 3, 28, 12), berlin(2026, 10, 24, 12)

@@ -25,7 +25,7 @@ def _still_rents(stack: Stack, name: str) -> None:
         renting.release(bob, instance)
 
 
-def test_every_part_may_die_and_everything_converges(own_stack: Stack) -> None:
+def test_fault_010_081_every_part_may_die_and_everything_converges(own_stack: Stack) -> None:
     stack = own_stack
     box = _running_box(stack, "drill")
     with stack.client("alice") as alice:

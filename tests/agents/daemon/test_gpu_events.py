@@ -79,7 +79,7 @@ def test_events_are_told_until_they_have_arrived() -> None:
     assert events.why_unfit("GPU-1") == "", "a program's error makes no GPU unfit"
 
 
-def test_a_gpu_off_the_bus_fails_who_runs_on_it_and_is_not_rented_again() -> None:
+def test_fault_049_a_gpu_off_the_bus_fails_who_runs_on_it_and_is_not_rented_again() -> None:
     """Fault 49. Another instance on the same host goes on."""
     telemetry = Telemetry(Meter(), SimulatedDisks(), SimulatedProbe("", "s"))
     telemetry.gpu_events.note("GPU-1", 79)

@@ -144,7 +144,9 @@ def test_a_sequence_may_have_gaps(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("restarts", [0, 1, 3])
-def test_yesterday_s_report_is_a_replay_after_any_number_of_starts(agent: Agent, client: Client, restarts: int) -> None:
+def test_fault_091_yesterday_s_report_is_a_replay_after_any_number_of_starts(
+    agent: Agent, client: Client, restarts: int
+) -> None:
     """Fault 91. The proof must not age: an old boot never looks like a new one, and its replay freezes nobody."""
     yesterday = clock.now() - timedelta(days=1)
     with time_machine.travel(yesterday, tick=False):

@@ -86,7 +86,7 @@ def test_a_calendar_meter_ends_where_it_is_told_and_where_its_money_ends(alice: 
     assert_sound(at(hours=10))
 
 
-def test_a_tiered_meter_is_cut_at_its_steps_and_each_line_has_one_rate(rich: User, hana: User) -> None:
+def test_fault_065_a_tiered_meter_is_cut_at_its_steps_and_each_line_has_one_rate(rich: User, hana: User) -> None:
     source = Source(rich, hana, tariff=TIERS)
     source.hold(2 * UNIT)
     source.open(START)
@@ -136,7 +136,7 @@ def test_an_outage_of_the_host_is_no_break_of_the_renters(rich: User, hana: User
     assert_sound(at(hours=5))
 
 
-def test_a_new_price_counts_from_its_moment_and_the_past_stays(rich: User, hana: User) -> None:
+def test_fault_065_a_new_price_counts_from_its_moment_and_the_past_stays(rich: User, hana: User) -> None:
     """Spot: 1.00 agreed, at most 3.00. After 20 minutes 2.50, after an hour and a half 0.40."""
     source = Source(rich, hana, tariff=Tariff(UNIT, most_micros=3 * UNIT))
     source.hold(3 * UNIT)
@@ -215,7 +215,7 @@ def test_what_is_left_of_a_hold_is_used_up_before_it_stops(alice: User, hana: Us
     assert_sound(at(hours=4))
 
 
-def test_a_prepaid_term_is_paid_out_of_escrow(rich: User, hana: User) -> None:
+def test_fault_066_a_prepaid_term_is_paid_out_of_escrow(rich: User, hana: User) -> None:
     term = Source(rich, hana, rate=UNIT)
     renter, escrow = wallet(rich), open_wallet(owner_id=None, kind="escrow")
     with time_machine.travel(START, tick=False), use_case():

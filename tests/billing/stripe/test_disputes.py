@@ -23,7 +23,7 @@ def test_unspent_money_goes_and_comes_back_when_it_is_won(market: Market, alice:
     assert Dispute.objects.get().state == "won"
 
 
-def test_spent_money_is_owed_and_the_host_keeps_its_share(market: Market, alice: User, hana: User) -> None:
+def test_fault_077_spent_money_is_owed_and_the_host_keeps_its_share(market: Market, alice: User, hana: User) -> None:
     """Fault 77, by hand: 100 paid, 60 an hour set aside and used up for half of it when the bank takes 100 back.
 
     Spendable were 40: they go, 60 are owed. The running hour stays paid for; its unused half is freed when it stops.

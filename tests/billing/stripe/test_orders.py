@@ -58,7 +58,7 @@ class Story:
         assert kinds == ["dispute", "refund", "top_up"]
 
 
-def test_every_order_after_all_has_happened(market: Market) -> None:
+def test_fault_072_every_order_after_all_has_happened(market: Market) -> None:
     for order, end in zip(permutations(range(STAGES)), cycle(["won", "lost"]), strict=False):
         story = Story(market, end)
         for _ in range(STAGES):

@@ -21,7 +21,7 @@ from tests.billing.stripe.conftest import Market, balance, outside
 pytestmark = pytest.mark.django_db
 
 
-def test_a_paid_page_is_credited_by_its_messages_alone(market: Market, alice: User) -> None:
+def test_fault_075_a_paid_page_is_credited_by_its_messages_alone(market: Market, alice: User) -> None:
     """Fault 75: the renter closes the page; nothing but the webhook tells."""
     payment = market.top_up(alice, 25)
     assert (payment.state, balance(alice)) == ("pending", 0)
@@ -65,7 +65,7 @@ def test_the_same_key_is_the_same_payment_and_the_same_page(market: Market, alic
         market.top_up(alice, 30, key="k")
 
 
-def test_an_answer_that_was_lost_makes_no_second_page(market: Market, alice: User) -> None:
+def test_fault_076_an_answer_that_was_lost_makes_no_second_page(market: Market, alice: User) -> None:
     """Fault 76: Stripe made the page, and nobody heard; the same key again gets that page."""
     market.paid(alice, 25)  # so that the customer exists
     market.stripe.lost_replies = 2  # the library itself asks twice

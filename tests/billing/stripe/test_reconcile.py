@@ -22,7 +22,7 @@ def reconcile() -> Reconciliation:
     return run_reconciliation(reconciliation_id=request_reconciliation(actor="test").pk)
 
 
-def test_all_deliveries_lost(market: Market, alice: User, bob: User) -> None:
+def test_fault_074_all_deliveries_lost(market: Market, alice: User, bob: User) -> None:
     first, second = market.top_up(alice, 100), market.top_up(bob, 50)
     market.top_up(bob, 20)
     market.stripe.refund_by_hand(market.stripe.pay(str(first.session_id))["id"], 3000)

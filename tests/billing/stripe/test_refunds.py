@@ -45,7 +45,7 @@ def test_a_part_goes_back_to_the_card(market: Market, alice: User) -> None:
     ]
 
 
-def test_parts_never_exceed_the_payment(market: Market, alice: User) -> None:
+def test_fault_079_parts_never_exceed_the_payment(market: Market, alice: User) -> None:
     """I12 and fault 79: refused in words, and by the database."""
     payment, other = market.paid(alice, 50), market.paid(alice, 100)
     refund(payment, 30)
@@ -79,7 +79,7 @@ def test_nonsense_is_refused(market: Market, alice: User) -> None:
         refund(market.top_up(alice, 50), 10)
 
 
-def test_an_answer_that_was_lost_makes_no_second_refund(market: Market, alice: User) -> None:
+def test_fault_076_an_answer_that_was_lost_makes_no_second_refund(market: Market, alice: User) -> None:
     """Fault 76, within the day in which Stripe knows the key and after it."""
     payment = market.paid(alice, 100)
     part = refund(payment, 30)
@@ -162,7 +162,9 @@ def test_a_refund_at_stripes_site_of_spent_money_is_owed(market: Market, alice: 
     assert (balance(alice), balance(alice, "debt")) == (40 * UNIT, 0)
 
 
-def test_a_refund_or_a_dispute_after_the_payout_takes_nothing_from_the_host(market: Market, alice: User, hana: User) -> None:
+def test_fault_078_a_refund_or_a_dispute_after_the_payout_takes_nothing_from_the_host(
+    market: Market, alice: User, hana: User
+) -> None:
     """Fault 78: 60 used, 54 paid out to the bank; then 60 go back at Stripe's site and the bank takes the other 40 back.
 
     40 were unspent and go with the refund, 20 of it and the 40 disputed are owed. The host owes nobody anything.

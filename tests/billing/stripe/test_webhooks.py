@@ -28,7 +28,7 @@ def told(market: Market, alice: User) -> dict[str, object]:
     return next(event for event in market.stripe.events if event["type"] == "payment_intent.succeeded")
 
 
-def test_forged_ones_are_refused_and_only_counted(market: Market, told: dict[str, object]) -> None:
+def test_fault_073_forged_ones_are_refused_and_only_counted(market: Market, told: dict[str, object]) -> None:
     body, signature = market.stripe.message(told, SECRET)
     wrong = market.stripe.message(told, "whsec_guessed")[1]
     signed_at, _, mark = signature.partition(",")
@@ -46,14 +46,18 @@ def test_forged_ones_are_refused_and_only_counted(market: Market, told: dict[str
 
 
 @pytest.mark.parametrize(("age_s", "status"), [(0, 200), (299, 200), (301, 400), (86_400, 400), (-299, 200), (-301, 400)])
-def test_a_signature_is_good_for_five_minutes(market: Market, told: dict[str, object], age_s: int, status: int) -> None:
+def test_fault_073_a_signature_is_good_for_five_minutes(
+    market: Market, told: dict[str, object], age_s: int, status: int
+) -> None:
     with time_machine.travel(clock.now(), tick=False):
         assert market.post(*market.stripe.message(told, SECRET, int(time.time()) - age_s)) == status
     assert StripeEvent.objects.count() == (1 if status == 200 else 0)
     assert refusal_counts()["stale"] == (0 if status == 200 else 1)
 
 
-def test_a_replayed_delivery_is_kept_once_and_changes_nothing(market: Market, told: dict[str, object], alice: User) -> None:
+def test_fault_071_a_replayed_delivery_is_kept_once_and_changes_nothing(
+    market: Market, told: dict[str, object], alice: User
+) -> None:
     message = market.stripe.message(told, SECRET)
     for _ in range(5):
         assert market.post(*message) == 200
@@ -65,7 +69,7 @@ def test_a_replayed_delivery_is_kept_once_and_changes_nothing(market: Market, to
     assert StripeEvent.objects.get(pk=told["id"]).deliveries == 5
 
 
-def test_two_secrets_hold_while_one_is_replaced(market: Market, told: dict[str, object], settings: object) -> None:
+def test_fault_073_two_secrets_hold_while_one_is_replaced(market: Market, told: dict[str, object], settings: object) -> None:
     assert market.post(*market.stripe.message(told, SECRET)) == 200
     assert market.post(*market.stripe.message(told, SECOND)) == 200
     body, first = market.stripe.message(told, "whsec_unknown")

@@ -282,7 +282,7 @@ def test_each_kill_for_lack_of_memory_is_told_of_once(running: Instance, rin: Us
     assert not Alert.objects.filter(resolved_at=None).exists()
 
 
-def test_a_gpus_fault_reaches_who_runs_on_it_with_whose_fault_it_is(
+def test_fault_050_a_gpus_fault_reaches_who_runs_on_it_with_whose_fault_it_is(
     running: Instance, rin: User, host: FakeHost, hours: Clock, client: Client
 ) -> None:
     gpu = running.gpu_uuids[0]
@@ -305,7 +305,7 @@ def _others(host: FakeHost, gpu: str) -> set[str]:
     return {uuid for uuid in host.offer.gpus.values_list("uuid", flat=True)} - {gpu}
 
 
-def test_the_table_of_xids() -> None:
+def test_fault_050_the_table_of_xids() -> None:
     """Fault 50: what programs cause is never the host's fault, as NVIDIA's own plugin has it."""
     assert all(xid_of(number).fault_of == FaultOf.RENTER for number in (13, 31, 43, 45, 68, 109))
     assert all(xid_of(number).fault_of == FaultOf.HOST for number in (48, 62, 64, 74, 79, 94, 95, 119))

@@ -48,7 +48,7 @@ def test_a_gpu_that_is_gone_or_ill_is_not_free(hana: User) -> None:
     assert check_offers(repair=False) == []
 
 
-def test_a_swapped_gpu_is_another_gpu(hana: User) -> None:
+def test_fault_052_a_swapped_gpu_is_another_gpu(hana: User) -> None:
     """Fault 52: identity is the UUID, whatever the index."""
     host = enrolled(hana, CARDS)
     held = leased(offer_of(host), 2)
