@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from agents.daemon import cgroups
-from agents.daemon.docker_spec import GPUS_LABEL, INSTANCE_LABEL, ROOT_LABEL, SPEC_LABEL, network_name
+from agents.daemon.docker_spec import GPUS_LABEL, INSTANCE_LABEL, ROOT_LABEL, SPEC_LABEL, bridge_name, network_name
+from agents.daemon.paths import Door, Way
 from agents.daemon.runtime import Container, Status
 
 _STATUS: Final[dict[str, Status]] = {
@@ -32,7 +33,23 @@ def is_attached(state: dict[str, Any], instance: str, networks: list[str]) -> bo
     return bool(own["EndpointID"]) if state["State"]["Running"] else own["NetworkID"] in ("", *networks)
 
 
-def container_of(state: dict[str, Any]) -> Container:
+def way_to(state: dict[str, Any]) -> Way | None:
+    """How a running container is reached; None for one that does not run, or has no address."""
+    instance = state["Config"]["Labels"][INSTANCE_LABEL]
+    network = (state["NetworkSettings"]["Networks"] or {}).get(network_name(instance)) or {}
+    if state["State"]["Status"] != "running" or not network.get("IPAddress"):
+        return None
+    published = (state["NetworkSettings"]["Ports"] or {}).items()
+    doors = [
+        Door(place["HostIp"], int(place["HostPort"]), int(inside.partition("/")[0]))
+        for inside, places in published
+        for place in places or ()
+        if inside.endswith("/tcp") and ":" not in place["HostIp"]
+    ]
+    return Way(state["Id"], bridge_name(instance), network["IPAddress"], network["Gateway"], tuple(doors))
+
+
+def container_of(state: dict[str, Any], *, cut: str = "", mend_due: bool = False) -> Container:
     labels, now = state["Config"]["Labels"], state["State"]
     status = _STATUS.get(now["Status"], "exited")
     number = state["Name"].rpartition("-")[2]
@@ -51,4 +68,6 @@ def container_of(state: dict[str, Any]) -> Container:
         pid=now["Pid"] if status == "running" else 0,
         root=int(labels.get(ROOT_LABEL, "0")),
         detached=status == "running" and not is_attached(state, labels[INSTANCE_LABEL], []),
+        cut=cut if status == "running" else "",
+        mend_due=mend_due and status == "running",
     )

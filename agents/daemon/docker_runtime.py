@@ -10,10 +10,11 @@ from typing import Any, Literal
 import docker
 
 from agents.daemon import acceptance, cgroups
-from agents.daemon.docker_containers import container_of, is_attached
+from agents.daemon.docker_containers import container_of
 from agents.daemon.docker_doorway import DEFAULT_ENGINE, DockerDoorway
 from agents.daemon.docker_endings import who_ended
-from agents.daemon.docker_images import CHANGE_TIMEOUT, DockerImages
+from agents.daemon.docker_images import CHANGE_TIMEOUT
+from agents.daemon.docker_networks import DockerNetworks
 from agents.daemon.docker_spec import (
     GPUS_LABEL,
     HOST_LABEL,
@@ -24,8 +25,6 @@ from agents.daemon.docker_spec import (
     bridge_name,
     container_body,
     container_name,
-    network_name,
-    network_options,
     root_repository,
 )
 from agents.daemon.engine_words import engine_answers
@@ -38,22 +37,17 @@ from agents.protocol.messages import DesiredInstance
 logger = logging.getLogger(__name__)
 
 READ_TIMEOUT = 5.0
-SUBNET_TRIES = 64
-SAME_BRIDGE = "same bridge name"
-SAME_BRIDGE_PAUSE = 0.1
 WATCH_RETRY = 1.0
 
 
-class DockerRuntime(DockerImages):
+class DockerRuntime(DockerNetworks):
     """Containers of one host (by its label) on the engine that the environment names."""
 
     kind: Literal["docker"] = "docker"
     instant = False
 
     def __init__(self, options: EngineOptions, firewall: Firewall | None = None) -> None:
-        self._options = options
-        self._firewall = firewall or Firewall()
-        self._network_lock = threading.Lock()
+        super().__init__(options, firewall or Firewall(), _place().get("base_url", DEFAULT_ENGINE))
         self._ordered: set[str] = set()  # containers that this agent has stopped since it last started them
         self._events: Any = None
         with engine_answers():
@@ -70,10 +64,10 @@ class DockerRuntime(DockerImages):
         labels = [f"{HOST_LABEL}={self._options.host_id}"]
         if instance is not None:
             labels.append(f"{INSTANCE_LABEL}={instance}")
-        with engine_answers():
-            listed = self._reader.containers(all=True, filters={"label": labels})
-        found = (self._inspect(item["Id"]) for item in listed)
-        return [container_of(state) for state in found if state is not None]
+        return [
+            container_of(state, cut=self.paths.why_cut(state["Id"]), mend_due=self.paths.is_mend_due(state["Id"]))
+            for state in self._states(labels)
+        ]
 
     def running_gpus(self) -> dict[str, str]:
         with engine_answers():
@@ -104,32 +98,6 @@ class DockerRuntime(DockerImages):
         for tag in self._root_tags(instance):
             if tag < before:
                 self.drop_image(f"{root_repository(instance)}:{tag}")
-
-    def make_network(self, instance: str) -> None:
-        for attempt in range(SUBNET_TRIES):
-            # Under a lock: with CheckDuplicate alone the engine lets two of one name through when asked at once.
-            with self._network_lock:
-                if self._networks(instance):
-                    return
-                try:
-                    with engine_answers():
-                        self._changer.create_network(**network_options(instance, self._options, attempt))
-                    return
-                except EngineRefused as error:
-                    if SAME_BRIDGE in str(error).lower():  # asked for by an agent that was killed: it comes
-                        time.sleep(SAME_BRIDGE_PAUSE)
-                    elif "overlap" not in str(error).lower():
-                        raise
-        raise EngineRefused(f"no free network in {self._options.network_pool}")
-
-    def attach(self, container: str, instance: str) -> None:
-        """The engine remembers a stopped container's network by its id: one of the same name is another one to it."""
-        self.make_network(instance)
-        state = self._inspect(container)
-        if state is None or is_attached(state, instance, self._networks(instance)):
-            return
-        with engine_answers():
-            self._changer.connect_container_to_network(container, network_name(instance))
 
     def create(self, order: ContainerOrder) -> str:
         name = container_name(order.desired.id, order.desired.generation)
@@ -244,6 +212,7 @@ class DockerRuntime(DockerImages):
                 logger.warning("SSH of %s cannot be kept from other addresses: iptables is missing or refuses", item.id)
 
     def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
+        threading.Thread(target=self.paths.run, args=(changed, stopped), name="paths", daemon=True).start()
         while not stopped.is_set():
             try:
                 with engine_answers(), closing(self._client(None)) as client:
@@ -284,21 +253,6 @@ class DockerRuntime(DockerImages):
 
     def _client(self, timeout: float | None) -> Any:
         return docker.APIClient(version=self._api, timeout=timeout, **_place())
-
-    def _inspect(self, container: str) -> dict[str, Any] | None:
-        try:
-            with engine_answers():
-                state: dict[str, Any] = self._reader.inspect_container(container)
-        except EngineRefused as error:
-            if error.missing:
-                return None  # ended between two questions
-            raise
-        return state
-
-    def _networks(self, instance: str) -> list[str]:
-        with engine_answers():
-            listed = self._reader.networks(names=[network_name(instance)])
-        return [item["Id"] for item in listed if item["Name"] == network_name(instance)]  # the engine matches parts too
 
     def _root_tags(self, instance: str) -> list[int]:
         with engine_answers():

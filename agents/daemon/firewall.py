@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agents.daemon.docker_spec import BRIDGE_PREFIX
 from agents.daemon.gates import Gates
+from agents.daemon.paths import Rules, is_forwarding, listening_ports
 
 FORWARD_CHAIN = "BERTH"
 INPUT_CHAIN = "BERTH-IN"
@@ -65,6 +66,12 @@ class Firewall:
         if self._chain(FORWARD_CHAIN) + self._chain(INPUT_CHAIN) not in wanted and not any(map(self._load, wanted)):
             return False
         return all(self._lead(chain, rule) for chain, rule in jumps()) and self.gates.assert_all()
+
+    def rules_now(self) -> Rules:
+        """All packet rules of this machine, and what else decides where connections go."""
+        tables = [self._call("-S", "-t", table).stdout.splitlines() for table in ("nat", "filter")]
+        nat, packets = ([line.strip() for line in table] for table in tables)
+        return Rules(nat, packets, forwarding=is_forwarding(), listening=listening_ports())
 
     def _chain(self, name: str) -> list[str]:
         done = self._call("-S", name)

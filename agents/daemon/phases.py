@@ -10,6 +10,7 @@ from agents.daemon.plan import is_unstarted
 from agents.daemon.runtime import Container, EndedBy
 from agents.protocol.messages import InstanceSample, ObservedInstance, Phase, Report
 
+CUT = "path_broken"
 VANISHED = "The container was removed on the host by someone else."
 RESTARTED = "The host was restarted while it ran."
 KILLED = "It was ended on the host by someone else."
@@ -77,8 +78,8 @@ def _judge_container(entry: Entry, newest: Container) -> tuple[Phase, int, str, 
 def _judge_running(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
     if _is_another_run(entry, newest):
         return "exited", newest.generation, "killed", STARTED_AGAIN
-    if newest.detached:
-        return "unknown", newest.generation, "", DETACHED
+    if newest.detached or newest.cut:
+        return "unknown", newest.generation, CUT, newest.cut or DETACHED
     return ("running" if entry.accepted >= newest.generation else "testing"), newest.generation, "", ""
 
 

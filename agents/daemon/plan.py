@@ -20,7 +20,7 @@ class Action:
 
     create    a first container, or one from the saved root when the container is gone
     start     the container of this generation, made or renamed but not yet started
-    attach    a running container whose network is gone: make that anew
+    attach    a running container whose network is gone or leads nowhere: make that anew
     test      the acceptance test of a running container
     advance   rename to the new generation and start again: same specification
     replace   save the root, then a new container from it: other GPUs or shares
@@ -114,7 +114,7 @@ def _plan_next(desired: DesiredInstance, own: tuple[Container, ...]) -> Action:
 
 
 def _plan_alive(desired: DesiredInstance, own: tuple[Container, ...], entry: Entry, access: str) -> Action | None:
-    if own[0].detached:
+    if own[0].detached or own[0].mend_due:
         return Action("attach", desired, own)
     if entry.accepted < own[0].generation:
         return Action("test", desired, own)

@@ -33,6 +33,10 @@ class Container:
     pid: int = 0
     root: int = 0  # number of the root file system that it stands on
     detached: bool = False  # it runs without its network, which somebody on the host took away
+    cut: str = (
+        ""  # why nobody outside can reach it, by the host's doing; "" when they can, or when the renter's programs do it
+    )
+    mend_due: bool = False  # it is time to make its network anew for that
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ class Runtime(Protocol):
     def make_network(self, instance: str) -> None: ...
 
     def attach(self, container: str, instance: str) -> None:
-        """Have the container in the instance's network, which is made anew if it is gone."""
+        """Have the container in the instance's network, which is made anew if it is gone or does not lead to it."""
 
     def create(self, order: ContainerOrder) -> str:
         """The new container's id."""

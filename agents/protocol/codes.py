@@ -28,6 +28,7 @@ FAILURES = (
     "root_lost",  # the root file system that it had is not on the host any more
     "killed",  # someone on the host ended or restarted the container through its engine
     "engine_restarted",  # the container engine ended under the running container
+    "path_broken",  # it runs, and something on the host keeps connections out; with the phase `unknown`
 )
 
 # failure codes of an operation (ObservedOperation.failure_code), beside FAILURES

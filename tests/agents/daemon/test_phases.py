@@ -6,7 +6,7 @@ import pytest
 
 from agents.daemon.jobs import Busy
 from agents.daemon.journal import Entry
-from agents.daemon.phases import ASKING, RESTARTED, VANISHED, row_of
+from agents.daemon.phases import ASKING, CUT, RESTARTED, VANISHED, row_of
 from agents.daemon.runtime import Container
 
 ID = "a" * 32
@@ -23,7 +23,9 @@ TOLD = replace(PASSED, ended_run="t1")  # the engine was asked who ended it
         ([replace(RUNNING, status="created")], Entry(generation=2), "creating", 2, ""),
         ([RUNNING], Entry(generation=2), "testing", 2, ""),
         ([RUNNING], PASSED, "running", 2, ""),
-        ([replace(RUNNING, detached=True)], PASSED, "unknown", 2, ""),  # nobody reaches it, so nobody pays for it
+        ([replace(RUNNING, detached=True)], PASSED, "unknown", 2, CUT),  # nobody reaches it, so nobody pays for it
+        ([replace(RUNNING, cut="The bridge is gone.")], PASSED, "unknown", 2, CUT),
+        ([replace(RUNNING, cut="The bridge is gone.")], replace(PASSED, run="stopped"), "stopping", 2, ""),
         ([RUNNING], Entry(generation=3, accepted=2), "running", 2, ""),  # the restart is yet to come
         ([RUNNING, replace(ENDED, id="d", generation=1)], PASSED, "running", 2, ""),
         ([ENDED], PASSED, "unknown", 2, ""),  # until the engine has said who ended it

@@ -1,0 +1,171 @@
+"""Whether connections from outside come into a container, judged by what the host alone decides.
+
+Nothing here asks the container: whoever is inside could answer one address and not another. A program that hangs, refuses
+or is overrun leaves everything that is looked at here as it was.
+"""
+
+import random
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+NET: Final = Path("/sys/class/net")
+PROC: Final = Path("/proc")
+ANYWHERE: Final = "0.0.0.0"  # noqa: S104  (what the engine calls it; nothing listens here)
+PAIRS: Final = 3
+TIMEOUT: Final = 2.0
+_UP: Final = 1
+_LISTENS: Final = "0A"
+_PEER: Final = struct.Struct("3i")
+
+BRIDGE_GONE: Final = "The bridge of its network was removed on the host."
+BRIDGE_DOWN: Final = "The bridge of its network is down on the host."
+UNPLUGGED: Final = "Its connection to the bridge of its network was removed on the host."
+NO_ROUTE: Final = "The host has no way to its network any more."
+NOT_FORWARDED: Final = "The firewall rules that let connections in were removed on the host."
+NOT_PUBLISHED: Final = "Nothing on the host leads from its published ports to it any more."
+
+
+@dataclass(frozen=True)
+class Door:
+    """A published port: what comes to `host_port` at `host_ip` belongs to `port` of the container."""
+
+    host_ip: str
+    host_port: int
+    port: int
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a running container is reached."""
+
+    container: str
+    bridge: str
+    address: str
+    gateway: str
+    doors: tuple[Door, ...]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The host's packet rules as `iptables -S` prints them, and the ports at which something listens on the host itself."""
+
+    nat: Sequence[str]
+    filter: Sequence[str]
+    forwarding: bool
+    listening: frozenset[int]
+
+
+def trouble_on(way: Way, rules: Rules, closed: Callable[[Way, Door], bool], net: Path = NET) -> str:
+    """What keeps connections out, in a sentence for the renter; "" when nothing does. `closed` is asked about a door that no
+    rule and no program leads through."""
+    return _link_trouble(way, net) or next(filter(None, (_door_trouble(way, door, rules, closed) for door in way.doors)), "")
+
+
+def _link_trouble(way: Way, net: Path) -> str:
+    bridge = net / way.bridge
+    try:
+        if not int((bridge / "flags").read_text(), 16) & _UP:
+            return BRIDGE_DOWN
+        plugged = [port.name for port in (bridge / "brif").iterdir()]
+    except FileNotFoundError:
+        return BRIDGE_GONE
+    if not any(_has_carrier(net / name) for name in plugged):
+        return UNPLUGGED
+    return "" if _source_towards(way.address) == way.gateway else NO_ROUTE
+
+
+def _has_carrier(interface: Path) -> bool:
+    try:
+        return (interface / "carrier").read_text().strip() == "1"
+    except OSError:  # it is down, or has just gone
+        return False
+
+
+def _source_towards(address: str) -> str:
+    """The address of this machine from which it would send there. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, 9))
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
+
+
+def _door_trouble(way: Way, door: Door, rules: Rules, closed: Callable[[Way, Door], bool]) -> str:
+    """Translated packets are forwarded, past any program; what is not translated, as nothing of the loopback is, comes to
+    the engine's own proxy."""
+    target = f"--to-destination {way.address}:{door.port}"
+    translated = any(line.endswith(target) and f"--dport {door.host_port} " in line for line in rules.nat)
+    if translated and not door.host_ip.startswith("127."):
+        return "" if _is_forwarded(way, door, rules) else NOT_FORWARDED
+    if door.host_port in rules.listening or not closed(way, door):
+        return ""
+    return NOT_PUBLISHED
+
+
+def _is_forwarded(way: Way, door: Door, rules: Rules) -> bool:
+    if not rules.forwarding:
+        return False
+    if "-P FORWARD ACCEPT" in rules.filter or "-A FORWARD -j ACCEPT" in rules.filter:
+        return True
+    led = (f"-A FORWARD -o {way.bridge} -j DOCKER", "-A FORWARD -j DOCKER-FORWARD")
+    accepted = (f" -d {way.address}/32 ", f" --dport {door.port} ", " -j ACCEPT")
+    return any(line in led for line in rules.filter) and any(
+        all(part in f"{line} " for part in accepted) for line in rules.filter
+    )
+
+
+def is_closed(way: Way, door: Door) -> bool:
+    """Whether the published port refuses while the container's own takes connections, each time, in an order that nobody
+    inside can foresee. Where nothing inside listens, nothing is known."""
+    outside = "127.0.0.1" if door.host_ip in ("", ANYWHERE) else door.host_ip
+    for _ in range(PAIRS):
+        ends = [(outside, door.host_port), (way.address, door.port)]
+        answers = {end: _connects(end) for end in random.sample(ends, 2)}
+        if answers[ends[0]] or not answers[ends[1]]:
+            return False
+    return True
+
+
+def _connects(end: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(end, timeout=TIMEOUT).close()
+    except OSError:
+        return False
+    return True
+
+
+def listening_ports(proc: Path = PROC) -> frozenset[int]:
+    """The TCP ports of this machine at which something listens, whichever program it is."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        path = proc / "net" / table
+        for line in path.read_text().splitlines()[1:] if path.exists() else []:
+            words = line.split()
+            if words[3] == _LISTENS:
+                found.add(int(words[1].rpartition(":")[2], 16))
+    return frozenset(found)
+
+
+def is_forwarding(proc: Path = PROC) -> bool:
+    return (proc / "sys/net/ipv4/ip_forward").read_text().strip() == "1"
+
+
+def shares_network_with(engine: str, proc: Path = PROC) -> bool:
+    """Whether the program behind the engine's socket is in this agent's own network. If not, or if that cannot be seen,
+    what this machine's network looks like says nothing about containers."""
+    scheme, _, place = engine.partition("://")
+    if scheme not in ("unix", "http+unix"):
+        return False
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(TIMEOUT)
+            connection.connect(place)
+            pid, _, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+        return pid > 0 and (proc / str(pid) / "ns/net").stat().st_ino == (proc / "self/ns/net").stat().st_ino
+    except OSError:
+        return False

@@ -1,0 +1,161 @@
+"""What cuts a running instance off on its host, done for real: seen, mended, and not reported as running meanwhile."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents.daemon import path_watch
+from agents.daemon.docker_spec import bridge_name, network_name
+from agents.daemon.phases import CUT
+from agents.protocol.messages import DesiredInstance
+from tests.docker.conftest import Host, Ssh, eventually
+
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+
+NET = Path("/sys/class/net")
+SOON = 0.3
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    for pause in ("EVERY", "WHILE_CUT", "AGAIN"):
+        monkeypatch.setattr(path_watch, pause, SOON)
+
+
+def must(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def bridge_of(order: DesiredInstance) -> str:
+    return bridge_name(order.id)
+
+
+def address_of(host: Host, order: DesiredInstance) -> str:
+    networks = host.inspect(order)["NetworkSettings"]["Networks"]
+    return str(networks[network_name(order.id)]["IPAddress"])
+
+
+def drop_rules(table: str, address: str) -> None:
+    """What the engine set up for this one container, as a flush of all would."""
+    for line in must("iptables", "--wait", "-S", "DOCKER", "-t", table).splitlines():
+        if any(f"{address}{mark}" in line for mark in ("/32 ", ":")):
+            must("iptables", "--wait", "-t", table, "-D", *line.split()[1:])
+
+
+def proxies_of(address: str) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"docker-proxy") and address.encode() in words:
+            found.append(int(folder.name))
+    return found
+
+
+def end_proxies(host: Host, order: DesiredInstance) -> None:
+    for pid in proxies_of(address_of(host, order)):
+        os.kill(pid, signal.SIGKILL)
+
+
+def remove_bridge(host: Host, order: DesiredInstance) -> None:
+    must("ip", "link", "delete", bridge_of(order))
+
+
+def set_bridge_down(host: Host, order: DesiredInstance) -> None:
+    must("ip", "link", "set", bridge_of(order), "down")
+
+
+def unplug(host: Host, order: DesiredInstance) -> None:
+    [end] = (NET / bridge_of(order) / "brif").iterdir()
+    must("ip", "link", "delete", end.name)
+
+
+def take_address(host: Host, order: DesiredInstance) -> None:
+    must("ip", "addr", "flush", "dev", bridge_of(order))
+
+
+def flush_forwarding(host: Host, order: DesiredInstance) -> None:
+    drop_rules("filter", address_of(host, order))
+
+
+def flush_translation(host: Host, order: DesiredInstance) -> None:
+    """With the proxies: as long as one is there it lets in what is not translated."""
+    drop_rules("nat", address_of(host, order))
+    end_proxies(host, order)
+
+
+Harm = Callable[[Host, DesiredInstance], None]
+HARMS: dict[str, tuple[str, Harm]] = {
+    "bridge removed": ("127.0.0.1", remove_bridge),
+    "bridge down": ("127.0.0.1", set_bridge_down),
+    "unplugged": ("127.0.0.1", unplug),
+    "address of the bridge gone": ("127.0.0.1", take_address),
+    "proxies killed": ("127.0.0.1", end_proxies),
+    "rules of forwarding gone": ("0.0.0.0", flush_forwarding),
+    "rules of translation gone": ("0.0.0.0", flush_translation),
+}
+
+
+@pytest.mark.parametrize("name", HARMS)
+def test_what_cuts_it_off_is_seen_and_mended(host: Host, order: DesiredInstance, ssh: Ssh, name: str) -> None:
+    listen, harm = HARMS[name]
+    host.market.report_interval_s = 1.0
+    host.config = replace(host.config, listen=listen)
+    host.start()
+    host.market.want(order)
+    host.market.until_phase(order.id, "running", 1)
+    started = host.inspect(order)["State"]["StartedAt"]
+    address = address_of(host, order)
+    harm(host, order)
+    cut = host.market.until_phase(order.id, "unknown", 1)
+    assert cut.failure_code == CUT and cut.detail
+    host.market.until_phase(order.id, "running", 1)
+    eventually(lambda: ssh.run(order, "true").returncode == 0, "SSH answers again", 30.0)
+    assert host.inspect(order)["State"]["StartedAt"] == started, "its programs went on"
+    assert address_of(host, order) == address
+
+
+FULL_PERL = """
+use IO::Socket::INET; $| = 1;
+$door = IO::Socket::INET->new(LocalPort => 8888, Listen => 1, ReuseAddr => 1) or die;
+push @callers, IO::Socket::INET->new(PeerAddr => "127.0.0.1:8888", Blocking => 0) for 1 .. 8;
+print "full\\n"; sleep 600;
+"""
+
+
+def test_what_a_renter_does_inside_is_never_the_hosts(
+    host: Host, order: DesiredInstance, ssh: Ssh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopped SSH server, a program that takes no more connections, and nothing at all at the other ports: it goes on
+    being reported as running, look after look."""
+    looks: list[bool] = []
+    look = path_watch.PathWatch.look
+
+    def counted(self: path_watch.PathWatch) -> tuple[bool, float]:
+        found = look(self)
+        looks.append(bool(self._suspected))
+        return found
+
+    monkeypatch.setattr(path_watch.PathWatch, "look", counted)
+    host.market.report_interval_s = 1.0
+    host.start()
+    host.market.want(order)
+    host.market.until_phase(order.id, "running", 1)
+    container = host.inspect(order)["Id"]
+    full = subprocess.Popen(["docker", "exec", container, "perl", "-e", FULL_PERL], stdout=subprocess.PIPE, text=True)
+    assert full.stdout is not None and full.stdout.readline() == "full\n"
+    must("docker", "exec", container, "pkill", "-STOP", "-x", "sshd")
+    told, seen = len(host.market.reports), len(looks)
+    eventually(lambda: len(looks) >= seen + 6, "it looks again")
+    assert not any(looks[seen:])
+    assert {row.phase for report in host.market.reports[told:] for row in report.instances} <= {"running"}
+    must("docker", "exec", container, "pkill", "-CONT", "-x", "sshd")
+    full.kill()
+    full.communicate()
