@@ -74,6 +74,10 @@ FAILURES: dict[str, Fault] = {
     "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
     "killed": Fault(_("Someone stopped the instance on its host."), _("You can start it again.")),
     "engine_restarted": Fault(_("The host's container engine was restarted while it ran."), _("You can start it again.")),
+    "path_broken": Fault(
+        _("Something on the host keeps connections out."),
+        _("The operator was told. You can start it again, or rent elsewhere."),
+    ),
     "data_disk_missing": Fault(
         _("The host does not find its data disk. Nothing was overwritten, and the disk costs nothing meanwhile."),
         _("The operator was told. Start it again once the disk is back, or restore a snapshot."),

@@ -1,5 +1,6 @@
 """Alerts in words: what is amiss, whose fault it is, what to do; for pages and mail in the reader's language."""
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from django.utils.functional import Promise
@@ -21,10 +22,13 @@ TITLES: Final[dict[str, Words]] = {
     Alert.Kind.MEMORY_HIGH: gettext_lazy("Memory is nearly full"),
     Alert.Kind.OUT_OF_MEMORY: gettext_lazy("A program was ended for lack of memory"),
     Alert.Kind.GPU_FAULT: gettext_lazy("The driver reported an error of a GPU"),
+    Alert.Kind.PATH_BROKEN: gettext_lazy("Nobody can reach it: its host keeps connections out"),
+    Alert.Kind.DATA_LOST: gettext_lazy("The data disk is in trouble on its host"),
 }
 _VOLUME_TITLES: Final[dict[str, Words]] = {
     Alert.Kind.DISK_FULL: gettext_lazy("The volume %(name)s is nearly full"),
     Alert.Kind.INODES_FULL: gettext_lazy("The volume %(name)s is nearly out of room for more files"),
+    Alert.Kind.DATA_LOST: gettext_lazy("The volume %(name)s is in trouble on its host"),
 }
 _FAULTS: Final[dict[str, Words]] = {
     FaultOf.RENTER: gettext_lazy("It comes from a program in your instance, not from the host."),
@@ -59,19 +63,7 @@ def english_sentences_of(alert: Alert) -> str:
 
 def sentences_of(alert: Alert) -> list[str]:
     """What is so, and what to do about it."""
-    match alert.kind:
-        case Alert.Kind.GPU_IDLE:
-            return _idle(alert)
-        case Alert.Kind.DISK_FULL:
-            return _disk(alert)
-        case Alert.Kind.INODES_FULL:
-            return _entries(alert)
-        case Alert.Kind.MEMORY_HIGH:
-            return _memory(alert)
-        case Alert.Kind.OUT_OF_MEMORY:
-            return _killed(alert)
-        case _:
-            return _gpu(alert)
+    return _SENTENCES[Alert.Kind(alert.kind)](alert)
 
 
 def _idle(alert: Alert) -> list[str]:
@@ -126,6 +118,22 @@ def _killed(alert: Alert) -> list[str]:
     ]
 
 
+def _cut_off(_alert: Alert) -> list[str]:
+    return [
+        _("Your programs go on, and you pay nothing until it can be reached again. The host's agent is mending it."),
+        str(_FAULTS[FaultOf.HOST]),
+    ]
+
+
+def _lost(alert: Alert) -> list[str]:
+    named = {"path": f"/mnt/{alert.facts['volume']}" if "volume" in alert.facts else "/data"}
+    if alert.facts.get("trouble") == "read_only":
+        what = _("%(path)s takes no more writes after errors of the host's disk. What is on it can still be read.") % named
+    else:
+        what = _("The host has lost what %(path)s is kept in. It works until the instance stops, and is gone then.") % named
+    return [what, _("Copy what you need out now. Storing it costs nothing from now on."), str(_FAULTS[FaultOf.HOST])]
+
+
 def _gpu(alert: Alert) -> list[str]:
     xid = xid_of(alert.facts.get("xid", 0))
     return [
@@ -134,3 +142,15 @@ def _gpu(alert: Alert) -> list[str]:
         str(_FAULTS[xid.fault_of]),
         str(xid.advice),
     ]
+
+
+_SENTENCES: Final[Mapping[Alert.Kind, Callable[[Alert], list[str]]]] = {
+    Alert.Kind.GPU_IDLE: _idle,
+    Alert.Kind.DISK_FULL: _disk,
+    Alert.Kind.INODES_FULL: _entries,
+    Alert.Kind.MEMORY_HIGH: _memory,
+    Alert.Kind.OUT_OF_MEMORY: _killed,
+    Alert.Kind.GPU_FAULT: _gpu,
+    Alert.Kind.PATH_BROKEN: _cut_off,
+    Alert.Kind.DATA_LOST: _lost,
+}

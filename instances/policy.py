@@ -144,6 +144,7 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "root_lost": "host",
     "killed": "host",
     "engine_restarted": "host",
+    "path_broken": "host",
 }
 
 # The host's only while nothing of the renter's is in the root: a first start from an official image. Else nobody's, since

@@ -117,15 +117,13 @@ def open_meter(
     remember_teams(payer_id=payer_id, payee_id=payee_id)
 
 
-def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime) -> None:
-    """The sources were seen running at `at`. A meter whose last proof is too old ends there and another one begins.
+def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime, bridge: timedelta = PROOF_BRIDGE) -> None:
+    """The sources were seen running at `at`. A meter whose last proof is older than `bridge` ends there and another begins.
 
     Takes meter rows only, in pk order: call it in a transaction of its own or after all that locks wallets.
     """
     with connection.cursor() as cursor:
-        cursor.execute(
-            _PROVE, {"kind": source_kind, "sources": list(source_ids), "at": at, "bridge_from": at - PROOF_BRIDGE}
-        )
+        cursor.execute(_PROVE, {"kind": source_kind, "sources": list(source_ids), "at": at, "bridge_from": at - bridge})
         interrupted = [row[0] for row in cursor.fetchall()]
     if interrupted:
         _reopen_meters(interrupted, at)

@@ -252,7 +252,10 @@ SPECTACULAR_SETTINGS = {
         "BillingModeEnum": "marketplace.search.terms.BILLING_MODES",
         "InvoiceKindEnum": ["invoice", "credit_note"],
         "TopUpStateEnum": "billing.states.PaymentState",
-        "AlertKindEnum": ["gpu_idle", "disk_full", "inodes_full", "memory_high", "out_of_memory", "gpu_fault"],
+        "AlertKindEnum": [
+            *("gpu_idle", "disk_full", "inodes_full", "memory_high", "out_of_memory", "gpu_fault"),
+            *("path_broken", "data_lost"),
+        ],
         "DiskKindEnum": ["volume", "disk"],
         "ScheduleActionEnum": ["start", "stop"],
         "WatchActionEnum": ["tell", "rent"],

@@ -122,6 +122,12 @@ class Instance(Scheduled, Rooted, Archived):
         _("deadline"), null=True, blank=True, help_text="When the present passing state has taken too long."
     )
     observed_at = models.DateTimeField(_("observed at"), null=True, blank=True)
+    cut_off_since = models.DateTimeField(
+        _("cut off since"),
+        null=True,
+        blank=True,
+        help_text="It runs, but its host keeps connections out: nothing is charged until it is reached again.",
+    )
 
     class Meta:
         verbose_name = _("instance")

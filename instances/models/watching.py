@@ -80,6 +80,8 @@ class Alert(models.Model):
         MEMORY_HIGH = "memory_high", _("memory nearly full")
         OUT_OF_MEMORY = "out_of_memory", _("a program was ended for lack of memory")
         GPU_FAULT = "gpu_fault", _("GPU fault")
+        PATH_BROKEN = "path_broken", _("cut off by its host")
+        DATA_LOST = "data_lost", _("disk in trouble on its host")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="alerts")

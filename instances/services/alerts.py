@@ -28,6 +28,8 @@ from marketplace.services.incidents import open_incident
 
 _MEASURED: Final = (Alert.Kind.GPU_IDLE, Alert.Kind.DISK_FULL, Alert.Kind.INODES_FULL, Alert.Kind.MEMORY_HIGH)
 _HAPPENED: Final = (Alert.Kind.OUT_OF_MEMORY, Alert.Kind.GPU_FAULT)
+_REPORTED: Final = (Alert.Kind.PATH_BROKEN, Alert.Kind.DATA_LOST)  # raised and ended by what its host says
+_BY_HOST: Final = (Alert.Kind.GPU_FAULT, *_REPORTED)
 _OVER, _RENTER, _ENDED = "over", "renter", "ended"
 
 
@@ -53,12 +55,27 @@ def follow_alerts(*, now: datetime) -> int:
         gone = alert.instance.state == InstanceState.GONE
         if gone or alert.seen_at <= now - ALERT_QUIET_AFTER:
             _end(alert, _ENDED if gone else _OVER, now)
+    for alert in open_alerts(_REPORTED):
+        if alert.instance.state not in ALIVE:
+            _end(alert, _ENDED, now)
     return sum(_take(one, now) for one in findings if one.raises)
 
 
 def note_out_of_memory(instance: Instance, *, now: datetime) -> None:
     """Its first program was ended, and the instance with it. Inside the use case of that move."""
     _raise(instance, Finding(instance.pk, Alert.Kind.OUT_OF_MEMORY, {"limit_mb": instance.ram_mb, "whole": True}), now)
+
+
+def raise_by_report(instance: Instance, kind: str, facts: Mapping[str, Any], *, now: datetime, key: str = "") -> None:
+    """What its host says of itself is amiss. Inside the use case that notes it."""
+    _raise(instance, Finding(instance.pk, kind, dict(facts), key=key), now, fault_of=FaultOf.HOST)
+
+
+def end_by_report(instance: Instance, kind: str, *, now: datetime, key: str = "") -> None:
+    """Its host says that it is well again."""
+    for alert in open_alerts((kind,)):
+        if (alert.instance_id, alert.key) == (instance.pk, key):
+            _close(alert, _OVER, now, actor=HOST)
 
 
 def record_gpu_events(*, host_id: UUID, rows: Sequence[GpuEventRow], at: datetime) -> int:
@@ -147,7 +164,7 @@ def _raise(instance: Instance, finding: Finding, now: datetime, *, fault_of: str
             alert.save(force_insert=True)
     except IntegrityError:
         return False  # another worker was faster
-    actor = HOST if finding.kind == Alert.Kind.GPU_FAULT else SYSTEM
+    actor = HOST if finding.kind in _BY_HOST else SYSTEM
     record_event(instance, kind=f"alert_{finding.kind}", actor=actor, detail=_detail_of(finding.facts))
     emit(user_id=instance.renter_id, kind="alert.raised", payload=alert_payload(alert))
     enqueue("instances.queue_alert_mails")
@@ -201,6 +218,8 @@ _RESOLUTIONS: Final = {_OVER: details.ALERT_OVER, _RENTER: details.ALERT_SET_ASI
 
 
 def _detail_of(facts: Mapping[str, Any]) -> str:
+    if "why" in facts:
+        return str(facts["why"])
     if "xid" in facts:
         title = english_of(xid_of(facts["xid"]).title)
         return details.XID % {"number": facts["xid"], "gpu": facts["gpu"], "title": title}

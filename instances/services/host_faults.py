@@ -40,6 +40,12 @@ def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: dateti
     return given_back
 
 
+def note_cut_off_run(instance: Instance, *, owner_id: UUID, at: datetime, detail: str) -> None:
+    """The host keeps connections out of a running instance: one entry for the run, as if it had ended by that."""
+    if instance.renter_id != owner_id:
+        record_host_fault(host_id=instance.host_id, subject=_run_of(instance), at=at, detail=detail)
+
+
 def tell_given_back(instance: Instance, micros: int) -> None:
     """In the instance's events, after the failure that it answers."""
     if micros:

@@ -1,36 +1,42 @@
 """From what a host reports to what the market knows: moves, meters, leases, samples."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from billing.estimates import RESERVED
-from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
-from billing.services.meters import prove_meters
 from common.database import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.prepared import together
-from instances.models import Instance, InstanceSample, InstanceTrace
+from instances.models import Instance
 from instances.policy import RETENTION
 from instances.selectors import ids_of_host, live_on_host, running_terms
 from instances.selectors.moves import ids_moved
 from instances.services.alerts import note_out_of_memory
 from instances.services.blame import blame
+from instances.services.cut_off import (
+    is_cut_off,
+    is_reached_again,
+    no_longer_cut_off,
+    note_cut_off,
+    note_reached,
+    proves_nothing,
+)
 from instances.services.endings import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
 from instances.services.hints import hint_waiting
 from instances.services.host_faults import note_host_fault, note_start, tell_given_back
 from instances.services.lost_data import found_disk, note_lost_data
 from instances.services.move_ends import note_cleared
 from instances.services.moves import HOST, move_instance, record_event, touch_host, touch_renter
-from instances.services.observations import ObservedRow, sample_of, trace_of
+from instances.services.observations import ObservedRow
 from instances.services.ports import free_ports
 from instances.services.reimage import go_back, goes_back, settled_root
 from instances.services.spot.bids import hint_freed
 from instances.services.term_ends import turn_term
-from instances.services.use_proofs import ALIVE, end_of_run, ended_unasked, proves_use
+from instances.services.use_proofs import ALIVE, prove_and_sample
 from instances.states import Desired, FaultOf, InstanceState
 from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
@@ -51,8 +57,9 @@ def observe_report(
     """
     live = live_on_host(host_id)
     seen = [(live[row.id], row) for row in rows if row.id in live]
-    terms = _turn_terms([instance for instance, _row in seen if instance.billing_mode == RESERVED], at)
-    _prove_and_sample(seen, terms, at)
+    usable = [(instance, row) for instance, row in seen if not proves_nothing(instance, row)]
+    terms = _turn_terms([instance for instance, _row in usable if instance.billing_mode == RESERVED], at)
+    prove_and_sample(seen, usable, terms, at)
     for instance, row in seen:
         _attend(instance, _answer_to(instance, row, at))
     for instance_id in absent:
@@ -103,10 +110,14 @@ def _answer_to(instance: Instance, row: ObservedRow, at: datetime) -> Answer | N
         return lambda: _MOVES[target](instance, row, at)
     if instance.state == InstanceState.FAILED and row.phase == "stopped" and not instance.is_let_go:
         return lambda: _let_go(instance, at)
-    return _finding_about(instance, row)
+    return _finding_about(instance, row, at)
 
 
-def _finding_about(instance: Instance, row: ObservedRow) -> Answer | None:
+def _finding_about(instance: Instance, row: ObservedRow, at: datetime) -> Answer | None:
+    if is_reached_again(instance, row):
+        return lambda: note_reached(instance, at)
+    if instance.cut_off_since is None and is_cut_off(instance, row):
+        return lambda: note_cut_off(instance, row, at)
     sentence = row.detail[:300]
     runs = row.phase in ALIVE and instance.desired == Desired.RUNNING
     if runs and not set(instance.gpu_uuids).issuperset(row.gpu_uuids):
@@ -149,7 +160,7 @@ def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
     """The acceptance test has passed: only now does the meter run, or the reserved term begin."""
     begin_use(instance, at=at)
     fresh = settled_root(instance)
-    seen = {**_seen(row, at), **fresh, **found_disk(instance)}
+    seen = {**_seen(row, at), **fresh, **found_disk(instance), **no_longer_cut_off(instance, at)}
     with together():
         note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
         move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **seen)
@@ -182,6 +193,7 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
         failure_detail=row.detail[:300],
         fault_of=fault,
         progress="",
+        **no_longer_cut_off(instance, at),
         **_had_run(instance, row, at),
         **_seen(row, at),
     )
@@ -215,6 +227,7 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
         holds_gpus=kept,
         release_at=None if kept else at + RETENTION,
         progress="",
+        **no_longer_cut_off(instance, at),
         **_had_run(instance, row, at),
         **_seen(row, at),
     )
@@ -225,6 +238,7 @@ def _become_gone(instance: Instance, at: datetime) -> None:
     close_everything(instance, at=at)
     _give_back(instance, reason="released")
     ended: dict[str, Any] = {"released_at": at, "release_at": None, "holds_gpus": False, "observed_at": at}
+    ended |= no_longer_cut_off(instance, at)
     move_instance(instance, InstanceState.GONE, kind="gone", actor=HOST, **ended)
     free_ports(instance_id=instance.pk)
 
@@ -307,23 +321,3 @@ def _attend_term(instance_id: UUID, at: datetime) -> None:
     except DomainError as error:
         logger.exception("the term of instance %s is not turned", instance_id)
         open_incident(kind="report_refused", subject=public_id("inst", instance_id), detail=error.detail)
-
-
-def _prove_and_sample(seen: Iterable[tuple[Instance, ObservedRow]], terms: Sequence[UUID], at: datetime) -> None:
-    pairs = list(seen)
-    proven = [instance.pk for instance, row in pairs if proves_use(instance, row, at)]
-    ended = {instance.pk: end_of_run(instance, row, at) for instance, row in pairs if ended_unasked(instance, row)}
-    samples = [sample_of(instance.pk, row.sample, at) for instance, row in pairs if row.sample is not None]
-    if not proven and not ended and not samples and not terms:
-        return
-    with use_case():
-        for instance_id, moment in ended.items():
-            prove_meters(source_kind=INSTANCE_SOURCE, source_ids=[instance_id], at=moment)
-        if proven:
-            prove_meters(source_kind=INSTANCE_SOURCE, source_ids=proven, at=at)
-        if terms:
-            prove_meters(source_kind=TERM_SOURCE, source_ids=terms, at=at)
-        if samples:
-            InstanceSample.objects.bulk_create(samples)
-            traces = [trace_of(instance.pk, row.sample, at) for instance, row in pairs if row.sample is not None]
-            InstanceTrace.objects.bulk_create([trace for trace in traces if trace is not None])

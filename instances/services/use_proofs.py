@@ -1,12 +1,17 @@
 """What a report proves of the use of an instance: by the time of its receipt, whatever the host's clock says."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
-from instances.models import Instance
+from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
+from billing.services.meters import prove_meters
+from common.database import use_case
+from instances.models import Instance, InstanceSample, InstanceTrace
 from instances.policy import STOP_GRACE
 from instances.services.blame import blame
-from instances.services.observations import ObservedRow
+from instances.services.observations import ObservedRow, sample_of, trace_of
 from instances.states import Desired, FaultOf, InstanceState
 
 ALIVE: Final = ("running", "stopping")
@@ -45,3 +50,29 @@ def end_of_run(instance: Instance, row: ObservedRow, at: datetime) -> datetime:
     if instance.state == InstanceState.RESTARTING or instance.started_at is None:
         return at
     return min(at, instance.started_at + timedelta(seconds=row.run_seconds))
+
+
+def prove_and_sample(
+    seen: Sequence[tuple[Instance, ObservedRow]],
+    usable: Iterable[tuple[Instance, ObservedRow]],
+    terms: Sequence[UUID],
+    at: datetime,
+) -> None:
+    """Take in, in one transaction, what a report proves of the `usable` ones of all that it tells of, and their samples."""
+    rows = list(usable)
+    proven = [instance.pk for instance, row in rows if proves_use(instance, row, at)]
+    ended = {instance.pk: end_of_run(instance, row, at) for instance, row in rows if ended_unasked(instance, row)}
+    samples = [sample_of(instance.pk, row.sample, at) for instance, row in seen if row.sample is not None]
+    if not proven and not ended and not samples and not terms:
+        return
+    with use_case():
+        for instance_id, moment in ended.items():
+            prove_meters(source_kind=INSTANCE_SOURCE, source_ids=[instance_id], at=moment)
+        if proven:
+            prove_meters(source_kind=INSTANCE_SOURCE, source_ids=proven, at=at)
+        if terms:
+            prove_meters(source_kind=TERM_SOURCE, source_ids=terms, at=at)
+        if samples:
+            InstanceSample.objects.bulk_create(samples)
+            traces = [trace_of(instance.pk, row.sample, at) for instance, row in seen if row.sample is not None]
+            InstanceTrace.objects.bulk_create([trace for trace in traces if trace is not None])

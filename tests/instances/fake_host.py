@@ -88,6 +88,7 @@ class Box:
     detail: str = ""
     cleared: bool = False
     ran_s: float = 0.0  # of a run that has ended
+    cut: str = ""  # why nobody reaches it
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,10 @@ class FakeHost:
         assert box.container == "running"
         box.container, box.code, box.detail, box.ran_s = "exited", code, "It ended with code 1.", ran_s
 
+    def cut_off(self, instance: Instance, why: str = "The bridge of its network is down on the host.") -> None:
+        """Nobody reaches it, until it is said again with nothing."""
+        self.boxes[instance.pk].cut = why
+
     def running(self) -> set[UUID]:
         return {key for key, box in self.boxes.items() if box.container == "running"}
 
@@ -212,6 +217,8 @@ def _work_on(box: Box) -> None:
 def _row(key: UUID, box: Box) -> ObservedRow:
     phase, generation = _phase(box)
     told = phase in ("failed", "exited")
+    if phase == "running" and box.cut:
+        return ObservedRow(id=key, generation=generation, phase="unknown", detail=box.cut, failure_code="path_broken")
     return ObservedRow(
         id=key,
         generation=generation,
