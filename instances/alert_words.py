@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, override
 from billing.notice_words import money
 from common.mail import name_in_mail
 from instances.models import Alert
-from instances.states import FaultOf
+from instances.states import FaultOf, InstanceState
 from instances.xids import xid_of
 
 Words = str | Promise
@@ -131,6 +131,12 @@ def _lost(alert: Alert) -> list[str]:
         what = _("%(path)s takes no more writes after errors of the host's disk. What is on it can still be read.") % named
     else:
         what = _("The host has lost what %(path)s is kept in. It works until the instance stops, and is gone then.") % named
+    if alert.instance.state not in (InstanceState.RUNNING, InstanceState.RESTARTING):
+        what = (
+            _("The host does not keep %(path)s as it should. Once it is mended, or a snapshot restored, start it again.")
+            % named
+        )
+        return [what, str(_FAULTS[FaultOf.HOST])]
     return [what, _("Copy what you need out now. Storing it costs nothing from now on."), str(_FAULTS[FaultOf.HOST])]
 
 

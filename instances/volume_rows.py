@@ -14,7 +14,7 @@ from instances.selectors.storage import instance_names
 from instances.volume_words import failure_words
 from storage.policy import UNPAID_KEPT
 from storage.selectors.volume_moves import carrying_of, open_volume_moves
-from storage.selectors.volumes import disk_uses, holders_of, open_operations
+from storage.selectors.volumes import disk_uses, holders_of, open_operations, restorable_volumes
 from storage.services.storage_meters import snapshot_micros_per_day, stored_gb
 from storage.states import SnapshotState, VolumeMoveState, VolumeState
 
@@ -36,6 +36,7 @@ class VolumeRow:
     work: "Operation | None"
     move: "VolumeMove | None" = None
     carrying: "Operation | None" = None
+    restore_from: UUID | None = None  # of one that is lost: a snapshot that it can be put back to
 
     @property
     def delete_at(self) -> datetime | None:
@@ -62,7 +63,8 @@ class VolumeRow:
     @property
     def can_travel(self) -> bool:
         """To another host, itself or a copy of it."""
-        return self.is_free and self.volume.unpaid_since is None and self.move is None
+        whole = self.volume.unpaid_since is None and self.volume.lost_at is None
+        return self.is_free and whole and self.move is None
 
     @property
     def grows_to_gb(self) -> int | None:
@@ -142,6 +144,8 @@ def volume_rows(volumes: Sequence["Volume"], now: datetime) -> list[VolumeRow]:
     names, uses, works = instance_names(list(holders.values())), disk_uses(ids), open_operations(ids)
     moves = open_volume_moves(ids)
     carrying = carrying_of([move.pk for move in moves.values()])
+    lost = [volume.pk for volume in volumes if volume.lost_at is not None]
+    restorable = restorable_volumes(lost) if lost else {}
     return [
         VolumeRow(
             volume=volume,
@@ -152,6 +156,7 @@ def volume_rows(volumes: Sequence["Volume"], now: datetime) -> list[VolumeRow]:
             work=works.get(volume.pk),
             move=moves.get(volume.pk),
             carrying=carrying.get(moves[volume.pk].pk) if volume.pk in moves else None,
+            restore_from=restorable.get(volume.pk),
         )
         for volume in volumes
     ]

@@ -141,6 +141,8 @@ class VolumeOut(serializers.Serializer[Any]):
     daily_rate = Text()
     cost_so_far = Text()
     delete_at = Time(allow_null=True, help_text="Nobody pays for it: it is deleted then")
+    lost_at = Time(allow_null=True, help_text="Its host does not find it; it costs nothing until it is back")
+    restore_from = Text(allow_null=True, help_text="Of a lost one: a snapshot that it can be put back to, if there is one")
     failure = StorageFailure(allow_null=True)
     created_at = Time()
 

@@ -33,6 +33,8 @@ def volume_shape(row: VolumeRow) -> Shape:
         "daily_rate": format_money(volume.micros_per_day),
         "cost_so_far": format_money(row.cost.total_micros),
         "delete_at": row.delete_at,
+        "lost_at": volume.lost_at,
+        "restore_from": None if row.restore_from is None else public_id(SNAPSHOT_PREFIX, row.restore_from),
         "failure": _failure(volume),
         "created_at": volume.created_at,
     }

@@ -1,6 +1,7 @@
 """Sizes and labels of ext4 file systems in image files, read from the superblock, and growth to the size of the file."""
 
 import hashlib
+import os
 import struct
 import subprocess
 import time
@@ -11,6 +12,9 @@ _SUPERBLOCK: Final = 1024
 _HEAD: Final = 0x160  # so much of it is read
 _MAGIC: Final = 0xEF53
 _LABEL: Final = 16  # bytes
+_BLOCK: Final = Path("/sys/dev/block")
+_DELETED: Final = " (deleted)"
+_READ_ONLY: Final = frozenset({"ro", "emergency_ro"})  # the latter since Linux 6.13
 _TIMEOUT: Final = 3600
 _DETACHED_WITHIN_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
@@ -62,6 +66,31 @@ def is_short(image: Path) -> bool:
 def is_attached(image: Path) -> bool:
     """Whether a loop device still stands on the file: then something has it mounted, here or in a container."""
     return bool(_run("losetup", "-n", "-O", "NAME", "-j", str(image)).strip())
+
+
+def trouble_of(mount: Path, image: Path) -> str:
+    """Return what is wrong with a disk that is mounted, "" for nothing.
+
+    "missing": the file that it is kept in is gone, or another one is in its place. "read_only": the kernel takes no more
+    writes, as after errors of the disk below.
+    """
+    device = mount.stat().st_dev
+    try:
+        backing = (_BLOCK / f"{os.major(device)}:{os.minor(device)}" / "loop/backing_file").read_text().rstrip("\n")
+    except FileNotFoundError:
+        backing = str(image)  # not by loop
+    if backing.endswith(_DELETED) or not image.exists():
+        return "missing"
+    return "read_only" if _READ_ONLY & set(_options_of(device)) else ""
+
+
+def _options_of(device: int) -> list[str]:
+    """Of the file system itself, however its mounts are: a bind for reading alone is no error."""
+    name = f"{os.major(device)}:{os.minor(device)}"
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        if line.split()[2] == name:
+            return line.rpartition(" ")[2].split(",")
+    return []
 
 
 def wait_until_detached(image: Path) -> bool:

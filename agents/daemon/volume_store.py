@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
+from agents.daemon import ext4
 from agents.daemon.image_copy import thaw
 from agents.daemon.jobs import Failed
 from agents.daemon.runtime import Bind
@@ -46,7 +47,7 @@ class LoopVolumes:
         found = []
         for mount in self._writable_mounts():
             if mount.is_mount():
-                found.append(use_of(mount))
+                found.append(use_of(mount, image=mount.parent.parent / "disks" / f"{mount.name}.ext4"))
         return sorted(found, key=lambda item: item.id)
 
     def snapshot_path(self, snapshot: str) -> Path:
@@ -99,7 +100,7 @@ class SimulatedVolumes:
         return []
 
 
-def use_of(mount: Path) -> DiskUse:
+def use_of(mount: Path, image: Path) -> DiskUse:
     state = os.statvfs(mount)
     return DiskUse(
         id=mount.name,
@@ -107,6 +108,7 @@ def use_of(mount: Path) -> DiskUse:
         total_mb=state.f_blocks * state.f_frsize // MIB,
         inodes_used=state.f_files - state.f_ffree,
         inodes_total=state.f_files,
+        trouble=ext4.trouble_of(mount, image),
     )
 
 

@@ -180,6 +180,7 @@ BOUNDS: Final[Rules] = {
         "total_mb": whole(0, _WHOLE),
         "inodes_used": whole(0, _WHOLE),
         "inodes_total": whole(0, _WHOLE),
+        "trouble": maybe(code(("", "missing", "read_only"), None)),
     },
     LayerProgress: {
         "id": word(r"[0-9a-zA-Z]{1,12}"),

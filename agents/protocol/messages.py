@@ -150,6 +150,9 @@ class DiskUse:
     total_mb: int
     inodes_used: int
     inodes_total: int
+    # "missing": the file that it is kept in is gone, so that it ends with its mount; "read_only": it takes no more writes;
+    # "": neither; None: an agent that does not look.
+    trouble: str | None = None
 
 
 @dataclass(frozen=True)

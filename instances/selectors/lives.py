@@ -208,6 +208,13 @@ def ids_of_host(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     return set(Instance.objects.filter(host_id=host_id, pk__in=ids).order_by().values_list("pk", flat=True))
 
 
+def lost_disks_among(host_id: UUID, ids: Sequence[UUID]) -> dict[UUID, datetime | None]:
+    """Since when the data disk of each of these instances of the host is lost, except where the disk comes or goes."""
+    passing = [InstanceState.COPYING, InstanceState.RELEASING, InstanceState.GONE]
+    rows = Instance.objects.filter(host_id=host_id, pk__in=ids).exclude(state__in=passing).order_by()
+    return dict(rows.values_list("pk", "data_disk_lost_at"))
+
+
 # -- for sweeps
 
 

@@ -56,7 +56,8 @@ def follow_alerts(*, now: datetime) -> int:
         if gone or alert.seen_at <= now - ALERT_QUIET_AFTER:
             _end(alert, _ENDED if gone else _OVER, now)
     for alert in open_alerts(_REPORTED):
-        if alert.instance.state not in ALIVE:
+        lasts = alert.kind == Alert.Kind.DATA_LOST and alert.instance.state != InstanceState.GONE
+        if not lasts and alert.instance.state not in ALIVE:
             _end(alert, _ENDED, now)
     return sum(_take(one, now) for one in findings if one.raises)
 

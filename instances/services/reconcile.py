@@ -59,7 +59,7 @@ def observe_report(
     seen = [(live[row.id], row) for row in rows if row.id in live]
     usable = [(instance, row) for instance, row in seen if not proves_nothing(instance, row)]
     terms = _turn_terms([instance for instance, _row in usable if instance.billing_mode == RESERVED], at)
-    prove_and_sample(seen, usable, terms, at)
+    prove_and_sample(seen=seen, usable=usable, terms=terms, at=at)
     for instance, row in seen:
         _attend(instance, _answer_to(instance, row, at))
     for instance_id in absent:

@@ -53,6 +53,7 @@ def end_of_run(instance: Instance, row: ObservedRow, at: datetime) -> datetime:
 
 
 def prove_and_sample(
+    *,
     seen: Sequence[tuple[Instance, ObservedRow]],
     usable: Iterable[tuple[Instance, ObservedRow]],
     terms: Sequence[UUID],

@@ -42,6 +42,9 @@ class Volume(models.Model):
     unpaid_since = models.DateTimeField(
         _("unpaid since"), null=True, blank=True, help_text="Nobody pays for it; deleted after the retention."
     )
+    lost_at = models.DateTimeField(
+        _("lost at"), null=True, blank=True, help_text="Its host does not find it: it costs nothing until it is back."
+    )
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     deleted_at = models.DateTimeField(_("deleted at"), null=True, blank=True)
 

@@ -186,6 +186,20 @@ def volume_ids_on_host(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     return set(Volume.objects.filter(host_id=host_id, pk__in=ids).order_by().values_list("pk", flat=True))
 
 
+def lost_volumes_among(host_id: UUID, ids: Sequence[UUID]) -> dict[UUID, datetime | None]:
+    """Since when each of these volumes of the host is lost; those that are being made, moved or deleted are left out."""
+    kept = [VolumeState.READY, VolumeState.RESTORING, VolumeState.COPYING]
+    rows = Volume.objects.filter(host_id=host_id, pk__in=ids, state__in=kept).order_by()
+    return dict(rows.values_list("pk", "lost_at"))
+
+
+def restorable_volumes(volume_ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """The newest snapshot on the volume's own host that each can be put back to."""
+    ready = Snapshot.objects.filter(state=SnapshotState.READY, source_id__in=volume_ids).order_by("created_at", "pk")
+    hosts = dict(Volume.objects.filter(pk__in=volume_ids).values_list("pk", "host_id"))
+    return {source: pk for pk, source, host in ready.values_list("pk", "source_id", "host_id") if hosts[source] == host}
+
+
 # -- for sweeps
 
 
@@ -208,7 +222,7 @@ def _is_worked_on(subject: UUID) -> bool:
 def charged_volumes() -> list[Volume]:
     """Those that should have a meter."""
     states = [VolumeState.READY, VolumeState.RESTORING, VolumeState.MOVING, VolumeState.COPYING]
-    return list(Volume.objects.filter(state__in=states, micros_per_day__gt=0).order_by("pk"))
+    return list(Volume.objects.filter(state__in=states, micros_per_day__gt=0, lost_at=None).order_by("pk"))
 
 
 def charged_snapshots() -> list[Snapshot]:

@@ -20,6 +20,7 @@ class DiskUseRow:
     total_mb: int
     inodes_used: int
     inodes_total: int
+    trouble: str | None = None
 
     @property
     def is_plausible(self) -> bool:

@@ -16,6 +16,7 @@ from storage.errors import SnapshotInUse, SnapshotNotReady, TooManyVolumes, Volu
 from storage.models import DataSet, Operation, Snapshot, Volume
 from storage.policy import COPY_WITHIN, DROP_WITHIN, SNAPSHOTS_AT_MOST
 from storage.selectors.volumes import snapshot_of, snapshots_of, volume_of
+from storage.services.lost_volumes import find_volume
 from storage.services.operations import ask_operation
 from storage.services.storage_meters import close_snapshot, hold_for_snapshot, open_snapshot
 from storage.services.volumes import check_free, check_idle, lock_volume, move_volume
@@ -175,7 +176,9 @@ def conclude_restore(operation: Operation) -> None:
         return  # an instance's data disk, which the instance's own state speaks for
     done = operation.state == OperationState.DONE
     fault = {"failure_code": "", "failure_detail": ""}
-    if not done:
+    if done:
+        find_volume(volume.pk)
+    else:
         fault = {"failure_code": operation.failure_code, "failure_detail": operation.detail}
     move_volume(volume, VolumeState.READY, reason="restored" if done else "restore_failed", actor=MARKET, **fault)
 

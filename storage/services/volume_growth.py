@@ -58,6 +58,8 @@ def check_workable(volume: Volume) -> None:
         raise VolumeBusy(f"The volume is {volume.get_state_display()}.")
     if volume.unpaid_since is not None:
         raise VolumeBusy("Nobody pays for the volume now. Add money first; it is charged again within a minute.")
+    if volume.lost_at is not None:
+        raise VolumeBusy("Its host does not find the volume. Restore a snapshot of it, or try again when it is back.")
     check_idle(volume.pk)
 
 

@@ -1,5 +1,6 @@
 """A disk that is gone from a host, for real: the start fails and says which, and nothing is made in its place."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -75,3 +76,36 @@ def test_a_system_disk(host: Host, new_order: Callable[..., DesiredInstance], ss
     (tmp_path / "elsewhere").rename(image)
     second = run(host, replace(first, generation=4))
     assert ssh.must(second, "cat /root/file") == "kept\n"
+
+
+def trouble_with(host: Host, key: str, trouble: str) -> None:
+    host.market.until(lambda report: any((disk.id, disk.trouble) == (key, trouble) for disk in report.disks))
+
+
+def test_under_a_running_instance(host: Host, order: DesiredInstance, ssh: Ssh, tmp_path: Path) -> None:
+    """Told while its programs still have it; what comes back under the same mount is well again."""
+    host.market.report_interval_s = 1.0
+    host.start()
+    run(host, order)
+    ssh.must(order, "echo kept >/data/file")
+    trouble_with(host, order.id, "")
+
+    image, away = host.state / "disks" / f"{order.id}.ext4", tmp_path / "elsewhere"
+    image.rename(away)  # as when the folder is unmounted
+    trouble_with(host, order.id, "missing")
+    assert ssh.must(order, "cat /data/file") == "kept\n"
+    away.rename(image)
+    trouble_with(host, order.id, "")
+
+    mount = str(host.state / "mounts" / order.id)
+    subprocess.run(["mount", "-o", "remount,ro", mount], check=True)
+    trouble_with(host, order.id, "read_only")
+    subprocess.run(["mount", "-o", "remount,rw", mount], check=True)
+    trouble_with(host, order.id, "")
+
+    image.unlink()
+    trouble_with(host, order.id, "missing")
+    os.close(os.open(image, os.O_CREAT, 0o600))  # a file of that name is not that disk
+    trouble_with(host, order.id, "missing")
+    assert ssh.must(order, "echo more >>/data/file; cat /data/file") == "kept\nmore\n"
+    assert host.market.reports[-1].instances[0].phase == "running"

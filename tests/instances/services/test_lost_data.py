@@ -1,21 +1,36 @@
 """A data disk that its host does not find: told, noted, not paid for, and never made anew."""
 
+from datetime import datetime, timedelta
+from uuid import UUID
+
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from accounts.models import User
-from billing.policy import DISK_SOURCE
+from billing.policy import DISK_SOURCE, VOLUME_SOURCE
 from billing.selectors import open_holds
 from common import clock
 from common.ids import public_id
-from instances.models import Instance
+from common.money import parse_money
+from instances.alert_words import english_sentences_of, english_title_of
+from instances.models import Alert, Instance
 from instances.selectors.moves import desired_on_host
+from instances.services.disk_use import note_disk_use
 from instances.services.disks import follow_disks
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from marketplace.models import Incident, Offer
+from storage.models import Volume
+from storage.services.attachments import attach
+from storage.services.disk_use import DiskUseRow
+from storage.services.snapshots import restore_volume, snapshot_volume
+from storage.services.storage_sweeps import follow_storage_money
+from storage.services.volumes import create_volume
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, again, order
-from tests.instances.fixtures import Clock
+from tests.instances.fixtures import Clock, Sign
+from tests.instances.volume_world import carry_out
 
 PAID_GB = 60
 
@@ -86,3 +101,153 @@ def test_a_lost_disk_is_told_and_costs_nothing_until_it_is_back(
     follow_disks(now=clock.now())
     assert is_metered(stopped)
     assert_sound()
+
+
+# -- told while it is mounted
+
+
+def say(host: FakeHost, key: UUID, trouble: str | None) -> None:
+    note_disk_use(host_id=host.host.pk, rows=[DiskUseRow(key, 1, 2, 1, 2, trouble)], at=clock.now())
+
+
+def alerts_of(instance: Instance) -> list[Alert]:
+    return list(Alert.objects.filter(instance=instance, resolved_at=None).order_by("key"))
+
+
+@pytest.fixture
+def running(rin: User, host: FakeHost, stopped: Instance) -> Instance:
+    start_instance(renter=rin, instance_id=stopped.pk)
+    host.settle()
+    return again(stopped)
+
+
+@pytest.mark.parametrize("trouble", ["missing", "read_only"])
+def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock, running: Instance, trouble: str) -> None:
+    say(host, running.pk, "")
+    assert is_metered(running) and not alerts_of(running)
+    for _ in range(2):
+        hours.advance(seconds=20)
+        host.sync()
+        say(host, running.pk, trouble)
+    told = again(running)
+    assert told.state == "running" and told.data_disk_lost_at == clock.now() - timedelta(seconds=20)
+    assert not is_metered(running) and open_incidents(running) == 1
+    [alert] = alerts_of(running)
+    assert (alert.kind, alert.fault_of, alert.facts) == ("data_lost", "host", {"trouble": trouble})
+    assert "Copy what you need out now" in english_sentences_of(alert)
+    follow_disks(now=clock.now())
+    assert not is_metered(running)
+
+    say(host, running.pk, None)
+    assert again(running).data_disk_lost_at is not None, "an agent that does not look has found nothing"
+    say(host, running.pk, "")
+    assert again(running).data_disk_lost_at is None
+    assert not alerts_of(running) and open_incidents(running) == 0
+    follow_disks(now=clock.now())
+    assert is_metered(running)
+    assert_sound()
+
+
+def test_another_hosts_word_counts_nothing(host: FakeHost, hana: User, running: Instance) -> None:
+    say(FakeHost(hana), running.pk, "missing")
+    assert again(running).data_disk_lost_at is None and is_metered(running)
+
+
+# -- volumes
+
+
+@pytest.fixture
+def volume(rin: User, host: FakeHost) -> Volume:
+    made = create_volume(owner=rin, name="models", size_gb=20, host_id=host.host.pk)
+    carry_out(host)
+    return Volume.objects.get(pk=made.pk)
+
+
+def is_charged(volume: Volume) -> bool:
+    return volume.pk in open_holds(source_kind=VOLUME_SOURCE, source_ids=[volume.pk])
+
+
+def incidents_of(volume: Volume) -> int:
+    subject = public_id("vol", volume.pk)
+    return Incident.objects.filter(kind="volume_missing", subject=subject, closed_at=None).count()
+
+
+def test_fault_047_a_lost_volume_costs_nothing_and_a_snapshot_is_offered(
+    rin: User, host: FakeHost, hours: Clock, volume: Volume, sign: Sign
+) -> None:
+    api = sign(rin)
+    path = f"/api/v1/volumes/{public_id('vol', volume.pk)}"
+    assert is_charged(volume) and api.get(path).json()["lost_at"] is None
+    hours.advance(minutes=30)
+    say(host, volume.pk, "missing")
+    lost_at = clock.now()
+    for _ in range(3):
+        hours.advance(minutes=30)
+        say(host, volume.pk, "missing")
+        follow_storage_money(now=clock.now())
+    assert not is_charged(volume) and incidents_of(volume) == 1
+    shown = api.get(path).json()
+    assert (datetime.fromisoformat(shown["lost_at"]), shown["restore_from"]) == (lost_at, None)
+    assert parse_money(shown["cost_so_far"]) == volume.micros_per_day // 48, "half an hour of two hours"
+    assert "Its host does not find it" in page(rin)
+    refusal = api.post(f"{path}/resize", {"size_gb": 30}, content_type="application/json")
+    assert (refusal.status_code, refusal.json()["code"]) == (409, "volume_busy")
+
+
+def test_fault_047_a_restored_snapshot_takes_its_place(
+    rin: User, host: FakeHost, hours: Clock, volume: Volume, sign: Sign
+) -> None:
+    snapshot = snapshot_volume(owner=rin, volume_id=volume.pk)
+    carry_out(host)
+    say(host, volume.pk, "missing")
+    shown = sign(rin).get(f"/api/v1/volumes/{public_id('vol', volume.pk)}").json()
+    assert shown["restore_from"] == public_id("snap", snapshot.pk)
+    assert "Restore a snapshot" in page(rin)
+    restore_volume(owner=rin, snapshot_id=snapshot.pk)
+    assert carry_out(host) == ["restore_disk"]
+    assert Volume.objects.get(pk=volume.pk).lost_at is None and incidents_of(volume) == 0
+    follow_storage_money(now=clock.now())
+    assert is_charged(volume)
+    assert_sound()
+
+
+def test_fault_047_a_volume_that_a_start_does_not_find(
+    rin: User, host: FakeHost, hours: Clock, stopped: Instance, volume: Volume
+) -> None:
+    """The one that is named, of several; found again by the next start that succeeds."""
+    other = create_volume(owner=rin, name="data", size_gb=20, host_id=host.host.pk)
+    carry_out(host)
+    for each in (volume, other):
+        attach(owner_id=rin.pk, holder=stopped.pk, host_id=host.host.pk, volume_id=each.pk)
+    start_instance(renter=rin, instance_id=stopped.pk)
+    host.sync()
+    host.break_next(stopped, "volume_missing", "The volume models is not on its host: it is gone.")
+    host.settle()
+    assert again(stopped).failure_code == "volume_missing"
+    assert (is_charged(volume), is_charged(other)) == (False, True)
+    host.sync()
+    start_instance(renter=rin, instance_id=stopped.pk)
+    host.settle()
+    assert again(stopped).state == "running"
+    follow_storage_money(now=clock.now())
+    assert is_charged(volume) and incidents_of(volume) == 0
+
+
+def test_fault_047_it_is_told_to_the_renter_whose_instance_has_it(
+    rin: User, host: FakeHost, stopped: Instance, volume: Volume
+) -> None:
+    attach(owner_id=rin.pk, holder=stopped.pk, host_id=host.host.pk, volume_id=volume.pk)
+    start_instance(renter=rin, instance_id=stopped.pk)
+    host.settle()
+    say(host, volume.pk, "read_only")
+    [alert] = alerts_of(stopped)
+    assert (alert.kind, alert.facts) == ("data_lost", {"trouble": "read_only", "volume": "models"})
+    assert english_title_of(alert) == "The volume models is in trouble on its host"
+    say(host, volume.pk, "")
+    assert not alerts_of(stopped)
+
+
+def page(renter: User) -> str:
+    client = Client()
+    client.force_login(renter)
+    return client.get(reverse("volumes")).content.decode()
