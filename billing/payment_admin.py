@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
-from billing.models import Dispute, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
+from billing.models import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
 from billing.selectors.bonuses import repaid_micros
 from billing.selectors.payments import refund_quote, refundable_micros
 from billing.services.reconcile_stripe import request_reconciliation
@@ -206,3 +206,8 @@ class ReconciliationAdmin(ReadOnlyAdmin):
     @admin.display(description=_("differences"))
     def differences(self, row: Reconciliation) -> int:
         return len(row.findings)
+
+
+@admin.register(MoneyFreeze, site=staff_panel)
+class MoneyFreezeAdmin(ReadOnlyAdmin):
+    list_display = ("since", "reason", "lifted_at", "lifted_by")

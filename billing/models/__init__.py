@@ -2,6 +2,7 @@
 
 from billing.models.commitments import Commitment
 from billing.models.coupons import Coupon, CouponCode, CouponDraw
+from billing.models.freezes import MoneyFreeze
 from billing.models.ledger import AppendOnly, Entry, Grant, LedgerCurrency, Posting, TsTzRange, Wallet
 from billing.models.limits import Budget, Notice, Standing
 from billing.models.metering import Hold, Meter, Usage
@@ -29,6 +30,7 @@ __all__ = [
     "LedgerAudit",
     "LedgerCurrency",
     "Meter",
+    "MoneyFreeze",
     "Notice",
     "Order",
     "Payment",

@@ -11,6 +11,7 @@ from billing.payment_notices import auto_failure_mail
 from billing.policy import AUTO_TOP_UP_EVERY, UNANSWERED_RETRIED
 from billing.selectors.payments import auto_topped_up_micros, wallets_to_fill
 from billing.services.cards import forget_customer, note_auto_failure
+from billing.services.freezes import money_is_frozen
 from billing.services.ledger import lock_wallets
 from billing.services.payments import sync_intent
 from billing.services.wallets import open_wallet
@@ -29,7 +30,7 @@ _UNCONFIRMED = frozenset({"requires_action", "requires_confirmation"})
 
 def top_up_low_wallets(*, now: datetime) -> int:
     """Charge the cards of wallets that run low, and ask again about charges that got no answer; how many were charged."""
-    if not link.is_open():
+    if not link.is_open() or money_is_frozen():
         return 0
     begun = [payment for payment in (_begin(owner, now) for owner in _low(now)) if payment is not None]
     unanswered = Payment.objects.filter(origin=Payment.Origin.AUTO, state=PaymentState.PENDING, intent_id=None)

@@ -7,6 +7,7 @@ from uuid import UUID
 from billing.errors import PaymentsOff, StripeRefused, StripeUnreachable
 from billing.models import Payout, PayoutMethod
 from billing.policy import PAYOUT_BATCH, PAYOUT_RETRY_AFTER
+from billing.services.freezes import money_is_frozen
 from billing.services.payouts import mark_failed, mark_paid, mark_sent
 from billing.states import PayoutState
 from billing.stripe.transfers import Transfer, fetch_transfer, find_transfer, send_transfer
@@ -33,7 +34,7 @@ def send_payouts(*, now: datetime) -> int:
 def send_payout(*, payout_id: UUID) -> None:
     """One payout by Stripe, from where it stands. Its three steps are three transactions; the call is in none of them."""
     payout = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).first()
-    if payout is None:
+    if payout is None or money_is_frozen():
         return
     if payout.state == PayoutState.PENDING:
         first, ours = True, mark_sent(payout_id=payout_id, actor=_ACTOR)

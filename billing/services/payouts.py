@@ -20,6 +20,7 @@ from billing.payable import Payable
 from billing.payout_destinations import destination_of
 from billing.policy import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_SOURCE
 from billing.selectors.payouts import due_owners, payable_of
+from billing.services.freezes import money_is_frozen
 from billing.services.ledger import Movement, lock_wallets, post
 from billing.services.ties import disprove_payout_account, is_removed, prove_payout_account
 from billing.services.wallets import open_wallet
@@ -42,6 +43,8 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
     Raises NoPayoutAccount, PayoutAccountWaits, PayoutsFrozen, PayoutUnderWay, NotPayable, or InvalidInput for an amount that
     no bank can pay.
     """
+    if money_is_frozen():
+        raise PayoutsFrozen("The market was restored from a backup: nothing is paid out until its books have been compared.")
     with use_case():
         pocket = _lock_pocket(owner_id)
         account = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
@@ -87,7 +90,7 @@ def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
     with use_case():
         pocket = _lock_pocket(_owner_of(payout_id))
         payout = _lock(payout_id)
-        if payout.state != PayoutState.PENDING or _is_frozen(payout.owner_id):
+        if payout.state != PayoutState.PENDING or _is_frozen(payout.owner_id) or money_is_frozen():
             return False
         if payable_of(owner_id=payout.owner_id, now=clock.now()).is_short:
             _fail(payout, pocket, actor=actor, failure=_TAKEN_BACK)

@@ -8,17 +8,20 @@ from typing import TypeVar
 from uuid import UUID
 
 from billing.errors import StripeRefused, StripeUnreachable
-from billing.models import Dispute, Payment, Reconciliation, Refund, StripeEvent
+from billing.models import Dispute, Payment, Payout, Reconciliation, Refund, StripeEvent
 from billing.policy import DAILY, EVENTS_LOOKED_BACK, RECONCILED_AGAIN
 from billing.selectors.payments import last_reconciled_until
 from billing.services.compare_balance import compare_balance
+from billing.services.freezes import lift_freeze
 from billing.services.payments import look_at_payment, sync_intent
 from billing.services.webhooks import apply_events, remember_event
 from billing.states import DisputeState, PaymentState, RefundState
 from billing.stripe import link
+from billing.stripe.transfers import transfers_since
 from common import clock
 from common.database import only_one, use_case
 from common.jobs import enqueue
+from common.money import format_money
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +76,8 @@ def run_reconciliation(*, reconciliation_id: UUID) -> Reconciliation:
         logger.error("Stripe and the ledger: %s %s", row.failure, row.findings[:10])
     with use_case():
         row.save()
+    if not row.findings and not row.failure:
+        lift_freeze(by=f"comparison {row.pk.hex}", begun_before=row.until)
     return row
 
 
@@ -89,7 +94,7 @@ def _compare(row: Reconciliation, since: datetime, until: datetime) -> None:
         sync_intent(intent_id=intent_id, thorough=True)
     for payment_id in _undecided():
         look_at_payment(payment_id=payment_id)
-    row.findings = list(compare_balance(since=since, until=until, foreign=foreign))
+    row.findings = [*compare_balance(since=since, until=until, foreign=foreign), *_unknown_transfers(since)]
 
 
 def _stale(row: Reconciliation, since: datetime, foreign: set[str]) -> Iterator[str]:
@@ -111,6 +116,17 @@ def _stale(row: Reconciliation, since: datetime, foreign: set[str]) -> Iterator[
         wanted = dispute.status if dispute.status in (DisputeState.WON, DisputeState.LOST) else DisputeState.OPEN
         if dispute.intent_id and dispute.takes_money and state != wanted:
             yield dispute.intent_id
+
+
+def _unknown_transfers(since: datetime) -> Iterator[str]:
+    """Payouts that have left for a host owner and that the ledger does not know: made after the backup that was restored."""
+    for transfers in _batches(transfers_since(since)):
+        known = Payout.objects.filter(pk__in=[payout_id for payout_id, _ in transfers if payout_id is not None])
+        ours = set(known.values_list("pk", flat=True))
+        for payout_id, transfer in transfers:
+            if payout_id is not None and payout_id not in ours and not transfer.reversed:
+                amount = format_money(transfer.amount_micros)
+                yield f"Stripe has transfer {transfer.id} of {amount} for payout {payout_id.hex}; the ledger has nothing"
 
 
 def _batches(rows: Iterator[T]) -> Iterator[list[T]]:

@@ -17,6 +17,7 @@ from billing.policy import REFUND_SOURCE, RENTER_REFUND_WITHIN
 from billing.selectors.payments import kept_micros, refund_quote, refundable_micros
 from billing.services.bonuses import adjust_to_kept
 from billing.services.cash import lock_purse, paid_in, taken_back
+from billing.services.freezes import money_is_frozen
 from billing.services.ledger import Movement, post
 from billing.states import REFUND_MACHINE, PaymentState, RefundState
 from billing.stripe import link
@@ -113,7 +114,7 @@ def send_refund(*, refund_id: UUID) -> bool:
     """Ask Stripe for it, unless Stripe has it: its answer may have been lost, and it forgets a key after a day."""
     refund = Refund.objects.select_related("payment").get(pk=refund_id)
     intent_id = refund.payment.intent_id
-    if refund.state != RefundState.PENDING or refund.stripe_id or not intent_id:
+    if refund.state != RefundState.PENDING or refund.stripe_id or not intent_id or money_is_frozen():
         return False
     try:
         known = [remote for remote in link.refunds_of(intent_id) if remote.refund_id == refund_id]

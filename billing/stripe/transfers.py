@@ -1,6 +1,8 @@
 """Transfers to connected accounts of Stripe: sent once by a payout's own key, and found again by its group."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,6 +14,7 @@ from billing.stripe.link import calls
 
 PAYOUT_MARK: Final = "berth_payout"
 _FEW: Final = 10
+_PAGE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,18 @@ def fetch_transfer(transfer_id: str) -> tuple[UUID | None, Transfer]:
     """A transfer by its id, and the payout that it was made for."""
     with calls() as api:
         found = api.v1.transfers.retrieve(transfer_id)
+    return _with_payout(found)
+
+
+def transfers_since(since: datetime) -> Iterator[tuple[UUID | None, Transfer]]:
+    """All that were made since then, each with the payout that it was made for."""
+    with calls() as api:
+        asked: Any = {"created": {"gte": int(since.timestamp())}, "limit": _PAGE}
+        for row in api.v1.transfers.list(asked).auto_paging_iter():
+            yield _with_payout(row)
+
+
+def _with_payout(found: stripe.Transfer) -> tuple[UUID | None, Transfer]:
     marks: dict[str, Any] = found.to_dict().get("metadata") or {}
     try:
         return UUID(hex=str(marks.get(PAYOUT_MARK, ""))), _read(found)

@@ -1,0 +1,26 @@
+"""Nothing leaves the market from a restore on until Stripe and the ledger agree: what left after the backup is not known."""
+
+from datetime import datetime
+
+from billing.models import MoneyFreeze
+from common import clock
+from common.database import use_case
+
+
+def freeze_money(*, reason: str) -> None:
+    """Once: while one freeze stands, no other begins."""
+    with use_case():
+        MoneyFreeze.objects.bulk_create([MoneyFreeze(reason=reason[:200], since=clock.now())], ignore_conflicts=True)
+
+
+def money_is_frozen() -> bool:
+    return MoneyFreeze.objects.filter(lifted_at=None).exists()
+
+
+def lift_freeze(*, by: str, begun_before: datetime | None = None) -> bool:
+    """Let money leave again. `begun_before`: only a freeze from before that moment."""
+    with use_case():
+        standing = MoneyFreeze.objects.filter(lifted_at=None)
+        if begun_before is not None:
+            standing = standing.filter(since__lt=begun_before)
+        return bool(standing.update(lifted_at=clock.now(), lifted_by=by[:200]))
