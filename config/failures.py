@@ -86,6 +86,10 @@ FAILURES: dict[str, Fault] = {
         _("The host does not find a volume or data set that it mounts. Nothing was overwritten."),
         _("The operator was told. Start it again once the volume is back, or detach the volume."),
     ),
+    "gone_since_backup": Fault(
+        _("The market was restored from a backup, and after that backup this instance was released or moved elsewhere."),
+        _("Release it here. If you miss data, tell the operator, who sees what its hosts still hold."),
+    ),
     "root_lost": Fault(_("The host has lost the instance's system disk."), _("Re-image it: the data disk is kept.")),
 }
 UNKNOWN_FAILURE = Fault(_("It failed."), _("Look at what happened below; if it stays so, tell the operator."))

@@ -17,7 +17,10 @@ from common import clock
 from common.errors import DomainError
 from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
-from marketplace import trust_admin  # noqa: F401  registers the panels' pages about trust
+from marketplace import (
+    epoch_admin,  # noqa: F401  registers its model
+    trust_admin,  # noqa: F401  registers the panels' pages about trust
+)
 from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer, SelfTest
 from marketplace.price_panel import PanelPriceForm
 from marketplace.requirements import remedy_of, title_of
@@ -68,7 +71,7 @@ HOST_FACTS = (
 
 class GpuInline(ReadOnlyInline):
     model = Gpu
-    fields = ("index", "name", "uuid", "vram_mb", "pcie_gen", "pcie_width", "healthy", "present", "detail")
+    fields = ("index", "name", "uuid", "vram_mb", "pcie_gen", "pcie_width", "healthy", "present", "quarantined", "detail")
     readonly_fields = fields
 
 

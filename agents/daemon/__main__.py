@@ -14,6 +14,7 @@ from agents.daemon.config import DEFAULT_STATE, AgentConfig, FolderUnusable, Not
 from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, renew
 from agents.daemon.fleet import Fleet, NotSimulated
 from agents.daemon.gpus import BadGpuList, parse_gpu_list
+from agents.daemon.journal import JournalLost
 from agents.daemon.link import LinkError
 from agents.daemon.loop import Agent
 from agents.daemon.runtime import EngineRefused, EngineSilent
@@ -25,7 +26,7 @@ logger = logging.getLogger("agents.daemon")
 _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
 _FAULTS = (
     *(FolderUnusable, NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
-    *(BadGpuList, LinkError, EngineSilent, EngineRefused),
+    *(BadGpuList, LinkError, EngineSilent, EngineRefused, JournalLost),
 )
 
 

@@ -4,7 +4,15 @@ from datetime import datetime
 from typing import Any, Final
 
 from agents.daemon import cgroups
-from agents.daemon.docker_spec import GPUS_LABEL, INSTANCE_LABEL, ROOT_LABEL, SPEC_LABEL, bridge_name, network_name
+from agents.daemon.docker_spec import (
+    FENCE_LABEL,
+    GPUS_LABEL,
+    INSTANCE_LABEL,
+    ROOT_LABEL,
+    SPEC_LABEL,
+    bridge_name,
+    network_name,
+)
 from agents.daemon.paths import Door, Way
 from agents.daemon.runtime import Container, Status
 
@@ -67,6 +75,7 @@ def container_of(state: dict[str, Any], *, cut: str = "", mend_due: bool = False
         before_boot=now["StartedAt"] != _NEVER and datetime.fromisoformat(now["StartedAt"]) < cgroups.booted_at(),
         pid=now["Pid"] if status == "running" else 0,
         root=int(labels.get(ROOT_LABEL, "0")),
+        fence=int(labels.get(FENCE_LABEL, "0")),
         detached=status == "running" and not is_attached(state, labels[INSTANCE_LABEL], []),
         cut=cut if status == "running" else "",
         mend_due=mend_due and status == "running",

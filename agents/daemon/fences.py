@@ -17,6 +17,7 @@ class Verdict:
     accepted: list[DesiredInstance]
     changes: dict[str, Entry]
     refused: list[str]
+    epoch: int = 0  # to be written down with the changes; 0: the same as before
 
 
 def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Verdict:
@@ -36,7 +37,7 @@ def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Ve
             accepted.append(desired)
             # One that comes back under a higher fence was moved away and moved here again: nothing of it is left here.
             known = Entry() if entry.run == "gone" and desired.run != "gone" else entry
-            fresh = replace(known, fence=desired.fence, generation=desired.generation, run=desired.run)
+            fresh = replace(known, fence=desired.fence, generation=desired.generation, run=desired.run, quarantined=False)
             if fresh != entry:
                 changes[desired.id] = fresh
     return Verdict(accepted, changes, refused)

@@ -24,6 +24,10 @@ CHUNK = 256 * 1024
 TOMBSTONE_SECONDS = 30 * 24 * 3600
 
 
+class JournalLost(OSError):
+    """Whether the journal outlives a power cut is not known any more: who went on might forget what was accepted."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """What is known of one instance. Generations are 0 until something happened."""
@@ -41,6 +45,7 @@ class Entry:
     failed: int = 0  # generation that failed for good, and why
     failure_code: str = ""
     failure_detail: str = ""
+    quarantined: bool = False  # the market of the present epoch does not know it: kept, and kept from running
     disk_made: bool = False  # its data disk was made here: from then on a missing one is lost, and never made again
     written_at: int = 0
 
@@ -49,6 +54,7 @@ _FIELDS: Final = {item.name: type(item.default) for item in fields(Entry)}
 _WORDS: Final = {"run": get_args(Run), "ended_by": get_args(EndedBy)}
 _SUM: Final = b',"crc":"'
 _SUM_LENGTH: Final = len(_SUM) + 10  # with its eight digits, the quote and the brace
+_EPOCH: Final = "epoch"  # a record of this name holds the accepted epoch; to an older agent it is an instance long gone
 DAMAGED: Final = "journal.damaged"
 _DAMAGE: Final = "%s: %s of its records are not as they were written. What could be read is used; a copy is kept as %s"
 
@@ -66,6 +72,7 @@ class Journal:
         self._spare, self._former = path.with_suffix(".spare"), path.with_suffix(".former")
         self._durable = durable
         self._lock = threading.Lock()
+        self._lost: JournalLost | None = None
         found = _read(path)
         self._entries = found.entries
         if found.damaged:
@@ -76,16 +83,24 @@ class Journal:
         self._settle_names()
         self._begin(found.end)
 
+    @property
+    def epoch(self) -> int:
+        """The epoch of the market that was accepted last."""
+        with self._lock:
+            return self._entries.get(_EPOCH, Entry()).fence
+
     def entry(self, instance: str) -> Entry:
         with self._lock:
             return self._entries.get(instance, Entry())
 
     def entries(self) -> dict[str, Entry]:
         with self._lock:
-            return dict(self._entries)
+            return {key: entry for key, entry in self._entries.items() if key != _EPOCH}
 
-    def record(self, changes: Mapping[str, Entry]) -> None:
-        """Write all changes with one sync of the disk. Raises OSError; then nothing of them counts."""
+    def record(self, changes: Mapping[str, Entry], *, epoch: int = 0) -> None:
+        """Write all changes with one sync of the disk; `epoch`, if any, after them. Raises OSError: then none counts."""
+        if epoch:
+            changes = {**changes, _EPOCH: Entry(fence=epoch, run="gone")}
         if not changes:
             return
         with self._lock:
@@ -104,6 +119,11 @@ class Journal:
     def note_failure(self, desired: DesiredInstance, code: str, detail: str) -> None:
         """This generation is not tried again."""
         self.amend(desired.id, failed=desired.generation, failure_code=code, failure_detail=detail)
+
+    def check(self) -> None:
+        """Raises JournalLost, whoever was writing when it was lost."""
+        if self._lost is not None:
+            raise self._lost
 
     def close(self) -> None:
         self._closing()
@@ -139,7 +159,10 @@ class Journal:
         try:
             os.pwrite(file, whole + bytes(size - len(whole)), 0)
             os.fsync(file)
-            self._change_places()
+            self._former.unlink(missing_ok=True)
+            if self._path.exists():
+                os.link(self._path, self._former)
+            self._spare.replace(self._path)
         except BaseException:
             os.close(file)
             raise
@@ -147,6 +170,7 @@ class Journal:
             self._closing()
         self._hold(file)
         self._size, self._offset = size, len(whole)
+        self._settle_change()
         self._reserve_spare(size)
 
     def _room(self, size: int) -> tuple[int, int]:
@@ -161,15 +185,17 @@ class Journal:
             raise
         return file, max(there, size)
 
-    def _change_places(self) -> None:
-        """The former journal keeps its blocks under another name, and is the next spare file."""
-        self._former.unlink(missing_ok=True)
-        if self._path.exists():
-            os.link(self._path, self._former)
-        self._spare.replace(self._path)
-        if self._former.exists():
-            self._former.replace(self._spare)
-        sync_folder(self._path.parent)
+    def _settle_change(self) -> None:
+        """The former journal keeps its blocks under another name, and is the next spare file. Raises JournalLost."""
+        try:
+            if self._former.exists():
+                self._former.replace(self._spare)
+            sync_folder(self._path.parent)
+        except OSError as error:
+            self._lost = JournalLost(
+                f"The folder of the journal {self._path} cannot be written: {error}. Start the agent again"
+            )
+            raise self._lost from error
 
     def _settle_names(self) -> None:
         """A crash amid a change of places leaves the former journal, or a second name of the present one."""
@@ -191,7 +217,9 @@ class Journal:
     def _drop_tombstones(self) -> None:
         oldest = time.time() - TOMBSTONE_SECONDS
         self._entries = {
-            key: entry for key, entry in self._entries.items() if entry.run != "gone" or entry.written_at > oldest
+            key: entry
+            for key, entry in self._entries.items()
+            if entry.run != "gone" or entry.written_at > oldest or key == _EPOCH
         }
 
 

@@ -14,12 +14,13 @@ from agents.daemon.bridge import Bridge, SimulatedBridge
 from agents.daemon.crew import Crew
 from agents.daemon.docker_spec import container_name
 from agents.daemon.endings import Endings
-from agents.daemon.fences import Verdict, judge
+from agents.daemon.epochs import Epochs, kept_from_running
+from agents.daemon.fences import Verdict
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.link import Backoff, Link, LinkError, WaitTarget
 from agents.daemon.mailbox import Mailbox
 from agents.daemon.operations import Operations
-from agents.daemon.phases import gist_of, row_of, unvouched
+from agents.daemon.phases import by_instance, gist_of, remembered, row_of, unvouched
 from agents.daemon.plan import Observed, plan
 from agents.daemon.revocation import cut_off
 from agents.daemon.runtime import Container, EngineRefused, EngineSilent, Runtime
@@ -81,6 +82,7 @@ class Agent:
         parts.self_tester.changed = self._note_self_test
         parts.operations.changed = self._note_change
         self._endings = Endings(parts.runtime, parts.journal)
+        self._epochs = Epochs(parts.journal)
         self._containers: list[Container] = []
         self._answered_at = time.monotonic()
         self._look_wanted = True
@@ -96,8 +98,7 @@ class Agent:
         self._facts: HostFacts | None = None
         self._told_facts: HostFacts | None = None
         self._facts_at = 0.0
-        self._facts_wanted = False
-        self._revoked = False
+        self._facts_wanted = self._revoked = False
 
     def run(self) -> None:
         self._begin()
@@ -136,7 +137,8 @@ class Agent:
         self._refresh_facts()
 
     def _turn(self) -> bool:
-        """One pass; whether another should follow at once."""
+        """One pass; whether another should follow at once. Raises JournalLost."""
+        self.parts.journal.check()
         if self._facts_wanted:
             self._refresh_facts()
         heeded = self._heed_answer()
@@ -244,7 +246,7 @@ class Agent:
         if desired.need_facts and report.facts is None:
             self._told_facts = None
             self._sync_wanted = True
-        self._accept(desired)
+        self._accept(desired, report, view)
 
     def _heed_answer(self) -> bool:
         """Take up what came with the relay's answer; whether there was anything to do."""
@@ -262,13 +264,14 @@ class Agent:
     def _admit(self, verdict: Verdict) -> None:
         for reason in verdict.refused:
             logger.warning("refused: %s", reason)
-        self.parts.journal.record(verdict.changes)
+        self.parts.journal.record(verdict.changes, epoch=verdict.epoch)
         self.parts.runtime.guard(verdict.accepted)
 
-    def _accept(self, desired: DesiredState) -> None:
-        if desired.protocol not in SUPPORTED:
-            raise LinkError(f"the control plane chose protocol {desired.protocol}, which this agent does not speak")
-        verdict = judge(desired.instances, self.parts.journal.entries())
+    def _accept(self, desired: DesiredState, report: Report, view: _View) -> None:
+        verdict = self._epochs.judge(desired, report, by_instance(view.containers))
+        if verdict is None:
+            self._desired, self._newest, self._sync_wanted = None, None, True
+            return
         self._admit(verdict)
         self._desired = {item.id: item for item in verdict.accepted}
         self.parts.bridge.follow(self._desired.values())
@@ -289,24 +292,24 @@ class Agent:
         if self._desired is None:
             return False
         frozen = self._revoked or (self._newest is not None and self._newest.frozen)
-        self._crew.cancel_outdated({} if frozen else self._desired)
+        entries = self.parts.journal.entries()
+        wanted = {**self._desired, **kept_from_running(entries, self._named)}
+        self._crew.cancel_outdated({} if frozen else wanted)
         if frozen or view.age_s > 0:
             return False  # nothing is known of the engine's present state, so nothing may be concluded
         observed = Observed(
             containers=view.containers,
-            entries=self.parts.journal.entries(),
+            entries=entries,
             absent=self._crew.absent,
             access={instance: self.parts.access.digest(instance) for instance in self._desired},
         )
-        return self._crew.begin(plan(self._desired.values(), observed), view.seen_at)
+        return self._crew.begin(plan(wanted.values(), observed), view.seen_at)
 
     def _report(self, view: _View, *, full: bool = False) -> Report:
         """`full` adds what is not compared: facts that changed, and samples."""
-        entries, absent = self.parts.journal.entries(), self._crew.absent
-        own: dict[str, list[Container]] = {}
-        for container in view.containers:
-            own.setdefault(container.instance, []).append(container)
-        named = self._named if self._desired is not None else self._remembered(entries, own)
+        entries, absent, own = self.parts.journal.entries(), self._crew.absent, by_instance(view.containers)
+        named = self._named if self._desired is not None else remembered(entries, own)
+        epoch = self._epochs.spoken(engine_answers=view.age_s == 0)
         samples = self.parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
         events, busy = self.parts.telemetry.gpu_events, self._crew.busy(view.seen_at)
         rows = [
@@ -326,12 +329,9 @@ class Agent:
             operations=self.parts.operations.seen(),
             gpu_events=events.tell() if full else [],
             disks=self.parts.volumes.use() if full else [],
+            epoch=epoch,
+            holdings=self._epochs.holdings(own, named, epoch) if full else [],
         )
-
-    @staticmethod
-    def _remembered(entries: dict[str, Entry], own: dict[str, list[Container]]) -> frozenset[str]:
-        """Before the first answer of this boot: whatever the engine and the journal know and nobody declared gone."""
-        return frozenset(key for key in {*entries, *own} if entries.get(key, Entry()).run != "gone")
 
     def _wait_for_changes(self) -> None:
         """Hold a request at the relay between syncs, and have the loop sync whenever it answers."""

@@ -1,6 +1,6 @@
 """From what is seen to what is reported: one pure function per row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agents.daemon.jobs import Busy
@@ -18,6 +18,19 @@ STARTED_AGAIN = "It was restarted on the host by someone else."
 DETACHED = "Its network was removed on the host. It is being attached anew."
 ENGINE_ENDED = "The host's container engine was restarted or ended while it ran."
 ASKING = "It has ended; why is being found out."
+
+
+def by_instance(containers: Iterable[Container]) -> dict[str, list[Container]]:
+    own: dict[str, list[Container]] = {}
+    for container in containers:
+        own.setdefault(container.instance, []).append(container)
+    return own
+
+
+def remembered(entries: Mapping[str, Entry], own: Mapping[str, Sequence[Container]]) -> frozenset[str]:
+    """Before the first answer of a boot: whatever the engine and the journal know and nobody declared gone or unknown."""
+    known = ((key, entries.get(key, Entry())) for key in {*entries, *own})
+    return frozenset(key for key, entry in known if entry.run != "gone" and not entry.quarantined)
 
 
 def row_of(

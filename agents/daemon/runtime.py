@@ -32,6 +32,7 @@ class Container:
     before_boot: bool = False  # started before the machine's last boot
     pid: int = 0
     root: int = 0  # number of the root file system that it stands on
+    fence: int = 0  # that it was made under
     detached: bool = False  # it runs without its network, which somebody on the host took away
     cut: str = (
         ""  # why nobody outside can reach it, by the host's doing; "" when they can, or when the renter's programs do it

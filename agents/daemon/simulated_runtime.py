@@ -45,6 +45,7 @@ class _Made:
     before_boot: bool = False
     warned: int = 0
     root: int = 0
+    fence: int = 0
 
 
 class SimulatedRuntime:
@@ -148,6 +149,7 @@ class SimulatedRuntime:
                 cpu_millis=desired.cpu_millis,
                 ram_mb=desired.ram_mb,
                 root=desired.root,
+                fence=desired.fence,
             )
             self._put(made)
         return made.id
@@ -320,4 +322,5 @@ def _shown(made: _Made) -> Container:
         out_of_memory=made.out_of_memory,
         before_boot=made.before_boot,
         root=made.root,
+        fence=made.fence,
     )

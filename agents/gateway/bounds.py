@@ -32,6 +32,7 @@ from agents.protocol.messages import (
     EnrolRequest,
     GpuFacts,
     GpuSample,
+    Holding,
     HostFacts,
     InstanceSample,
     LayerProgress,
@@ -201,6 +202,13 @@ BOUNDS: Final[Rules] = {
         "sample": ANY,
         "layers": at_most(64),
     },
+    Holding: {
+        "id": ID,
+        "generation": whole(0, _WHOLE),
+        "fence": whole(0, _WHOLE),
+        "run": ANY,
+        "gpu_uuids": words(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,79}", 64),
+    },
     GpuEvent: {"uuid": GPU_UUID, "xid": whole(1, 9999), "count": vital(whole(1, 1_000_000))},
     Report: {
         "agent_version": word(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,19}", UNKNOWN),
@@ -214,6 +222,8 @@ BOUNDS: Final[Rules] = {
         "operations": ANY,
         "gpu_events": at_most(64),
         "disks": ANY,
+        "epoch": maybe(whole(0, _YEAR_2100, None)),
+        "holdings": at_most(10_000),
     },
     EnrolRequest: {
         "token": ANY,

@@ -27,12 +27,25 @@ WHERE agent.host_id = %s
 """
 # Plain SQL: see _COUNT.
 _KEY = """
-SELECT agent.public_key, host.agent_revoked_at FROM agent_gateway_agentidentity agent
+SELECT agent.public_key, host.agent_revoked_at, host.awaits_epoch,
+       (SELECT coalesce(max(number), 0) FROM marketplace_epoch),
+       EXISTS (SELECT FROM marketplace_gpu gpu WHERE gpu.host_id = host.id AND gpu.quarantined)
+FROM agent_gateway_agentidentity agent
 JOIN marketplace_host host ON host.id = agent.host_id WHERE agent.host_id = %s
 """
 
 
-def authentic_host(message: SignedMessage) -> UUID:
+@dataclass(frozen=True)
+class Sender:
+    """Who signed a message, whether the host has to agree to the market's epoch, and whether it has GPUs in quarantine."""
+
+    host_id: UUID
+    awaits_epoch: bool
+    market_epoch: int
+    has_quarantine: bool
+
+
+def authentic_sender(message: SignedMessage) -> Sender:
     """The host whose agent signed this message. Takes no lock, so that forgeries cannot hold up the true agent."""
     host_id = UUID(hex=message.envelope.host_id)
     with connection.cursor() as cursor:
@@ -40,14 +53,14 @@ def authentic_host(message: SignedMessage) -> UUID:
         row = cursor.fetchone()
     if row is None:
         raise UnknownHost()
-    public_key, revoked_at = row
+    public_key, revoked_at, awaits, epoch, has_quarantine = row
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(message.signature, message.signed)
     except InvalidSignature as error:
         raise Forged() from error
     if revoked_at is not None:
         raise Revoked(HOW_TO_GO_ON)
-    return host_id
+    return Sender(host_id, awaits, epoch, has_quarantine)
 
 
 @dataclass(frozen=True)

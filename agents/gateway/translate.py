@@ -12,6 +12,7 @@ from agents.protocol.messages import (
     DesiredInstance,
     DiskUse,
     EnrolRequest,
+    Holding,
     HostFacts,
     Mount,
     ObservedInstance,
@@ -25,6 +26,7 @@ from agents.protocol.version import VersionMismatch, negotiate
 from common.errors import FieldError
 from instances.selectors import DesiredRow
 from instances.services.alerts import GpuEventRow
+from instances.services.epochs import HeldRow
 from instances.services.observations import ObservedRow
 from marketplace.requirements import CheckRow
 from marketplace.services.hosts import GpuShape, HostShape
@@ -74,6 +76,12 @@ def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
     """Of an instance that is named twice the first counts."""
     once = {instance.id: instance for instance in reversed(list(instances))}
     return [ObservedRow(**{**vars(instance), "id": UUID(hex=instance.id)}) for instance in once.values()]
+
+
+def held_rows(holdings: Iterable[Holding]) -> list[HeldRow]:
+    """Of an instance that is named twice the first counts."""
+    once = {holding.id: holding for holding in reversed(list(holdings))}
+    return [HeldRow(**{**vars(holding), "id": UUID(hex=holding.id)}) for holding in once.values()]
 
 
 def gpu_event_rows(events: Iterable[GpuEvent]) -> list[GpuEventRow]:

@@ -184,6 +184,17 @@ class ObservedInstance:
 
 
 @dataclass(frozen=True)
+class Holding:
+    """What this host has of one instance, by the engine's labels and the agent's journal: the highest of either."""
+
+    id: str  # uuid, 32 hex digits
+    generation: int
+    fence: int
+    run: Run  # as last ordered
+    gpu_uuids: list[str] = field(default_factory=list)  # of its containers
+
+
+@dataclass(frozen=True)
 class Report:
     """Full observed state of a host. `facts` may be left out (None) when equal to what this boot last sent."""
 
@@ -198,6 +209,9 @@ class Report:
     operations: list[ObservedOperation] = field(default_factory=list)
     gpu_events: list[GpuEvent] = field(default_factory=list)
     disks: list[DiskUse] = field(default_factory=list)
+    epoch: int | None = None  # the epoch that it speaks for; None: an agent that knows none
+    # What has containers here that no desired state names; for an epoch that it has not agreed to yet, all that it has.
+    holdings: list[Holding] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -280,6 +294,7 @@ class DesiredState:
     now: int = 0  # Unix seconds by the control plane's clock, by which grants end; 0: not told
     link_url: str = ""  # where to keep a WebSocket open for streams; "": nowhere
     link_ticket: str = ""
+    epoch: int | None = None  # grows when the market goes on from a backup; None: a market that knows none
     tunnels: list[Tunnel] = field(default_factory=list)
 
 

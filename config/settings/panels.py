@@ -53,6 +53,7 @@ UNFOLD = {
                     _link(_("Reliability ledger"), "fact_check", "admin:marketplace_reliabilityevent_changelist"),
                     _link(_("Maintenance"), "build", "admin:marketplace_maintenance_changelist"),
                     _link(_("Incidents"), "report", "admin:marketplace_incident_changelist"),
+                    _link(_("Epochs"), "restore", "admin:marketplace_epoch_changelist"),
                 ],
             },
             {

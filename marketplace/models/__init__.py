@@ -1,5 +1,6 @@
 """Supply: hosts, their GPUs, the offers made of them, who holds which GPU, and how far a host can be trusted."""
 
+from marketplace.models.epochs import Epoch
 from marketplace.models.hosts import Gpu, Host, HostEvent, JoinToken
 from marketplace.models.leases import Claim, Incident, Lease
 from marketplace.models.offers import Offer, OfferPrice, SavedSearch, SpotPrice
@@ -7,6 +8,7 @@ from marketplace.models.trust import Maintenance, Measurement, ReliabilityEvent,
 
 __all__ = [
     "Claim",
+    "Epoch",
     "Gpu",
     "Host",
     "HostEvent",

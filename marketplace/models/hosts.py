@@ -91,6 +91,12 @@ class Host(models.Model):
     agent_keys = models.PositiveIntegerField(
         _("keys known to the agent"), default=0, help_text="How many keys of its agent have been revoked."
     )
+    awaits_epoch = models.BooleanField(
+        _("has to agree to the epoch"),
+        default=False,
+        db_default=False,
+        help_text=_("Its agent has not told yet what it holds since the market went on from a backup: no new rents."),
+    )
     last_seen_at = models.DateTimeField(_("last report"), default=clock.now)
 
     class Meta:
@@ -162,6 +168,12 @@ class Gpu(models.Model):
     simulated = models.BooleanField(_("simulated"), default=False)
     healthy = models.BooleanField(_("healthy"), default=True)
     present = models.BooleanField(_("present"), default=True)
+    quarantined = models.BooleanField(
+        _("in quarantine"),
+        default=False,
+        db_default=False,
+        help_text=_("A container that the market does not know holds it, so it is not rented out."),
+    )
     detail = models.CharField(_("detail"), max_length=300, blank=True)
 
     class Meta:

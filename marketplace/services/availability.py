@@ -51,9 +51,10 @@ _OFFERS = f"""
      CROSS JOIN LATERAL (
            SELECT coalesce(min(g.pcie_gen), 0) AS pcie_gen, coalesce(min(g.pcie_width), 0) AS pcie_width,
                   count(*) AS total,
-                  count(*) FILTER (WHERE g.healthy AND open.now AND l.id IS NULL) AS free,
-                  count(*) FILTER (WHERE g.healthy AND open.now AND l.spot) AS spot
-             FROM (SELECT o.listed AND NOT h.draining AND h.state = %(open)s AND h.engine_age_s < %(slow)s AS now) open
+                  count(*) FILTER (WHERE g.healthy AND NOT g.quarantined AND open.now AND l.id IS NULL) AS free,
+                  count(*) FILTER (WHERE g.healthy AND NOT g.quarantined AND open.now AND l.spot) AS spot
+             FROM (SELECT o.listed AND NOT h.draining AND NOT h.awaits_epoch AND h.state = %(open)s
+                          AND h.engine_age_s < %(slow)s AS now) open
              JOIN marketplace_gpu g ON g.offer_id = o.id AND g.present
              LEFT JOIN marketplace_lease l ON l.gpu_id = g.id AND l.released_at IS NULL
      ) gpus

@@ -108,7 +108,7 @@ def choose_gpus(offer: Offer, count: int, prefer: Sequence[str]) -> list[Gpu]:
 
 def _free_gpus(offer_id: UUID) -> QuerySet[Gpu]:
     taken = Lease.objects.filter(gpu=OuterRef("pk"), released_at__isnull=True)
-    free = Gpu.objects.filter(~Exists(taken), offer_id=offer_id, present=True, healthy=True)
+    free = Gpu.objects.filter(~Exists(taken), offer_id=offer_id, present=True, healthy=True, quarantined=False)
     return free.select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
@@ -132,6 +132,8 @@ def check_open(host: Host, offer: Offer) -> None:
         raise OfferClosed("The host owner has taken this offer off the market.")
     if host.state != HostState.ONLINE:
         raise OfferClosed(f"The offer's host is {host.state}.")
+    if host.awaits_epoch:
+        raise OfferClosed("The offer's host has yet to tell what runs on it, since the market was restored from a backup.")
     if host.draining:
         raise OfferClosed("The offer's host takes no new rents: maintenance is planned.")
     if host.engine_age_s >= ENGINE_SLOW_AFTER_S:

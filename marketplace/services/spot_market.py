@@ -33,7 +33,7 @@ _CLAIMS = Prepared(lambda offer_id: Claim.objects.filter(offer_id=offer_id).orde
 
 # Whatever the offer's own columns say: they are 0 while it is closed, and a rent that runs is not touched by that.
 _GPUS = """
-SELECT count(*) FILTER (WHERE g.present AND g.healthy AND l.id IS NULL), count(*) FILTER (WHERE l.spot)
+SELECT count(*) FILTER (WHERE g.present AND g.healthy AND NOT g.quarantined AND l.id IS NULL), count(*) FILTER (WHERE l.spot)
 FROM marketplace_gpu g LEFT JOIN marketplace_lease l ON l.gpu_id = g.id AND l.released_at IS NULL
 WHERE g.offer_id = %s
 """
@@ -59,7 +59,7 @@ class SpotMarket:
 
     @property
     def sells(self) -> bool:
-        return self.hears and self.offer.listed and not self.host.draining
+        return self.hears and self.offer.listed and not self.host.draining and not self.host.awaits_epoch
 
     @property
     def claimed(self) -> int:

@@ -12,7 +12,7 @@ from agents.gateway.errors import Replayed, Superseded, TooLarge, TooManySpeedTe
 from agents.gateway.incoming import SignedMessage
 from agents.gateway.models import AgentIdentity
 from agents.gateway.policy import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
-from agents.gateway.selectors import authentic_host
+from agents.gateway.selectors import authentic_sender
 from agents.protocol.speed import LARGEST_BYTES
 
 _BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
@@ -40,7 +40,7 @@ def _noise() -> bytes:
 
 def _admit(message: SignedMessage, received_at: datetime) -> None:
     """Count this request, once, in one statement that also keeps the limit. Raises what refuses it."""
-    host_id, envelope = authentic_host(message), message.envelope
+    host_id, envelope = authentic_sender(message).host_id, message.envelope
     over = Q(speed_since__lte=received_at - SPEED_WINDOW)
     own = AgentIdentity.objects.filter(pk=host_id, boot_id=envelope.boot_id)
     fresh = own.filter(speed_sequence__lt=envelope.sequence)

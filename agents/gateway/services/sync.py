@@ -10,8 +10,9 @@ from django.conf import settings
 from agents.gateway.errors import TwoAgents
 from agents.gateway.incoming import SignedMessage
 from agents.gateway.policy import REPORT_INTERVAL_S, TICKET_LIFETIME
-from agents.gateway.selectors import authentic_host, standing_of
+from agents.gateway.selectors import authentic_sender, standing_of
 from agents.gateway.services.audit import record_foreign, record_refusal
+from agents.gateway.services.epochs import meet_epoch
 from agents.gateway.services.identities import admit_message, note_facts
 from agents.gateway.services.tunnels import link_address, link_ticket, tunnels_of
 from agents.gateway.services.turns import take_turn
@@ -38,6 +39,7 @@ from instances.selectors.moves import desired_on_host
 from instances.services.alerts import record_gpu_events
 from instances.services.concluding import conclude_operations
 from instances.services.disk_use import note_disk_use
+from instances.services.observations import ObservedRow
 from instances.services.reconcile import observe_report
 from instances.services.slips import slip_key
 from marketplace.services.hosts import freeze_host, note_refused, record_facts, record_report
@@ -54,10 +56,11 @@ _FACTS = "Report.facts"
 
 def exchange_report(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:
     """Take in a host's report, once and in order, and tell what the host should run."""
-    host_id = authentic_host(message)
+    sender = authentic_sender(message)
+    host_id = sender.host_id
     report, refused = read_report(message.body)
     protocol = common_version(report.versions)
-    rows, absent = observed_rows(report.instances), absent_ids(report.absent)
+    rows = observed_rows(report.instances)
     tested = None if report.self_test is None else self_test_row(report.self_test)
     with take_turn(host_id):
         if not admit_message(host_id=host_id, envelope=message.envelope, received_at=received_at):
@@ -69,19 +72,28 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         record_report(host_id=host_id, at=received_at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
         if tested is not None:
             record_self_test(host_id=host_id, row=tested, agent_version=report.agent_version, at=received_at)
-        foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
-        record_pulls(host_id=host_id, rows=pull_rows(rows, foreign), at=received_at)
-        if report.gpu_events:
-            record_gpu_events(host_id=host_id, rows=gpu_event_rows(report.gpu_events), at=received_at)
-        ended = record_operations(host_id=host_id, rows=operation_rows(report.operations), at=received_at)
-        if ended:
-            conclude_operations(only=ended)
-        if report.disks:
-            note_disk_use(host_id=host_id, rows=disk_use_rows(report.disks), at=received_at)
-        if foreign:
-            names = [instance_id.hex for instance_id in foreign]
-            record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
-        return _desired_state(host_id, protocol, wait_url)
+        if meet_epoch(sender=sender, report=report, rows=rows, at=received_at):
+            _take_work(host_id, report, rows, received_at, remote_address)
+        return _desired_state(host_id, protocol, wait_url, sender.market_epoch)
+
+
+def _take_work(
+    host_id: UUID, report: Report, rows: Sequence[ObservedRow], received_at: datetime, remote_address: str
+) -> None:
+    """What instances, operations and disks do, as far as the report is of the market's present epoch."""
+    absent = absent_ids(report.absent)
+    foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
+    record_pulls(host_id=host_id, rows=pull_rows(rows, foreign), at=received_at)
+    if report.gpu_events:
+        record_gpu_events(host_id=host_id, rows=gpu_event_rows(report.gpu_events), at=received_at)
+    ended = record_operations(host_id=host_id, rows=operation_rows(report.operations), at=received_at)
+    if ended:
+        conclude_operations(only=ended)
+    if report.disks:
+        note_disk_use(host_id=host_id, rows=disk_use_rows(report.disks), at=received_at)
+    if foreign:
+        names = [instance_id.hex for instance_id in foreign]
+        record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
 
 
 def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_address: str) -> None:
@@ -107,7 +119,7 @@ def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_ad
     note_facts(host_id=host_id)
 
 
-def _desired_state(host_id: UUID, protocol: int, wait_url: str) -> DesiredState:
+def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int) -> DesiredState:
     topic = f"host:{host_id.hex}"
     version = version_of(topic)  # before the state is read: a change in between then ends the next wait at once
     standing = standing_of(host_id)
@@ -128,5 +140,6 @@ def _desired_state(host_id: UUID, protocol: int, wait_url: str) -> DesiredState:
         now=int(clock.now().timestamp()),
         link_url="" if standing.frozen else link_address(wait_url),
         link_ticket=link_ticket(host_id),
+        epoch=epoch,
         tunnels=tunnels_of(host_id, rows) if standing.behind_nat else [],
     )

@@ -58,6 +58,7 @@ class Market:
         self.retry_after = ""
         self.need_facts = False
         self.frozen = False
+        self.epoch: int | None = None
         self.self_test = ""
         self.operations: list[OperationOrder] = []
         self.slip_key = SLIP_KEY
@@ -173,6 +174,7 @@ class Market:
                 report_interval_s=self.report_interval_s,
                 need_facts=self.need_facts and report.facts is None,
                 frozen=self.frozen,
+                epoch=self.epoch,
                 self_test=self.self_test,
                 slip_key=self.slip_key,
                 operations=list(self.operations),

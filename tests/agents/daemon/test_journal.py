@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.journal import CHUNK, DAMAGED, TOMBSTONE_SECONDS, Entry, Journal
+from agents.daemon.journal import CHUNK, DAMAGED, TOMBSTONE_SECONDS, Entry, Journal, JournalLost
 
 ID = "a" * 32
 
@@ -188,3 +188,23 @@ def test_a_newer_agents_fields_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "journal").write_text('{"id":"a","fence":3,"mood":"good"}\n')
     assert Journal(tmp_path / "journal").entry("a").fence == 3
     assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_compaction_that_may_not_last_ends_the_agent_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new journal stands under its name, but the folder could not be synced: who went on might lose what follows."""
+    journal = Journal(tmp_path / "journal")
+    journal.amend(ID, fence=1)
+
+    def fail(folder: Path) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr("agents.daemon.journal.sync_folder", fail)
+    with pytest.raises(JournalLost, match="cannot be written"):
+        for number in range(3000):
+            journal.amend(ID, generation=number, failure_detail="x" * 200)
+    with pytest.raises(JournalLost):
+        journal.check()
+    monkeypatch.undo()
+    again = Journal(tmp_path / "journal")
+    assert again.entry(ID).fence == 1 and again.entry(ID).generation > 0
+    again.check()

@@ -18,6 +18,11 @@ from agents.gateway.models import RefusedMessage
 from agents.protocol.codec import decode, encode
 from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, GpuFacts, HostFacts, Report
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
+from billing.services.wallets import grant_credit, open_wallet
+from instances.models import Instance
+from instances.services.quote import create_quote
+from instances.services.rent import rent_instance
+from marketplace.models import Offer
 from marketplace.services.join_tokens import issue_join_token
 
 SYNC = "/agent/v1/sync"
@@ -148,3 +153,16 @@ def enrolled(client: Client, join_token: Callable[[], str]) -> Callable[[], Agen
 @pytest.fixture
 def agent(enrolled: Callable[[], Agent]) -> Agent:
     return enrolled()
+
+
+@pytest.fixture
+def rent(alice: User) -> Callable[[Agent], Instance]:
+    open_wallet(owner_id=alice.pk)
+    grant_credit(owner_id=alice.pk, amount_micros=100 * PRICE, actor="staff", key="first", memo="welcome")
+
+    def rent_on(agent: Agent) -> Instance:
+        offer = Offer.objects.get(host=agent.host)
+        quote = create_quote(renter=alice, offer_id=offer.pk, image="berth-base", gpu_count=1)
+        return rent_instance(renter=alice, quote_id=quote.pk, name="train", ssh_key_ids=[])
+
+    return rent_on

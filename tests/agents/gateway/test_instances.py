@@ -14,32 +14,17 @@ from agents.protocol.codec import encode
 from agents.protocol.messages import GpuSample, InstanceSample, ObservedInstance
 from agents.protocol.readings import GpuEvent, SecondTrace
 from billing.models import Meter
-from billing.services.wallets import grant_credit, open_wallet
+from billing.services.wallets import open_wallet
 from common import clock
 from instances.models import Alert, Instance, InstanceTrace
 from instances.models import InstanceSample as StoredSample
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
 from instances.services.restart import restart_instance
 from instances.states import InstanceState
-from marketplace.models import Offer, ReliabilityEvent
+from marketplace.models import ReliabilityEvent
 
 from .conftest import PRICE, SYNC, Agent, code_of, post, report
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def rent(alice: User) -> Callable[[Agent], Instance]:
-    open_wallet(owner_id=alice.pk)
-    grant_credit(owner_id=alice.pk, amount_micros=100 * PRICE, actor="staff", key="first", memo="welcome")
-
-    def rent_on(agent: Agent) -> Instance:
-        offer = Offer.objects.get(host=agent.host)
-        quote = create_quote(renter=alice, offer_id=offer.pk, image="berth-base", gpu_count=1)
-        return rent_instance(renter=alice, quote_id=quote.pk, name="train", ssh_key_ids=[])
-
-    return rent_on
 
 
 def observed(instance: Instance, phase: str = "running", **changes: object) -> ObservedInstance:

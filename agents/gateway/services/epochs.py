@@ -1,0 +1,45 @@
+"""The epoch in each exchange: which reports are of the present one, and what is agreed on when a new one has begun."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from agents.gateway.selectors import Sender
+from agents.gateway.translate import held_rows
+from agents.protocol.messages import Report
+from common.ids import public_id
+from instances.services.epochs import HeldRow, agree, note_unknown
+from instances.services.observations import ObservedRow
+from marketplace.services.epochs import quarantined_gpus
+from marketplace.services.incidents import open_incident
+
+BEHIND = "market_behind_its_hosts"
+_TOLD = (
+    "Its agent has accepted epoch {theirs}, the market is at {ours}: its database is an older one, restored without a new "
+    "epoch. Run manage.py begin_epoch --above {theirs}."
+)
+
+
+def meet_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], at: datetime) -> bool:
+    """Whether the report is of the present epoch, so that it counts. It brings about the agreement to a new one.
+
+    An agent that knows no epochs agrees with its first report, by the instances that it reports.
+    """
+    if report.epoch is not None and report.epoch > sender.market_epoch:
+        detail = _TOLD.format(theirs=report.epoch, ours=sender.market_epoch)
+        open_incident(kind=BEHIND, subject=public_id("host", sender.host_id), detail=detail)
+        return False
+    if report.epoch is not None and report.epoch < sender.market_epoch:
+        return False  # the answer tells it of the epoch, and its next report is of that
+    held = held_rows(report.holdings)
+    if sender.awaits_epoch:
+        agree(host_id=sender.host_id, held=_reported(rows) if report.epoch is None else held, at=at)
+    elif report.epoch is not None and (held or sender.has_quarantine):
+        note_unknown(host_id=sender.host_id, held=held, quarantined=quarantined_gpus(sender.host_id))
+    return True
+
+
+def _reported(rows: Sequence[ObservedRow]) -> list[HeldRow]:
+    stopped = ("stopped", "stopping")
+    return [
+        HeldRow(row.id, row.generation, 0, "stopped" if row.phase in stopped else "running", row.gpu_uuids) for row in rows
+    ]

@@ -1,0 +1,30 @@
+"""`manage.py begin_epoch`: what `restore` does last, for a database that was restored or failed over by other means."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from instances.services.epochs import begin_epoch
+
+
+class Command(BaseCommand):
+    help = (
+        "Begin a new epoch: after a failover to a copy that lacks the last commits, or a restore by other means than "
+        "`restore`. No host is rented out before its agent has told what it holds, and no money leaves the market before "
+        "Stripe and the ledger agree."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--reason", required=True, help="what happened, for the staff panel")
+        parser.add_argument(
+            "--above",
+            type=int,
+            default=0,
+            metavar="NUMBER",
+            help="an epoch that agents have accepted already, by an incident",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        number = begin_epoch(reason=options["reason"], above=options["above"])
+        self.stdout.write(f"Epoch {number} has begun. Follow it in the staff panel under Epochs.")

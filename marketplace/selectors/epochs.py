@@ -1,0 +1,16 @@
+"""The market's present epoch."""
+
+from django.db.models import Max
+
+from marketplace.models import Epoch, Host
+from marketplace.states import HostState
+
+
+def present_epoch() -> int:
+    """0: this market never went on from a backup."""
+    return Epoch.objects.aggregate(newest=Max("number"))["newest"] or 0
+
+
+def hosts_to_agree() -> list[Host]:
+    """Those that have not told yet what they hold in the present epoch."""
+    return list(Host.objects.filter(awaits_epoch=True).exclude(state=HostState.RETIRED).order_by("name", "pk"))

@@ -1,0 +1,73 @@
+"""A new epoch closes every host until its agent has told what it holds; what the market does not know is not sold."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from common import clock, wake
+from common.ids import public_id
+from marketplace.models import Epoch, Gpu, Host
+from marketplace.selectors.epochs import present_epoch
+from marketplace.services.availability import refresh_offers_of_host
+from marketplace.services.hosts import lock_host, record_event
+from marketplace.services.incidents import close_incident, open_incident
+from marketplace.states import HostState
+
+AGENT: Final = "agent"
+SUBJECT: Final = "market"
+AFTER_BACKUP: Final = "after_backup"  # the kind of the incident that names what the backup does not know
+_MOST_FINDINGS: Final = 2_000
+
+
+def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> int:
+    """Inside a use case: the next epoch, to which every host has to agree before anything of it is rented out.
+
+    Its number is above `above`, which an agent may have accepted in a time that this database does not know.
+    """
+    now = clock.now()
+    number = max(int(now.timestamp()), present_epoch() + 1, above + 1)
+    Epoch.objects.create(number=number, reason=reason[:200], backup_at=backup_at, begun_at=now)
+    hosts = Host.objects.exclude(state=HostState.RETIRED).order_by("pk")
+    for host in hosts.select_for_update(of=("self",), no_key=True):
+        Host.objects.filter(pk=host.pk).update(awaits_epoch=True)
+        refresh_offers_of_host(host_id=host.pk)
+        wake.touch(f"host:{host.pk.hex}")
+    return number
+
+
+def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
+    """Inside a use case: the host has told what it holds, and is open for rents again."""
+    host = lock_host(host_id)
+    Host.objects.filter(pk=host_id).update(awaits_epoch=False)
+    record_event(host_id=host_id, kind="epoch_agreed", detail="", actor=AGENT)
+    refresh_offers_of_host(host_id=host_id)
+    add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in findings])
+    wake.touch(f"user:{host.owner_id.hex}")
+
+
+def add_findings(findings: Sequence[str]) -> None:
+    """To the present epoch, and to the incident that staff have open for it."""
+    epoch = Epoch.objects.select_for_update(no_key=True).order_by("-number").first()
+    fresh = [line for line in findings if epoch is not None and line not in epoch.findings]
+    if epoch is None or not fresh:
+        return
+    epoch.findings = [*epoch.findings, *fresh][:_MOST_FINDINGS]
+    epoch.save(update_fields=["findings"])
+    close_incident(kind=AFTER_BACKUP, subject=SUBJECT, closed_by="more was found")
+    open_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail="\n".join(epoch.findings))
+
+
+def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:
+    """Inside a use case: these GPUs of the host, and no others of it, are held by containers unknown to the market."""
+    lock_host(host_id)
+    own = Gpu.objects.filter(host_id=host_id)
+    begun = own.filter(uuid__in=held, quarantined=False).update(quarantined=True)
+    ended = own.exclude(uuid__in=held).filter(quarantined=True).update(quarantined=False)
+    if begun or ended:
+        record_event(host_id=host_id, kind="gpus_quarantined", detail=", ".join(sorted(held)), actor=AGENT)
+        refresh_offers_of_host(host_id=host_id)
+
+
+def quarantined_gpus(host_id: UUID) -> set[str]:
+    return set(Gpu.objects.filter(host_id=host_id, quarantined=True).values_list("uuid", flat=True))
