@@ -1,0 +1,38 @@
+"""`manage.py backup --to FOLDER`: all that a new machine needs to go on, in one folder."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from common.backup_folder import read_manifest
+from common.postgres_client import ClientFailed
+from instances.services.backups import make_backup
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the database, the market's keys, the ledger's anchors and, if it is named, the registry of images into a new "
+        "folder, which only its owner may read. It holds secrets: keep it as safe as the market itself."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--to", type=Path, required=True, metavar="FOLDER", help="a folder for backups; each gets its own"
+        )
+        parser.add_argument("--registry", type=Path, metavar="FOLDER", help="where the registry keeps its files")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        registry = options["registry"]
+        if registry is not None and not registry.is_dir():
+            raise CommandError(f"{registry} is no folder.")
+        try:
+            made = make_backup(parent=options["to"].absolute(), registry=registry)
+        except (ClientFailed, OSError) as error:
+            raise CommandError(str(error)) from error
+        manifest = read_manifest(made)
+        size = sum(file["bytes"] for file in manifest.files.values())
+        self.stdout.write(f"{made}: {len(manifest.files)} files, {size / 1e6:.1f} MB. Not in it:")
+        for line in manifest.missing:
+            self.stdout.write(f"  {line}")

@@ -1,0 +1,44 @@
+"""`manage.py restore --from FOLDER`: puts a backup in place and makes the market safe to start."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from tarfile import TarError
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from common.backup_folder import BadBackup
+from common.postgres_client import ClientFailed
+from instances.services.restores import RestoreRefused, restore_backup
+
+
+class Command(BaseCommand):
+    help = (
+        "Put a backup in place of the database, as the owner of the tables and with everything else stopped. Then the "
+        "market is in a new epoch: hosts agree to it before they are rented out, no money leaves before Stripe and the "
+        "ledger agree, and everybody has to sign in again. What happened after the backup is listed."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--from", type=Path, required=True, dest="folder", metavar="FOLDER", help="one backup")
+        parser.add_argument("--replace", action="store_true", help="the database holds something: give that up")
+        parser.add_argument("--registry", type=Path, metavar="FOLDER", help="an empty folder for the registry's files")
+        parser.add_argument(
+            "--secrets", type=Path, metavar="FOLDER", help="write keys that are missing there, and no others"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            number = restore_backup(
+                folder=options["folder"].absolute(),
+                replace=options["replace"],
+                registry=options["registry"],
+                secrets=options["secrets"],
+                say=self.stdout.write,
+            )
+        except (BadBackup, RestoreRefused, ClientFailed, OSError, TarError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(
+            f"Epoch {number} has begun. Start the market: its hosts tell what they hold, and staff find what happened after "
+            "the backup under Epochs. Then run manage.py verify_ledger."
+        )

@@ -1,0 +1,154 @@
+"""The market goes on from a backup: checked first, put in place at once or not at all, then made safe before it starts.
+
+Safe means: a new epoch (its hosts agree before anything is sold), no money leaves, nobody is signed in. What happened after
+the backup is listed, as far as the anchors of the ledger and Stripe know it; the hosts tell theirs when they report.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from billing.anchors import read_anchors
+from billing.selectors.seals import latest_seals
+from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.stripe import link
+from common.backup_folder import BadBackup, Manifest, read_manifest, unpack, write_private
+from common.database import use_case
+from common.postgres_client import postgres_client
+from instances.services.backups import ANCHORS, DATABASE, KEPT, REGISTRY, SECRETS
+from instances.services.epochs import begin_epoch
+from marketplace.services.epochs import add_findings
+
+# Without these the database is worth little: what it keeps sealed cannot be opened, and its signatures are another's.
+_MUST_BE_THE_SAME = ("secret_key", "ledger_signing_key")
+
+
+class RestoreRefused(Exception):
+    """Nothing was changed; the text says what to do."""
+
+
+def restore_backup(
+    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
+) -> int:
+    """The new epoch's number. Raises BadBackup, RestoreRefused and ClientFailed; then the database is as it was."""
+    manifest = _checked(folder)
+    if secrets is not None:
+        _give_secrets(folder, secrets)
+    _check_keys(folder)
+    _check_target(replace=replace)
+    _check_registry(folder, registry)
+    client = postgres_client()
+    connection.close()
+    client.replace(folder / DATABASE)
+    say(f"The database is as it was at {manifest.made_at}.")
+    call_command("migrate", interactive=False, verbosity=0)
+    if settings.APP_DATABASE_URL:
+        call_command("grant_app_role", verbosity=0)
+    made_at = datetime.fromisoformat(manifest.made_at)
+    number = begin_epoch(reason=f"restored from the backup of {made_at:%Y-%m-%d %H:%M:%S} UTC", backup_at=made_at)
+    Session.objects.all().delete()
+    if registry is not None:
+        unpack(folder / REGISTRY, registry)
+    findings = [*_anchors(folder, number), *_stripe()]
+    with use_case():
+        add_findings(findings)
+    for line in findings:
+        say(line)
+    return number
+
+
+def _checked(folder: Path) -> Manifest:
+    manifest = read_manifest(folder)
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    known = {".".join(key) for key in loader.disk_migrations} | {".".join(key) for key in loader.replacements}
+    ours = {app for app, _ in loader.disk_migrations}
+    newer = [name for name in manifest.migrations if name not in known and name.partition(".")[0] in ours]
+    if newer:
+        raise BadBackup(f"A newer version of Berth made this backup: this one does not know {', '.join(newer[:5])}.")
+    if manifest.currency != settings.MARKET_CURRENCY:
+        told = f"MARKET_CURRENCY is {settings.MARKET_CURRENCY}"
+        raise RestoreRefused(f"The backup is of a market in {manifest.currency}; here {told}.")
+    return manifest
+
+
+def _give_secrets(folder: Path, target: Path) -> None:
+    """Put the backup's keys where the deployment reads them; a file that is there is never replaced."""
+    for name in KEPT:
+        source = folder / SECRETS / name
+        if source.exists() and not (target / name).exists():
+            write_private(target / name, source.read_bytes())
+
+
+def _check_keys(folder: Path) -> None:
+    for name in _MUST_BE_THE_SAME:
+        if (folder / SECRETS / name).read_text() != getattr(settings, KEPT[name]):
+            raise RestoreRefused(
+                f"{KEPT[name]} is not the backup's. Put {folder / SECRETS / name} in its place (--secrets FOLDER writes "
+                "files that are missing), then restore again."
+            )
+
+
+def _check_target(*, replace: bool) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+        (tables,) = cursor.fetchone()
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
+        )
+        (others,) = cursor.fetchone()
+    if others:
+        raise RestoreRefused(f"{others} other connections to the database are open: stop web, worker, beat and relay first.")
+    if tables and not replace:
+        raise RestoreRefused("The database is not empty. Back it up, then say --replace to put the backup in its place.")
+
+
+def _check_registry(folder: Path, registry: Path | None) -> None:
+    if registry is None:
+        return
+    if not (folder / REGISTRY).exists():
+        raise RestoreRefused("The backup has no images of the registry: leave --registry out.")
+    if registry.is_dir() and any(registry.iterdir()):
+        raise RestoreRefused(f"{registry} is not empty: images are put into an empty folder alone.")
+
+
+def _anchors(folder: Path, epoch: int) -> list[str]:
+    """Heads of seals that the backup does not have are put aside, so that new ones can be anchored; lost ones come back."""
+    if not settings.LEDGER_ANCHOR_DIR:
+        return []
+    place = Path(settings.LEDGER_ANCHOR_DIR)
+    place.mkdir(parents=True, exist_ok=True)
+    last = max((seal.number for seal in latest_seals(1)), default=0)
+    later = [anchor for anchor in read_anchors(place) if anchor.number > last]
+    aside = place / f"before-epoch-{epoch}"
+    for anchor in later:
+        aside.mkdir(exist_ok=True)
+        (place / anchor.name).rename(aside / anchor.name)
+    for kept in sorted((folder / ANCHORS).glob("*")):
+        if not (place / kept.name).exists():
+            write_private(place / kept.name, kept.read_bytes())
+    if not later:
+        return []
+    newest = max(later, key=lambda anchor: anchor.number)
+    return [
+        f"The ledger was anchored up to seal {newest.number}; the backup ends at {last}: what was posted between is lost "
+        f"here. These heads are in {aside}."
+    ]
+
+
+def _stripe() -> list[str]:
+    if not link.is_open():
+        return ["Card payments are off: once the books are compared with the bank, run manage.py lift_money_freeze."]
+    done = run_reconciliation(reconciliation_id=request_reconciliation(actor="restore").pk)
+    if done.failure:
+        return [f"Stripe could not be compared: {done.failure} It is tried again daily, and by manage.py reconcile_stripe."]
+    healed = [
+        f"Stripe knew of {done.healed} payments, refunds or disputes that the backup did not: they are in the ledger now."
+    ]
+    return [*(healed if done.healed else []), *done.findings]
