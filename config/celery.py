@@ -46,6 +46,7 @@ SWEEPS: Final[dict[str, float]] = {
     "instances.count_image_uses": 300,
     "instances.conclude_operations": 5,
     "instances.follow_moves": 5,
+    "instances.settle_write_offs": 15,
     "instances.follow_volume_moves": 5,
     "instances.close_left_over": 300,
     "instances.follow_all_keys": 60,

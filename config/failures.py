@@ -70,6 +70,10 @@ FAILURES: dict[str, Fault] = {
     "out_of_memory": Fault(
         _("It needed more memory than it had and was ended."), _("Start it again with smaller batches, or rent more GPUs.")
     ),
+    "host_written_off": Fault(
+        _("Its host did not come back and was written off: that is the host's fault."),
+        _("Nothing is charged for the time since its last report. Rent the like elsewhere."),
+    ),
     "removed": Fault(_("The container was removed on its host."), _("Start it again, or rent elsewhere.")),
     "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
     "killed": Fault(_("Someone stopped the instance on its host."), _("You can start it again.")),

@@ -50,6 +50,10 @@ FAULTS: dict[str, Fault] = {
         _("What the host sent is not this instance."),
         _("Nothing was charged, and the operator can see it. Choose another host."),
     ),
+    "host_still_reports": Fault(
+        _("This host is not dead."),
+        _("Plan maintenance, or drain and retire it. If its agent can't be trusted, revoke its key."),
+    ),
     "no_ports": Fault(
         _("This host has no free ports left."), _("Nothing was charged; choose another offer from the market.")
     ),

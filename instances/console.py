@@ -157,6 +157,8 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "gpus_released": _("Its GPUs are free for others again"),
     "failed": _("Failed"),
     "gone": _("Gone: nothing of it is left on the host"),
+    "host_written_off": _("Its host did not come back and was written off"),
+    "written_off": _("Ended with its host: nothing is charged for the time since the host's last report"),
     "retention_over": _("Released: its data was kept for 30 days after the stop"),
     "funds_exhausted": _("Stopped: the wallet could not pay for another hour"),
     "overdue": _("This step takes longer than it should"),

@@ -40,6 +40,11 @@ BARRED: Final = _(
 NOTICE: Final = _("Its GPUs go to others at %(at)s UTC. The data disk is kept.")
 HELD: Final = _("%(days)s days for up to %(fee)s, until %(at)s UTC.")
 
+WRITTEN_OFF: Final = _(
+    "Its host did not come back and was written off: that is the host's fault. Nothing is charged for the time since its"
+    " last report at %(at)s UTC; what was on it is lost."
+)
+
 TERM_OVER: Final = _("It ended at %(at)s UTC.")
 TERM_RENEWED: Final = _("Until %(at)s UTC.")
 MAINTENANCE: Final = _("%(category)s: %(begins)s to %(ends)s UTC.")
@@ -64,7 +69,7 @@ ALERT_ENDED: Final = _("%(alert)s: the run has ended")
 
 FORMS: Final = (
     *(DISPUTED, TAKEN_BACK, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, BARRED, TOO_LITTLE),
-    *(HELD, TERM_OVER, TERM_RENEWED, MAINTENANCE, MAINTENANCE_NOTED),
+    *(WRITTEN_OFF, HELD, TERM_OVER, TERM_RENEWED, MAINTENANCE, MAINTENANCE_NOTED),
     *(SYNC_UP, SYNC_DOWN),
     *(STOP_AT, RELEASE_AT, WEEKLY, STOP_IDLE, NOTHING_SCHEDULED),
     *(USED, AT_MOST, MEMORY_LIMIT, XID, ALERT_OVER, ALERT_SET_ASIDE, ALERT_ENDED),

@@ -147,6 +147,9 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "path_broken": "host",
 }
 
+# Of what ended with a host that staff have written off: the market's own code, no agent tells it.
+HOST_WRITTEN_OFF: Final = "host_written_off"
+
 # The host's only while nothing of the renter's is in the root: a first start from an official image. Else nobody's, since
 # whoever has a root of its own can make it refuse to start, keep it silent, or fill it up.
 UNTOUCHED_ONLY: Final = frozenset(

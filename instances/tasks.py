@@ -32,6 +32,7 @@ from instances.services import (
     volume_moves,
     watch_mails,
     watches,
+    write_offs,
 )
 from instances.services.spot import notice_mails, tick
 
@@ -244,3 +245,8 @@ def queue_archive_mails() -> None:
 @shared_task(name="instances.follow_sync_schedules")
 def follow_sync_schedules() -> None:
     sync_schedules.follow_schedules(now=clock.now())
+
+
+@shared_task(name="instances.settle_write_offs")
+def settle_write_offs() -> None:
+    write_offs.settle_write_offs(now=clock.now())

@@ -17,10 +17,7 @@ from common import clock
 from common.errors import DomainError
 from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
-from marketplace import (
-    epoch_admin,  # noqa: F401  registers its model
-    trust_admin,  # noqa: F401  registers the panels' pages about trust
-)
+from marketplace import epoch_admin, trust_admin, write_off_admin  # noqa: F401  register the panels' further pages
 from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer, SelfTest
 from marketplace.price_panel import PanelPriceForm
 from marketplace.requirements import remedy_of, title_of

@@ -59,6 +59,12 @@ class HostInUse(DomainError):
     title = "The host still holds leases"
 
 
+class HostStillReports(DomainError):
+    code = "host_still_reports"
+    status = 409
+    title = "The host is not dead"
+
+
 class SearchSyntaxError(DomainError):
     """A line that the search box cannot read. `position` is the code point, from 0, where reading stopped."""
 

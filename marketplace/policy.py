@@ -7,6 +7,10 @@ JOIN_TOKEN_LIFETIME = timedelta(minutes=15)
 # A host whose agent has not reported for this long is silent: nothing new is leased on it, its leases stay (D2).
 HOST_SILENT_AFTER = timedelta(seconds=60)
 
+# A host may be written off by staff once it has been silent for so long; at once when its agent's key is revoked.
+WRITE_OFF_AFTER = timedelta(minutes=15)
+WRITE_OFF_REASON_CHARS = 10
+
 # An engine that has not answered for this long takes no new rents (fault 28); its agent still reports.
 ENGINE_SLOW_AFTER_S = 60.0
 

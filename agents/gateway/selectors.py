@@ -15,7 +15,7 @@ from marketplace.states import HostState
 
 _HALTED = (HostState.FROZEN, HostState.RETIRED)
 _STANDING = """
-SELECT host.state, agent.facts_known, asked.id, host.address = '', host.agent_keys,
+SELECT host.state, agent.facts_known, asked.id, host.address = '', host.agent_keys, host.leftovers_of::text[],
        EXISTS (SELECT FROM storage_operation work WHERE work.host_id = host.id AND work.ended_at IS NULL),
        EXISTS (SELECT FROM storage_attachment mount WHERE mount.host_id = host.id AND mount.detached_at IS NULL),
        EXISTS (SELECT FROM instances_move move
@@ -66,7 +66,8 @@ def authentic_sender(message: SignedMessage) -> Sender:
 @dataclass(frozen=True)
 class Standing:
     """Whether the host may act, whether its present boot has sent its facts, which self-test it is asked for, whether
-    renters come to it through the relay alone, how many keys of its agent were revoked; and what there is for it at all:
+    renters come to it through the relay alone, how many keys of its agent were revoked, which written-off
+    hosts had its GPUs; and what there is for it at all:
     operations, mounted volumes, moves."""
 
     frozen: bool
@@ -74,6 +75,7 @@ class Standing:
     self_test: UUID | None
     behind_nat: bool
     agent_keys: int
+    leftovers_of: list[UUID]
     has_operations: bool
     has_mounts: bool
     has_moves: bool
@@ -82,13 +84,14 @@ class Standing:
 def standing_of(host_id: UUID) -> Standing:
     with connection.cursor() as cursor:
         run(cursor, _STANDING, [host_id])
-        state, facts_known, self_test, behind_nat, keys, *has = cursor.fetchone()
+        state, facts_known, self_test, behind_nat, keys, former, *has = cursor.fetchone()
     return Standing(
         frozen=state in _HALTED,
         facts_known=facts_known,
         self_test=self_test,
         behind_nat=behind_nat,
         agent_keys=keys,
+        leftovers_of=[UUID(each) for each in former],
         has_operations=has[0],
         has_mounts=has[1],
         has_moves=has[2],

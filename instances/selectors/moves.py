@@ -11,6 +11,7 @@ from common.prepared import Prepared
 from instances.models import Move
 from instances.policy import SWEEP_BATCH
 from instances.selectors.lives import DesiredRow, Holding, desired_instances
+from instances.selectors.write_offs import left_over_rows
 from instances.states import Desired, MoveKind, MoveState
 from storage.selectors import operations_of
 
@@ -76,14 +77,18 @@ _LEAVING = Prepared(
 )
 
 
-def desired_on_host(host_id: UUID, *, mounts: bool = True, moves: bool = True) -> list[DesiredRow]:
+def desired_on_host(
+    host_id: UUID, *, mounts: bool = True, moves: bool = True, former: Sequence[UUID] = ()
+) -> list[DesiredRow]:
     """Everything that should be on the host, and what is to leave it: an instance that has moved away is kept untouched
     until it has run on its new host, then removed; one that could not move is removed from where it should have gone.
 
-    Who knows that nothing is mounted there, or that nothing moves, spares a query for each.
+    Who knows that nothing is mounted there, or that nothing moves, spares a query for each. `former`: hosts that were
+    written off and had the GPUs of this one, of whose instances something may be left.
     """
     leaving = _LEAVING.all(host_id=host_id) if moves else []
-    return [*desired_instances(host_id, mounts=mounts), *map(_leaving_row, leaving)]
+    left_over = left_over_rows(former) if former else []
+    return [*left_over, *desired_instances(host_id, mounts=mounts), *map(_leaving_row, leaving)]
 
 
 def _leaving_row(move: Move) -> DesiredRow:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from accounts.models import User
@@ -37,9 +37,13 @@ from instances.services.volume_moves import cancel_bringing
 from instances.states import ENDING, MOVE_MACHINE, Desired, InstanceState, MoveKind, MoveState
 from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
+from marketplace.states import HostState
 from storage.selectors import operations_of
 from storage.services.operations import withdraw_operations
 from storage.states import OperationState
+
+if TYPE_CHECKING:
+    from marketplace.models import Host
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +75,9 @@ def cancel_move(*, renter: User, instance_id: UUID) -> Instance:
 
 
 def follow_moves(*, now: datetime) -> int:
-    """Sweep: moves whose target has run, has failed or was released, and copying that nobody is at any more."""
-    return sum(_follow(key) for key in moves_under_way())
+    """Sweep: moves whose target has run, has failed or was released, copying that nobody is at any more, and what a host
+    that was written off will not clear."""
+    return sum(_follow(key, now) for key in moves_under_way())
 
 
 def note_cleared(*, host_id: UUID, absent: Sequence[UUID], at: datetime) -> None:
@@ -82,7 +87,7 @@ def note_cleared(*, host_id: UUID, absent: Sequence[UUID], at: datetime) -> None
             _end_cleared(key, host_id, at)
 
 
-def _follow(key: UUID) -> bool:
+def _follow(key: UUID, now: datetime) -> bool:
     try:
         with use_case():
             row = Move.objects.select_for_update(no_key=True).filter(pk=key).first()
@@ -90,7 +95,9 @@ def _follow(key: UUID) -> bool:
                 return False
             if row.state == MoveState.COPYING:
                 return _judge(row)
-            return row.state == MoveState.STARTING and _follow_start(row)
+            if row.state == MoveState.STARTING:
+                return _follow_start(row)
+            return _waited_for(row).state == HostState.RETIRED and _end_cleared(row.pk, _waited_for(row).pk, now)
     except StaleRow:
         return False  # the instance moved meanwhile: the next turn sees it
     except DomainError as error:
@@ -213,7 +220,8 @@ def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
     if row.kind == MoveKind.CLONE:
         close_disk(row.target_id)
         target = any_instance(row.target_id)
-        ends = {"desired": Desired.GONE, "stop_requested_at": clock.now(), "progress": "", **failure}
+        now = clock.now()
+        ends = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, "progress": "", **failure}
         move_instance(target, InstanceState.RELEASING, kind=f"clone_{word}", actor=actor, detail=detail, **ends)
         touch_host(target)
         ended = MoveState.CANCELLED if code == CANCELLED else MoveState.FAILED
@@ -227,14 +235,20 @@ def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
     _touch_hosts(row)
 
 
-def _end_cleared(key: UUID, host_id: UUID, at: datetime) -> None:
+def _waited_for(row: Move) -> "Host":
+    """Whose proof ends it."""
+    return row.from_host if row.state == MoveState.CLEARING else row.to_host
+
+
+def _end_cleared(key: UUID, host_id: UUID, at: datetime) -> bool:
     row = Move.objects.select_for_update(no_key=True).filter(pk=key, ended_at=None).first()
     if row is None or row.state not in (MoveState.CLEARING, MoveState.UNDOING):
-        return
+        return False
     InstancePort.objects.filter(instance_id=row.source_id, host_id=host_id).delete()
     undone = MoveState.CANCELLED if row.failure_code == CANCELLED else MoveState.FAILED
     _move(row, MoveState.DONE if row.state == MoveState.CLEARING else undone, reason="cleared", ended_at=at)
     _touch_hosts(row)
+    return True
 
 
 def _columns(side: Mapping[str, Any]) -> dict[str, Any]:

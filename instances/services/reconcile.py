@@ -28,6 +28,7 @@ from instances.services.cut_off import (
 from instances.services.endings import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
 from instances.services.hints import hint_waiting
 from instances.services.host_faults import note_host_fault, note_start, tell_given_back
+from instances.services.leftovers import ids_left_over
 from instances.services.lost_data import found_disk, note_lost_data
 from instances.services.move_ends import note_cleared
 from instances.services.moves import HOST, move_instance, record_event, touch_host, touch_renter
@@ -69,7 +70,8 @@ def observe_report(
     if foreign:
         detail = f"Containers that nobody asked for: {', '.join(sorted(foreign))[:2000]}"
         open_incident(kind="foreign_container", subject=public_id("host", host_id), detail=detail)
-    return _strangers(host_id, {*(row.id for row in rows), *absent} - live.keys())
+    unknown = {*(row.id for row in rows), *absent} - live.keys()
+    return _strangers(host_id, unknown)
 
 
 def next_state(state: str, desired: str, phase: str) -> InstanceState | None:
@@ -295,7 +297,7 @@ def _strangers(host_id: UUID, unknown: set[UUID]) -> list[UUID]:
     """Ids that never were this host's. One that is gone is no stranger: its last report may still be on its way."""
     if not unknown:
         return []
-    known = ids_of_host(host_id, list(unknown)) | ids_moved(host_id, list(unknown))
+    known = ids_of_host(host_id, list(unknown)) | ids_moved(host_id, list(unknown)) | ids_left_over(host_id)
     return sorted(unknown - known)
 
 

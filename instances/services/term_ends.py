@@ -188,6 +188,18 @@ def leave_terms(instance: Instance, *, actor: str) -> bool:
     return bool(found)
 
 
+def drop_terms(instance: Instance) -> None:
+    """Its host is lost: what is proven is charged, deposit and what was prepaid come back, and the early end costs nothing.
+
+    As `exit_term`.
+    """
+    for term in (active_term(instance.pk), coming_term(instance.pk)):
+        if term is not None:
+            _settle(term, instance, memo="its host was written off")
+            ended = TermState.ENDED if term.state == TermState.ACTIVE else TermState.EXITED
+            move(term, ended, machine=TERM_MACHINE, reason="host written off", actor=SYSTEM, ended_at=clock.now())
+
+
 # -- unpaid
 
 

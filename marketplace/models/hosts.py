@@ -98,6 +98,14 @@ class Host(models.Model):
         help_text=_("Its agent has not told yet what it holds since the market went on from a backup: no new rents."),
     )
     last_seen_at = models.DateTimeField(_("last report"), default=clock.now)
+    leftovers_of = ArrayField(
+        models.UUIDField(),
+        default=list,
+        db_default=[],
+        blank=True,
+        verbose_name=_("leftovers of"),
+        help_text=_("Hosts written off that had its GPUs: nothing is rented before their containers are proven gone."),
+    )
 
     class Meta:
         verbose_name = _("host")

@@ -54,7 +54,8 @@ _OFFERS = f"""
                   count(*) FILTER (WHERE g.healthy AND NOT g.quarantined AND open.now AND l.id IS NULL) AS free,
                   count(*) FILTER (WHERE g.healthy AND NOT g.quarantined AND open.now AND l.spot) AS spot
              FROM (SELECT o.listed AND NOT h.draining AND NOT h.awaits_epoch AND h.state = %(open)s
-                          AND h.engine_age_s < %(slow)s AS now) open
+                          AND h.engine_age_s < %(slow)s
+                          AND cardinality(h.leftovers_of) = 0 AS now) open
              JOIN marketplace_gpu g ON g.offer_id = o.id AND g.present
              LEFT JOIN marketplace_lease l ON l.gpu_id = g.id AND l.released_at IS NULL
      ) gpus

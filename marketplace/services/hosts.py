@@ -150,8 +150,10 @@ def record_facts(*, host_id: UUID, shape: HostShape) -> None:
             settle_verification(host=host, now=clock.now(), actor=AGENT)
 
 
-def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_version: str) -> None:
+def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_version: str) -> bool:
     """Note that the host has reported. A silent one is online again and its offers are open.
+
+    False when its agent's key was revoked meanwhile, or the host written off: then nothing of the report counts.
 
     The steady case is one UPDATE without a lock or a read: it happens for every host every few seconds.
     """
@@ -165,12 +167,12 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
         shown = {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S}
         run(cursor, _SEEN, shown, before_the_disk=True)  # what a crash takes back the next report brings again
         if cursor.rowcount:
-            return
+            return True
     with use_case():
         host = lock_host(host_id)
         was_slow, seen["last_seen_at"] = host.engine_age_s >= ENGINE_SLOW_AFTER_S, max(host.last_seen_at, at)
         if host.agent_revoked_at is not None:
-            return  # revoked while this last report was under way
+            return False
         if host.state == HostState.SILENT:
             close_outage(host_id=host_id, at=at)
             _move_host(host, HostState.ONLINE, reason="It reports again.", actor=AGENT, **seen)
@@ -179,6 +181,7 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
         if slow != was_slow:
             record_event(host_id=host_id, kind="engine_slow" if slow else "engine_answers", detail="", actor=AGENT)
         refresh_offers_of_host(host_id=host_id)
+    return True
 
 
 def freeze_host(*, host_id: UUID, reason: str, actor: str) -> None:

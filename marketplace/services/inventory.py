@@ -14,7 +14,7 @@ from common.errors import InvalidInput
 from common.printable import cut_printable
 from marketplace.catalogue import nominal_vram_gb, recognise
 from marketplace.errors import GpuClaimed, NoWayIn, SimulationRefused
-from marketplace.models import Gpu, Host, Offer
+from marketplace.models import Gpu, Host, HostWriteOff, Offer
 from marketplace.policy import FIRST_DISK_MICROS_GB_DAY, MAX_GPUS_PER_HOST
 from marketplace.services.availability import refresh_offers
 from marketplace.services.price_history import record_price
@@ -151,8 +151,12 @@ def host_columns(shape: HostShape) -> dict[str, object]:
 
 
 def claimed_elsewhere(host: Host, gpus: Iterable[GpuShape]) -> dict[str, UUID]:
-    """Those UUIDs that belong to another host which has not been retired, with that host."""
-    others = Gpu.objects.exclude(host=host).exclude(host__state=HostState.RETIRED)
+    """Return those UUIDs that belong to another host which has not been retired, with that host.
+
+    One that was written off keeps its GPUs until all of its leases have ended.
+    """
+    others = Gpu.objects.exclude(host=host).exclude(host__state=HostState.RETIRED, host__write_off__settled_at__isnull=False)
+    others = others.exclude(host__state=HostState.RETIRED, host__write_off=None)
     return dict(others.filter(uuid__in=[gpu.uuid for gpu in gpus]).values_list("uuid", "host_id"))
 
 
@@ -166,6 +170,7 @@ def record_gpus(*, host: Host, gpus: Sequence[GpuShape], first_price_micros: int
     uuids = [gpu.uuid for gpu in gpus]
     rows = Gpu.objects.filter(Q(host=host) | Q(uuid__in=uuids)).select_related("host").order_by("pk")
     known = {row.uuid: row for row in rows}
+    _note_leftovers(host, [row.host_id for row in known.values() if row.host_id != host.pk])
     left = {row.offer_id for row in known.values()}
     fresh = []
     for gpu in sorted(gpus, key=lambda gpu: gpu.uuid):  # one order for all, so that two hosts cannot block each other
@@ -179,6 +184,15 @@ def record_gpus(*, host: Host, gpus: Sequence[GpuShape], first_price_micros: int
     Gpu.objects.filter(pk__in=[row.pk for row in known.values() if row.present]).update(present=False)
     _reshape_offers(host)
     refresh_offers(offer_ids=sorted(left | {offer.pk for offer in offers.values()}))
+
+
+def _note_leftovers(host: Host, former: Sequence[UUID]) -> None:
+    """GPUs of a host that was written off are here: so may its containers be, and those that lay there before it."""
+    found = HostWriteOff.objects.filter(pk__in=former).select_related("host").order_by("pk")
+    owed = dict.fromkeys([*host.leftovers_of, *(each for row in found for each in (row.pk, *row.host.leftovers_of))])
+    if len(owed) > len(host.leftovers_of):
+        host.leftovers_of = list(owed)
+        host.save(update_fields=["leftovers_of"])
 
 
 def _update_gpu(host: Host, row: Gpu, columns: dict[str, object]) -> None:

@@ -102,14 +102,18 @@ def give_up_overdue(*, now: datetime) -> int:
 
 
 def _give_up(operation_id: UUID) -> bool:
-    code = "out_of_time"
     with use_case():
-        operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
-        if operation is None:
-            return False
-        said = {"failure_code": code, "detail": "It took too long."}
-        _move(operation, OperationState.FAILED, reason=code, actor=MARKET, ended_at=clock.now(), **said)
-        return True
+        return fail_operation(operation_id=operation_id, code="out_of_time", detail="It took too long.")
+
+
+def fail_operation(*, operation_id: UUID, code: str, detail: str) -> bool:
+    """End one that its host will not end; False when it has ended. Inside the caller's use case."""
+    operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
+    if operation is None:
+        return False
+    said = {"failure_code": code, "detail": detail}
+    _move(operation, OperationState.FAILED, reason=code, actor=MARKET, ended_at=clock.now(), **said)
+    return True
 
 
 def withdraw_operations(*, subject: UUID, reason: str) -> int:

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agents.gateway.errors import TwoAgents
+from agents.gateway.errors import Revoked, TwoAgents
 from agents.gateway.incoming import SignedMessage
-from agents.gateway.policy import REPORT_INTERVAL_S, TICKET_LIFETIME
+from agents.gateway.policy import HOW_TO_GO_ON, REPORT_INTERVAL_S, TICKET_LIFETIME
 from agents.gateway.selectors import authentic_sender, standing_of
 from agents.gateway.services.audit import record_foreign, record_refusal
 from agents.gateway.services.epochs import meet_epoch
@@ -39,6 +39,7 @@ from instances.selectors.moves import desired_on_host
 from instances.services.alerts import record_gpu_events
 from instances.services.concluding import conclude_operations
 from instances.services.disk_use import note_disk_use
+from instances.services.leftovers import note_removed
 from instances.services.observations import ObservedRow
 from instances.services.reconcile import observe_report
 from instances.services.slips import slip_key
@@ -69,19 +70,25 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         _take_facts(host_id, report, refused, remote_address)
         if refused:
             note_refused(host_id=host_id, parts=refused)
-        record_report(host_id=host_id, at=received_at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
+        _note_report(host_id, report, received_at)
         if tested is not None:
             record_self_test(host_id=host_id, row=tested, agent_version=report.agent_version, at=received_at)
+        absent: Sequence[UUID] = ()
         if meet_epoch(sender=sender, report=report, rows=rows, at=received_at):
-            _take_work(host_id, report, rows, received_at, remote_address)
-        return _desired_state(host_id, protocol, wait_url, sender.market_epoch)
+            absent = absent_ids(report.absent)
+            _take_work(host_id, report, rows, absent, received_at, remote_address)
+        return _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
 
 
 def _take_work(
-    host_id: UUID, report: Report, rows: Sequence[ObservedRow], received_at: datetime, remote_address: str
+    host_id: UUID,
+    report: Report,
+    rows: Sequence[ObservedRow],
+    absent: Sequence[UUID],
+    received_at: datetime,
+    remote_address: str,
 ) -> None:
     """What instances, operations and disks do, as far as the report is of the market's present epoch."""
-    absent = absent_ids(report.absent)
     foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
     record_pulls(host_id=host_id, rows=pull_rows(rows, foreign), at=received_at)
     if report.gpu_events:
@@ -94,6 +101,13 @@ def _take_work(
     if foreign:
         names = [instance_id.hex for instance_id in foreign]
         record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
+
+
+def _note_report(host_id: UUID, report: Report, at: datetime) -> None:
+    """Raises Revoked when its agent's key was revoked, or the host written off, while this report was under way."""
+    heard = record_report(host_id=host_id, at=at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
+    if not heard:
+        raise Revoked(HOW_TO_GO_ON)
 
 
 def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_address: str) -> None:
@@ -119,11 +133,13 @@ def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_ad
     note_facts(host_id=host_id)
 
 
-def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int) -> DesiredState:
+def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int, absent: Sequence[UUID]) -> DesiredState:
     topic = f"host:{host_id.hex}"
     version = version_of(topic)  # before the state is read: a change in between then ends the next wait at once
     standing = standing_of(host_id)
-    rows = desired_on_host(host_id, mounts=standing.has_mounts, moves=standing.has_moves)
+    if standing.leftovers_of:
+        note_removed(host_id=host_id, former=standing.leftovers_of, absent=absent)
+    rows = desired_on_host(host_id, mounts=standing.has_mounts, moves=standing.has_moves, former=standing.leftovers_of)
     expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
     return DesiredState(
         protocol=protocol,

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg2
@@ -55,7 +56,7 @@ def test_the_version_is_read_before_the_state(agent: Agent, monkeypatch: pytest.
     topic = f"host:{agent.host_id}"
     _touch_now((topic,))
 
-    def change_first(host_id: UUID, **known: bool) -> list[DesiredRow]:
+    def change_first(host_id: UUID, **known: Any) -> list[DesiredRow]:
         _touch_now((topic,))
         return desired_on_host(host_id, **known)
 

@@ -1,0 +1,66 @@
+"""Mail to whom a written-off host has cost something: what happened, what it costs, and what can be done now."""
+
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+
+from accounts.services.mails import queue_mail
+from common import clock
+from common.ids import public_id
+from common.mail import name_in_mail
+from instances.models import Instance
+from storage.selectors.rescues import last_copy, own_saved_images
+
+
+def queue_renter_mail(instance: Instance, *, since: datetime) -> None:
+    """Once for each instance, in the transaction that ends it."""
+    renter = instance.renter
+    with override(renter.language):
+        subject, body = mail_words(instance, since=since)
+    queue_mail(to=renter.email, subject=subject, body=body, key=f"write-off:{instance.pk.hex}")
+
+
+def mail_words(instance: Instance, *, since: datetime) -> tuple[str, str]:
+    """Subject and body, in the language that is active."""
+    told = {"name": instance.name, "host": name_in_mail(instance.host.name), "at": f"{clock.minute(since)} UTC"}
+    sentences = [
+        _("%(name)s has ended: its host %(host)s did not come back and was written off.") % told,
+        _(
+            "That is the host's fault. Nothing is charged for the time since its last report at %(at)s; what was held "
+            "for it or paid ahead is in your wallet again."
+        )
+        % told,
+        _("What lay on the host, its disks, volumes and snapshots, is lost with it."),
+        *_rescues(instance),
+        _("Rent the like elsewhere: %(url)s") % {"url": market_url(instance)},
+        settings.SITE_URL + reverse("instance", args=[public_id("inst", instance.pk)]),
+    ]
+    return _("%(name)s has ended: its host is lost") % told, "\n\n".join(sentences)
+
+
+def market_url(instance: Instance) -> str:
+    """The market, for what this one was."""
+    asked = {"gpu_model": instance.offer.gpu_model, "gpu_count": instance.gpu_count, "region": instance.host.region}
+    return f"{settings.SITE_URL}{reverse('market')}?{urlencode(asked)}"
+
+
+def _rescues(instance: Instance) -> list[str]:
+    """What of it lies elsewhere."""
+    found = []
+    copy = last_copy(instance.pk)
+    if copy is not None:
+        told = {
+            "place": name_in_mail(copy.connection_name),
+            "folder": copy.folder,
+            "at": clock.minute(copy.ended_at or copy.created_at),
+        }
+        found.append(_("A copy of its data disk of %(at)s UTC is in %(place)s, folder %(folder)s.") % told)
+    images = own_saved_images(instance.pk)
+    if images:
+        names = ", ".join(name_in_mail(image.title) for image in images)
+        found.append(_("Images saved of it that you can start from: %(names)s.") % {"names": names})
+    return found

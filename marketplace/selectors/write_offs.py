@@ -1,0 +1,29 @@
+"""Reads of written-off hosts."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from marketplace.models import Host, HostWriteOff
+from marketplace.states import HostState
+
+
+def hosts_not_retired() -> QuerySet[Host]:
+    """Those that could be written off, by name."""
+    return Host.objects.exclude(state=HostState.RETIRED).order_by("name")
+
+
+def write_offs_to_settle() -> QuerySet[HostWriteOff]:
+    """Those of which something is left to be ended, the oldest first."""
+    return HostWriteOff.objects.filter(settled_at=None).select_related("host").order_by("at")
+
+
+def written_off(host_ids: list[UUID]) -> dict[UUID, datetime]:
+    """Those of the hosts that were written off, with their last report."""
+    return dict(HostWriteOff.objects.filter(pk__in=host_ids).values_list("pk", "last_seen_at"))
+
+
+def leftovers_of(host_id: UUID) -> list[UUID]:
+    """The written-off hosts whose containers may still be on this one."""
+    return list(Host.objects.filter(pk=host_id).values_list("leftovers_of", flat=True).first() or [])

@@ -1,0 +1,37 @@
+"""Mail to the owner of volumes, snapshots and images that were lost with their host."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+
+from accounts.models import User
+from accounts.services.mails import queue_mail
+from common import clock
+from common.mail import name_in_mail
+
+if TYPE_CHECKING:
+    from marketplace.models import Host
+
+
+def queue_lost_mail(*, owner: User, names: Sequence[str], host: "Host", since: datetime) -> None:
+    """In the transaction in which they end."""
+    with override(owner.language):
+        told = {
+            "host": name_in_mail(host.name),
+            "names": ", ".join(name_in_mail(name) for name in names),
+            "at": f"{clock.minute(since)} UTC",
+        }
+        subject = _("Data on the host %(host)s is lost") % told
+        body = "\n\n".join(
+            (
+                _("The host %(host)s did not come back and was written off. Lost with it: %(names)s.") % told,
+                _("Nothing is charged for the time since its last report at %(at)s.") % told,
+                settings.SITE_URL + reverse("volumes"),
+            )
+        )
+    queue_mail(to=owner.email, subject=subject, body=body)
