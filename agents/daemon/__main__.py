@@ -1,32 +1,32 @@
 """The command `berth-agent`: enrol a machine, run its agent, print a systemd unit, or run a simulated fleet."""
 
 import argparse
-import errno
 import logging
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agents.daemon import __version__, assembly
+from agents.daemon import __version__
+from agents.daemon.claim import HostTaken, claimed_by, take_over
 from agents.daemon.config import DEFAULT_STATE, AgentConfig, FolderUnusable, NotEnrolled, load_config
+from agents.daemon.engine_fitness import EngineUnfit
 from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, renew
 from agents.daemon.fleet import Fleet, NotSimulated
+from agents.daemon.folder import FolderCopied, FolderInUse, adopt, folder_lock
 from agents.daemon.gpus import BadGpuList, parse_gpu_list
 from agents.daemon.journal import JournalLost
 from agents.daemon.link import LinkError
-from agents.daemon.loop import Agent
+from agents.daemon.owner_commands import add_owner_commands, port_range
+from agents.daemon.running import run_host, stop_on_signals
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.daemon.unit import unit_text
 
 logger = logging.getLogger("agents.daemon")
 
-
-_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
 _FAULTS = (
-    *(FolderUnusable, NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
-    *(BadGpuList, LinkError, EngineSilent, EngineRefused, JournalLost),
+    *(FolderUnusable, FolderInUse, FolderCopied, HostTaken, NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
+    *(BadGpuList, LinkError, EngineSilent, EngineRefused, EngineUnfit, JournalLost),
 )
 
 
@@ -48,7 +48,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_enrol(commands.add_parser("enrol", help="make this machine a host, with a one-use token"))
     _add_run(commands.add_parser("run", help="run the agent of an enrolled host"))
     _add_state(_command(commands.add_parser("install", help="print a systemd unit"), _install))
+    _add_state(_command(commands.add_parser("adopt", help="make a copied folder the host's only one"), _adopt))
     _add_state(_command(commands.add_parser("fleet", help="run every simulated host in the subfolders"), _fleet))
+    add_owner_commands(commands)
     return parser
 
 
@@ -78,7 +80,7 @@ def _add_enrol(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen", default=AgentConfig.listen, help="address to publish ports on; default: %(default)s")
     parser.add_argument(
         "--ports",
-        type=_port_range,
+        type=port_range,
         default=(AgentConfig.port_first, AgentConfig.port_last),
         metavar="FIRST-LAST",
         help=f"for instances; default: {AgentConfig.port_first}-{AgentConfig.port_last}",
@@ -93,13 +95,6 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     _add_state(parser)
     parser.add_argument("--local-images", action="store_true", help="never pull an image")
     parser.add_argument("--once", action="store_true", help="one exchange and its work, then end")
-
-
-def _port_range(text: str) -> tuple[int, int]:
-    first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and 1024 <= int(first) <= int(last) <= 65535):  # noqa: PLR2004
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIRST-LAST between 1024 and 65535")
-    return int(first), int(last)
 
 
 def _enrol(options: argparse.Namespace) -> int:
@@ -134,23 +129,19 @@ def _run(options: argparse.Namespace) -> int:
     if config.simulated:
         what = "containers and GPUs" if config.runtime == "simulated" else "GPUs"
         logger.warning("SIMULATED: the %s of this host are not real", what)
-    agent = _build(options.state_dir, config)
-    logger.info("host %s (%s), runtime %s, market %s", config.name, config.host_id, config.runtime, config.url)
-    if options.once:
-        agent.run_once()
-        return 0
-    _stop_on_signals(agent.stop)
-    agent.run()
+    run_host(options.state_dir, config, once=options.once)
     return 0
 
 
-def _build(state: Path, config: AgentConfig) -> Agent:
-    try:
-        return assembly.build_agent(state, config)
-    except OSError as error:
-        if error.errno not in _NOT_WRITABLE:
-            raise
-        raise FolderUnusable(f"The agent's folder {state} cannot be written: {error.strerror}.") from error
+def _adopt(options: argparse.Namespace) -> int:
+    state, config = options.state_dir, load_config(options.state_dir)
+    with folder_lock(state):
+        real = config.runtime == "docker"
+        place = adopt(state, claimed_by=claimed_by(config.host_id) if real else "")
+        if real:
+            take_over(config.host_id, place)
+    print(f"{state} is the folder of {config.name} ({config.host_id}) now; an agent of another copy ends by itself.")
+    return 0
 
 
 def _install(options: argparse.Namespace) -> int:
@@ -159,15 +150,11 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _fleet(options: argparse.Namespace) -> int:
-    fleet = Fleet(options.state_dir)
-    _stop_on_signals(fleet.stop)
-    fleet.run()
+    with folder_lock(options.state_dir):
+        fleet = Fleet(options.state_dir)
+        stop_on_signals(fleet.stop)
+        fleet.run()
     return 0
-
-
-def _stop_on_signals(stop: Callable[[], None]) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from agents.daemon.docker_containers import is_attached, way_to
 from agents.daemon.docker_images import DockerImages
-from agents.daemon.docker_spec import HOST_LABEL, EngineOptions, network_name, network_options
+from agents.daemon.docker_spec import HOST_LABEL, NO_HOST, EngineOptions, network_name, network_options
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.firewall import Firewall
 from agents.daemon.path_watch import PathWatch
@@ -104,7 +104,13 @@ class DockerNetworks(DockerImages):
     def _networks(self, instance: str) -> list[str]:
         with engine_answers():
             listed = self._reader.networks(names=[network_name(instance)])
-        return [item["Id"] for item in listed if item["Name"] == network_name(instance)]  # the engine matches parts too
+        same = [item for item in listed if item["Name"] == network_name(instance)]  # the engine matches parts too
+        return [item["Id"] for item in same if self._is_own(item["Labels"])]
+
+    def _is_own(self, labels: dict[str, str] | None) -> bool:
+        """Another host on this engine may know the same instance, as after a copy of the market's database: what bears its
+        name is left alone. What bears none came by a move, or from an agent that did not label it."""
+        return (labels or {}).get(HOST_LABEL) in (None, "", NO_HOST, self._options.host_id)
 
     def _inspect(self, container: str) -> dict[str, Any] | None:
         try:

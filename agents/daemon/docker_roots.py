@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from agents.daemon.docker_archives import chains_of, check_archive, parts_of
 from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, ROOT_MESSAGE, root_repository
+from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, NO_HOST, ROOT_MESSAGE, root_repository
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.jobs import Failed
 from agents.daemon.parcels import Part
@@ -141,7 +141,7 @@ class DockerRoots:
         if own.status in ("running", "paused"):
             raise Failed("still_running", "The instance still runs on its host.")
         # No image of another instance: what is labelled with an instance goes when it goes. And of no host.
-        changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}=none {label}".rstrip()
+        changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}={NO_HOST} {label}".rstrip()
         self._runtime.open_root(own.id)
         self._runtime.check_copy(own.id)
         made = engine.commit(own.id, repository=repository, tag=tag, changes=changes, message=ROOT_MESSAGE)

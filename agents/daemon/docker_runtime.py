@@ -27,7 +27,7 @@ from agents.daemon.docker_spec import (
     container_name,
     root_repository,
 )
-from agents.daemon.engine_words import engine_answers
+from agents.daemon.engine_words import READ_TIMEOUT, engine_answers, engine_place
 from agents.daemon.firewall import Firewall
 from agents.daemon.gates import SSH_PORT
 from agents.daemon.preempt import WARN_SCRIPT
@@ -36,7 +36,6 @@ from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
 
-READ_TIMEOUT = 5.0
 WATCH_RETRY = 1.0
 
 
@@ -47,11 +46,11 @@ class DockerRuntime(DockerNetworks):
     instant = False
 
     def __init__(self, options: EngineOptions, firewall: Firewall | None = None) -> None:
-        super().__init__(options, firewall or Firewall(), _place().get("base_url", DEFAULT_ENGINE))
+        super().__init__(options, firewall or Firewall(), engine_place().get("base_url", DEFAULT_ENGINE))
         self._ordered: set[str] = set()  # containers that this agent has stopped since it last started them
         self._events: Any = None
         with engine_answers():
-            first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **_place())
+            first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **engine_place())
             self._api = first.api_version
             self._version = str(first.version()["Version"])
         self._reader = first
@@ -225,7 +224,7 @@ class DockerRuntime(DockerNetworks):
 
     def doorway(self) -> DockerDoorway:
         """The way into its containers, with a connection of its own to the engine."""
-        place = _place().get("base_url", DEFAULT_ENGINE)
+        place = engine_place().get("base_url", DEFAULT_ENGINE)
         return DockerDoorway(self._client(CHANGE_TIMEOUT), self.containers, engine_answers, place)
 
     def close(self) -> None:
@@ -252,19 +251,16 @@ class DockerRuntime(DockerNetworks):
         return self._client(CHANGE_TIMEOUT)
 
     def _client(self, timeout: float | None) -> Any:
-        return docker.APIClient(version=self._api, timeout=timeout, **_place())
+        return docker.APIClient(version=self._api, timeout=timeout, **engine_place())
 
     def _root_tags(self, instance: str) -> list[int]:
         with engine_answers():
             listed = self._reader.images(name=root_repository(instance))
-        return [int(tag.rpartition(":")[2]) for item in listed for tag in item["RepoTags"] or []]
+        own = [item for item in listed if self._is_own(item["Labels"])]
+        return [int(tag.rpartition(":")[2]) for item in own for tag in item["RepoTags"] or []]
 
     def _roots(self, instance: str) -> list[str]:
         """Saved roots by tag and by label: a crash can leave one without a tag."""
         with engine_answers():
             labelled = self._reader.images(filters={"label": f"{INSTANCE_LABEL}={instance}"}, all=False)
-        return [item["Id"] for item in labelled]
-
-
-def _place() -> dict[str, Any]:
-    return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
+        return [item["Id"] for item in labelled if self._is_own(item["Labels"])]

@@ -15,6 +15,7 @@ from agents.protocol.messages import DesiredInstance
 
 INSTANCE_LABEL = "berth.instance"
 HOST_LABEL = "berth.host"
+NO_HOST = "none"  # the host of a root on its way: whoever takes it in
 FENCE_LABEL = "berth.fence"
 SPEC_LABEL = "berth.spec"
 GPUS_LABEL = "berth.gpus"

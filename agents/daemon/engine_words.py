@@ -1,12 +1,16 @@
-"""A Docker Engine's errors in the runtime's own words."""
+"""A Docker Engine's errors in the runtime's own words, and where the engine is."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from typing import Any, Final
 
+import docker
 import requests.exceptions
 from docker import errors
 
 from agents.daemon.runtime import EngineRefused, EngineSilent
+
+READ_TIMEOUT: Final = 5.0
 
 
 @contextmanager
@@ -20,3 +24,15 @@ def engine_answers() -> Iterator[None]:
         raise EngineRefused(str(error.explanation or error)) from error
     except (requests.exceptions.RequestException, errors.DockerException, OSError) as error:
         raise EngineSilent(str(error)) from error
+
+
+def engine_place() -> dict[str, Any]:
+    """Where the environment says that the engine is, as the client takes it."""
+    return {key: value for key, value in docker.utils.kwargs_from_env().items() if key in ("base_url", "tls")}
+
+
+@contextmanager
+def open_engine(timeout: float = READ_TIMEOUT) -> Iterator[Any]:
+    """A client of its own for some questions. Raises EngineSilent or EngineRefused, in the block too."""
+    with engine_answers(), closing(docker.APIClient(version="auto", timeout=timeout, **engine_place())) as client:
+        yield client

@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agents.daemon import __version__, assembly, config, facts
 from agents.daemon.config import AgentConfig
+from agents.daemon.engine_fitness import check_engine
 from agents.daemon.link import Link
 from agents.protocol.messages import EnrolReply, EnrolRequest
 from agents.protocol.version import SUPPORTED
@@ -38,7 +39,7 @@ def renew(state: Path, url: str, token: str) -> EnrolReply:
 
 
 def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
-    """Raises AlreadyEnrolled, LinkError, or what the container engine says."""
+    """Raises AlreadyEnrolled, EngineUnfit, LinkError, or what the container engine says."""
     if config.is_enrolled(state):
         raise AlreadyEnrolled(f"{state} is enrolled already: choose another folder, run it, or give it a --new-key.")
     key = config.load_or_make_key(state)
@@ -53,6 +54,8 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
 
 
 def _ask(state: Path, chosen: AgentConfig, key: Ed25519PrivateKey, token: str) -> EnrolReply:
+    if chosen.runtime == "docker":
+        check_engine()
     with closing(assembly.build_runtime(state, chosen)) as runtime:
         shape = facts.gather(chosen, runtime, assembly.build_probe(chosen), state)
     link = Link(url=chosen.url, host_id="", key=key)

@@ -1,0 +1,45 @@
+"""Findings about a machine, each with a verdict and what to type against it, as `berth-agent doctor` shows them."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Verdict = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line. `remedy` is a command or a step that a person can take; empty where nothing is wrong."""
+
+    id: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+
+
+def ok(name: str, found: str) -> Finding:
+    return Finding(name, "ok", found)
+
+
+def judged(name: str, verdict: Verdict, found: str, remedy: str) -> Finding:
+    """With the remedy where there is something to mend."""
+    return Finding(name, verdict, found, "" if verdict == "ok" else remedy)
+
+
+def exit_code(findings: Iterable[Finding]) -> int:
+    """1 for a problem; a warning alone keeps nobody from renting the machine out."""
+    return int(any(item.verdict == "problem" for item in findings))
+
+
+def as_text(findings: Iterable[Finding]) -> str:
+    lines = []
+    for item in findings:
+        lines.append(f"{item.verdict:8}{item.id}: {item.found}")
+        if item.remedy:
+            lines.append(f"{'':8}  -> {item.remedy}")
+    return "\n".join(lines)
+
+
+def as_json(findings: Iterable[Finding]) -> str:
+    return json.dumps([asdict(item) for item in findings], indent=2, ensure_ascii=False)
