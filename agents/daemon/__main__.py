@@ -20,13 +20,14 @@ from agents.daemon.link import LinkError
 from agents.daemon.owner_commands import add_owner_commands, port_range
 from agents.daemon.running import run_host, stop_on_signals
 from agents.daemon.runtime import EngineRefused, EngineSilent
+from agents.daemon.uninstall import StillInUse
 from agents.daemon.unit import unit_text
 
 logger = logging.getLogger("agents.daemon")
 
 _FAULTS = (
     *(FolderUnusable, FolderInUse, FolderCopied, HostTaken, NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
-    *(BadGpuList, LinkError, EngineSilent, EngineRefused, EngineUnfit, JournalLost),
+    *(BadGpuList, LinkError, EngineSilent, EngineRefused, EngineUnfit, JournalLost, StillInUse),
 )
 
 

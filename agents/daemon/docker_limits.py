@@ -189,14 +189,14 @@ class LimitedRuntime(DockerRuntime):
 
     def _try(self) -> RootLimit:
         """A container that is never started: the engine writes a file into it, and that has to arrive on the disk."""
-        self._end_trial()
+        self.end_trial()
         try:
             return self._tried()
         except (EngineRefused, DiskFull, OSError) as error:
             logger.warning("root file systems are not limited on this host: %s", error)
             return "none"
         finally:
-            self._end_trial()
+            self.end_trial()
 
     def _tried(self) -> RootLimit:
         with engine_answers():
@@ -216,7 +216,8 @@ class LimitedRuntime(DockerRuntime):
         logger.warning("root file systems are not limited on this host: its engine does not see what the agent mounts")
         return "none"
 
-    def _end_trial(self) -> None:
+    def end_trial(self) -> None:
+        """Leave nothing of the trial behind."""
         state = self._inspect(self._trial)
         if state is not None:
             if state["GraphDriver"]["Name"] == DRIVER:

@@ -73,6 +73,17 @@ class Firewall:
         nat, packets = ([line.strip() for line in table] for table in tables)
         return Rules(nat, packets, forwarding=is_forwarding(), listening=listening_ports())
 
+    def remove(self) -> bool:
+        """Take both chains and every jump to them away; whether any stood."""
+        stood = [name for name in (FORWARD_CHAIN, INPUT_CHAIN) if self._call("-S", name).returncode == 0]
+        for chain, rule in jumps():
+            while self._call("-C", chain, *rule.split()).returncode == 0:
+                self._call("-D", chain, *rule.split())
+        for name in stood:
+            self._call("-F", name)
+            self._call("-X", name)
+        return bool(stood)
+
     def _chain(self, name: str) -> list[str]:
         done = self._call("-S", name)
         return [line.strip() for line in done.stdout.splitlines() if line.startswith("-A ")]

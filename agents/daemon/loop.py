@@ -20,7 +20,7 @@ from agents.daemon.journal import Entry, Journal
 from agents.daemon.link import Backoff, Link, LinkError, WaitTarget
 from agents.daemon.mailbox import Mailbox
 from agents.daemon.operations import Operations
-from agents.daemon.phases import by_instance, gist_of, remembered, row_of, unvouched
+from agents.daemon.phases import View, by_instance, gist_of, remembered, row_of, unvouched
 from agents.daemon.plan import Observed, plan
 from agents.daemon.revocation import cut_off
 from agents.daemon.runtime import Container, EngineRefused, EngineSilent, Runtime
@@ -58,15 +58,6 @@ class Parts:
     volumes: Volumes = field(default_factory=SimulatedVolumes)
     streams: Streams = field(default_factory=Streams)
     bridge: Bridge = field(default_factory=SimulatedBridge)
-
-
-@dataclass(frozen=True)
-class _View:
-    """The engine as last seen."""
-
-    containers: list[Container]
-    seen_at: float  # when the engine was asked
-    age_s: float = 0.0  # since it last answered; 0 when it just did
 
 
 class Agent:
@@ -123,6 +114,11 @@ class Agent:
             self._alarm.sleep(0.05)
         self._refresh_facts()
         self._exchange(self._look())
+
+    def ask(self) -> list[DesiredInstance]:
+        """One exchange and no work: what the market wants here. Raises LinkError."""
+        self._begin()
+        return self.parts.link.sync(self._report(self._look(), full=True)).instances
 
     def stop(self) -> None:
         """Leaves every container as it is."""
@@ -194,11 +190,11 @@ class Agent:
         until_retry = self._crew.next_try_in()
         return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
 
-    def _look(self) -> _View:
+    def _look(self) -> View:
         """The present view, without asking while it is sure to be the same: the engine lets nobody look at a container
         that it is just starting."""
         if not self._look_wanted and time.monotonic() - self._answered_at < FRESH:
-            return _View(self._containers, self._answered_at)
+            return View(self._containers, self._answered_at)
         self._look_wanted = False
         asked_at = time.monotonic()
         try:
@@ -207,11 +203,11 @@ class Agent:
             if not self._endings.settle(self._containers):
                 self._look_wanted = True
                 self._alarm.ring(ASK_AGAIN)
-            return _View(self._containers, asked_at)
+            return View(self._containers, asked_at)
         except (EngineSilent, EngineRefused) as error:
             self._look_wanted = True
             logger.warning("the container engine does not answer: %s", error)
-            return _View(self._containers, self._answered_at, time.monotonic() - self._answered_at)
+            return View(self._containers, self._answered_at, time.monotonic() - self._answered_at)
 
     def _refresh_facts(self) -> None:
         self._facts_at, self._facts_wanted = time.monotonic(), False
@@ -223,7 +219,7 @@ class Agent:
         except (EngineSilent, EngineRefused) as error:
             logger.warning("no new facts: %s", error)
 
-    def _sync_due(self, view: _View) -> bool:
+    def _sync_due(self, view: View) -> bool:
         now = time.monotonic()
         if now < self._sync_not_before:
             return False
@@ -231,7 +227,7 @@ class Agent:
             return True
         return gist_of(self._report(view)) != self._told
 
-    def _exchange(self, view: _View) -> None:
+    def _exchange(self, view: View) -> None:
         self._sync_wanted = False
         report = self._report(view, full=True)
         try:
@@ -267,7 +263,7 @@ class Agent:
         self.parts.journal.record(verdict.changes, epoch=verdict.epoch)
         self.parts.runtime.guard(verdict.accepted)
 
-    def _accept(self, desired: DesiredState, report: Report, view: _View) -> None:
+    def _accept(self, desired: DesiredState, report: Report, view: View) -> None:
         verdict = self._epochs.judge(desired, report, by_instance(view.containers))
         if verdict is None:
             self._desired, self._newest, self._sync_wanted = None, None, True
@@ -287,7 +283,7 @@ class Agent:
         self._interval = max(1.0, desired.report_interval_s)
         self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
 
-    def _work(self, view: _View) -> bool:
+    def _work(self, view: View) -> bool:
         """Begin what the plan says; whether something was already done."""
         if self._desired is None:
             return False
@@ -305,7 +301,7 @@ class Agent:
         )
         return self._crew.begin(plan(wanted.values(), observed), view.seen_at)
 
-    def _report(self, view: _View, *, full: bool = False) -> Report:
+    def _report(self, view: View, *, full: bool = False) -> Report:
         """`full` adds what is not compared: facts that changed, and samples."""
         entries, absent, own = self.parts.journal.entries(), self._crew.absent, by_instance(view.containers)
         named = self._named if self._desired is not None else remembered(entries, own)

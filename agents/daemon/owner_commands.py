@@ -8,6 +8,10 @@ from typing import Any
 from agents.daemon.config import DEFAULT_STATE, AgentConfig, is_enrolled, load_config
 from agents.daemon.doctor import examine
 from agents.daemon.findings import as_json, as_text, exit_code
+from agents.daemon.folder import folder_lock
+from agents.daemon.local_test import as_line, own_checks
+from agents.daemon.service import start_service, stop_service
+from agents.daemon.uninstall import StillInUse, uninstall
 
 
 def add_owner_commands(commands: Any) -> None:
@@ -16,6 +20,9 @@ def add_owner_commands(commands: Any) -> None:
     doctor.add_argument("--url", default="", help="the market's address, before enrolment")
     doctor.add_argument("--ports", type=port_range, default=None, metavar="FIRST-LAST", help="for instances")
     doctor.add_argument("--json", action="store_true", help="for programs")
+    _added(commands, "self-test", "make the checks of the self-test here and show them", _self_test)
+    leave = _added(commands, "uninstall", "take the agent and all that it made off this machine", _uninstall)
+    leave.add_argument("--force", action="store_true", help="also what renters have here: it is lost")
 
 
 def port_range(text: str) -> tuple[int, int]:
@@ -40,3 +47,27 @@ def _doctor(options: argparse.Namespace) -> int:
     findings = list(examine(options.state_dir, config, url, options.ports or kept))
     print(as_json(findings) if options.json else as_text(findings), file=sys.stdout)
     return exit_code(findings)
+
+
+def _self_test(options: argparse.Namespace) -> int:
+    """Beside a running agent, too: a GPU that an instance holds is left in peace."""
+    config = load_config(options.state_dir)
+    failed = False
+    for check in own_checks(options.state_dir, config):
+        print(as_line(check), flush=True)
+        failed |= check.passed is False
+    return int(failed)
+
+
+def _uninstall(options: argparse.Namespace) -> int:
+    state, config = options.state_dir, load_config(options.state_dir)
+    stop_service(state)
+    try:
+        with folder_lock(state):
+            removed = uninstall(state, config, force=options.force)
+    except StillInUse:
+        start_service(state)
+        raise
+    print("\n".join(f"removed {line}" for line in removed))
+    print("Pulled images are left: docker image prune -a removes them. Retire the host on My hosts.")
+    return 0

@@ -1,6 +1,7 @@
 """From what is seen to what is reported: one pure function per row."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agents.daemon.jobs import Busy
@@ -31,6 +32,15 @@ def remembered(entries: Mapping[str, Entry], own: Mapping[str, Sequence[Containe
     """Before the first answer of a boot: whatever the engine and the journal know and nobody declared gone or unknown."""
     known = ((key, entries.get(key, Entry())) for key in {*entries, *own})
     return frozenset(key for key, entry in known if entry.run != "gone" and not entry.quarantined)
+
+
+@dataclass(frozen=True)
+class View:
+    """The engine as last seen."""
+
+    containers: list[Container]
+    seen_at: float  # when the engine was asked
+    age_s: float = 0.0  # since it last answered; 0 when it just did
 
 
 def row_of(

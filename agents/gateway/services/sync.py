@@ -76,7 +76,7 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         absent: Sequence[UUID] = ()
         if meet_epoch(sender=sender, report=report, rows=rows, at=received_at):
             absent = absent_ids(report.absent)
-            _take_work(host_id, report, rows, absent, received_at, remote_address)
+            _take_work(host_id, report, rows, absent=absent, received_at=received_at, remote_address=remote_address)
         return _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
 
 
@@ -84,6 +84,7 @@ def _take_work(
     host_id: UUID,
     report: Report,
     rows: Sequence[ObservedRow],
+    *,
     absent: Sequence[UUID],
     received_at: datetime,
     remote_address: str,

@@ -44,7 +44,8 @@ PATIENCE = 60.0  # seconds; a bound for waiting, not a claim: machines of CI are
 class Market:
     """One host's side of the market. `reports` are in order of arrival; `drop`, `status` and `lag` make trouble."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        self._address = address
         self.changed = threading.Condition()
         self.desired: dict[str, DesiredInstance] = {}
         self.version = 0
@@ -70,12 +71,12 @@ class Market:
         self.public_key = ""
         self.host_id = HOST_ID
         self.check_signatures = True
-        self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"market": self}))
+        self._server = _Server((address, 0), type("Handler", (_Handler,), {"market": self}))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://{self._address}:{self._server.server_address[1]}"
 
     def __enter__(self) -> "Market":
         self._thread.start()

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from agents.daemon import __version__
 from agents.daemon.__main__ import main
 from agents.daemon.config import NotEnrolled, load_config, load_or_make_key, public_hex
 from agents.daemon.fleet import Fleet, NotSimulated
+from agents.daemon.folder import folder_lock
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import HOST_ID, Market
 
@@ -145,6 +147,51 @@ def test_a_real_host_does_not_join_a_fleet(market: Market, state: Path) -> None:
     config.write_text(json.dumps({**json.loads(config.read_text()), "runtime": "docker"}))
     with pytest.raises(NotSimulated, match="berth-agent run"):
         Fleet(state)
+
+
+def test_self_test_of_a_simulated_host(market: Market, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    enrol(market, state)
+    assert main(["self-test", "--state-dir", str(state)]) == 0
+    told = capsys.readouterr().out
+    assert "measured gpu_present: Simulated: 2 found" in told
+
+
+def test_uninstall_of_a_simulated_host(
+    market: Market, state: Path, wanted_by: DesiredInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    enrol(market, state)
+    market.want(wanted_by)
+    assert main(["uninstall", "--state-dir", str(state)]) == 1
+    assert f"the market has 1 instances here ({wanted_by.id})" in capsys.readouterr().err
+    with folder_lock(state):
+        assert main(["uninstall", "--force", "--state-dir", str(state)]) == 1
+    assert "stop it first" in capsys.readouterr().err
+    market.revoked = True  # or retired: nothing is here, so nothing is lost
+    assert main(["uninstall", "--state-dir", str(state)]) == 0
+    assert not state.exists()
+
+
+def test_fault_020_a_copied_folder_is_told_from_its_original(
+    market: Market, state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    enrol(market, state)
+    assert main(["run", "--once", "--state-dir", str(state)]) == 0
+    copy = tmp_path / "copy"
+    shutil.copytree(state, copy)
+    for command in ("run", "uninstall"):
+        assert main([command, "--state-dir", str(copy)]) == 1
+        assert f"{copy} is a copy of {state}" in capsys.readouterr().err
+    moved = state.rename(tmp_path / "moved")
+    assert main(["run", "--once", "--state-dir", str(moved)]) == 0, "the folder itself may have another name"
+    assert main(["adopt", "--state-dir", str(copy)]) == 0
+    assert main(["run", "--once", "--state-dir", str(copy)]) == 0
+
+
+def test_a_damaged_place_is_named(market: Market, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    enrol(market, state)
+    (state / "place.json").write_text("{")
+    assert main(["run", "--once", "--state-dir", str(state)]) == 1
+    assert "place.json is damaged" in capsys.readouterr().err
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

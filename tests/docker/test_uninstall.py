@@ -1,0 +1,183 @@
+"""`berth-agent uninstall` and `self-test` on an engine of their own: what they refuse, and that nothing is left."""
+
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from agents.protocol.messages import DesiredInstance
+from tests.agents.daemon.market import Market
+from tests.docker.conftest import ROOT
+from tests.docker.second_engine import GATEWAY, SecondEngine, build_tiny_image
+
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+TINY: Final = "berth/tiny:test"
+
+
+class Machine:
+    """A machine of its own: an engine, a network with its firewall, and one agent's folder."""
+
+    def __init__(self, there: SecondEngine, state: Path) -> None:
+        self.there, self.state = there, state
+        self._inside = ["nsenter", f"--net=/var/run/netns/{there.name}"]
+        self._env = {**os.environ, "DOCKER_HOST": there.socket}
+
+    def command(self, *words: str | Path) -> list[str]:
+        return [*self._inside, sys.executable, "-m", "agents.daemon", *map(str, words), "--state-dir", str(self.state)]
+
+    def must(self, *words: str | Path) -> str:
+        code, told = self.say(*words)
+        assert code == 0, told
+        return told
+
+    def say(self, *words: str | Path) -> tuple[int, str]:
+        line = self.command(*words)
+        done = subprocess.run(line, cwd=ROOT, env=self._env, capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    @contextmanager
+    def agent(self) -> Iterator[None]:
+        line = self.command("run", "--local-images")
+        with subprocess.Popen(line, cwd=ROOT, env=self._env, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                yield
+            finally:
+                process.terminate()
+                _, told = process.communicate(timeout=60)
+        assert process.returncode == 0, told
+
+    def looks(self) -> dict[str, Any]:
+        """All that an agent could leave, asked without the agent."""
+        with_engine = ["docker", "--host", self.there.socket]
+        listed = {
+            "containers": [*with_engine, "ps", "-aq"],
+            "networks": [*with_engine, "network", "ls", "--format", "{{.Name}}"],
+            "volumes": [*with_engine, "volume", "ls", "-q"],
+            "images": [*with_engine, "images", "-aq"],
+            "firewall": [*self._inside, "iptables", "-S"],
+            "links": [*self._inside, "ip", "-o", "-br", "link", "show", "type", "bridge"],
+            "loops": ["losetup", "-n", "-O", "BACK-FILE"],
+        }
+        found = {
+            name: sorted(subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines())
+            for name, line in listed.items()
+        }
+        found["loops"] = [line for line in found["loops"] if str(self.state) in line]
+        # A bridge is up only while something is in it, so its state is no matter.
+        found["links"] = [line.split()[0] for line in found["links"]]
+        mounts = Path("/proc/mounts").read_text().splitlines()
+        return {**found, "mounts": [line for line in mounts if str(self.state) in line], "folder": self.state.exists()}
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[SecondEngine]:
+    with SecondEngine() as engine:
+        build_tiny_image(TINY, engine.socket)
+        yield engine
+
+
+@pytest.fixture
+def market(there: SecondEngine) -> Iterator[Market]:
+    with Market(GATEWAY.format(number=there.number).partition("/")[0]) as running:
+        running.host_id = uuid.uuid4().hex
+        yield running
+
+
+@pytest.fixture
+def machine(there: SecondEngine, market: Market, tmp_path: Path) -> Iterator[Machine]:
+    made = Machine(there, tmp_path / "agent")
+    yield made
+    if made.state.exists():
+        made.say("uninstall", "--force")
+        shutil.rmtree(made.state, ignore_errors=True)
+
+
+def enrolled(machine: Machine, market: Market) -> None:
+    machine.must(
+        *("enrol", "--url", market.url, "--token", "join", "--simulate-gpus", "RTX 4090:2", "--sparse-disks"),
+        *("--local-images", "--address", machine.there.address),
+    )
+
+
+def order_of(market: Market) -> DesiredInstance:
+    assert market.facts is not None
+    return DesiredInstance(
+        id=uuid.uuid4().hex,
+        generation=1,
+        fence=1,
+        run="running",
+        image=TINY,
+        gpu_uuids=[market.facts.gpus[0].uuid],
+        simulated_gpus=True,
+        cpu_millis=500,
+        ram_mb=256,
+        data_disk_gb=1,
+        system_disk_gb=1,
+        ports=[(22, 20022)],
+        allow_from=["10.1.2.0/24"],
+        has_ssh=False,
+        stop_grace_s=1,
+    )
+
+
+def test_uninstall_leaves_nothing_and_takes_nothing_of_a_renter(machine: Machine, market: Market) -> None:
+    before = machine.looks()
+    enrolled(machine, market)
+    with machine.agent():
+        order = order_of(market)
+        market.want(order)
+        market.until_phase(order.id, "running", 1)
+        code, told = machine.say("uninstall")
+        assert (code, "stop it first" in told) == (1, True), told
+    there = machine.looks()
+    assert len(there["containers"]) == 1 and there["loops"] and there["firewall"] != before["firewall"]
+    assert f"berth-{order.id}" in there["networks"]
+
+    code, told = machine.say("uninstall")
+    assert code == 1
+    assert f"the market has 1 instances here ({order.id})" in told
+    assert f"data disk {order.id}" in told and "Drain the host" in told and "--force" in told
+    market.desired.clear()
+    code, told = machine.say("uninstall")
+    assert code == 1, "what the market does not know may still be somebody's"
+    assert f"container berth-{order.id}-1" in told
+    assert machine.looks() == there, "a refusal changes nothing"
+
+    told = machine.must("uninstall", "--force")
+    assert f"removed container {order.id}" in told and f"removed disk disks/{order.id}.ext4" in told
+    assert machine.looks() == before
+
+
+def test_uninstall_of_a_drained_host_needs_no_force(machine: Machine, market: Market) -> None:
+    before = machine.looks()
+    enrolled(machine, market)
+    with machine.agent():
+        order = order_of(market)
+        market.want(order)
+        market.until_phase(order.id, "running", 1)
+        market.want(replace(order, generation=2, run="gone"))
+        market.until_absent(order.id)
+    market.trouble = ["503"]
+    code, told = machine.say("uninstall")
+    assert (code, "the market could not be asked" in told) == (1, True)
+    machine.must("uninstall")
+    assert machine.looks() == before
+
+
+def test_self_test_shows_each_check(machine: Machine, market: Market) -> None:
+    enrolled(machine, market)
+    _, told = machine.say("self-test")
+    lines = told.splitlines()
+    assert any(line.startswith("passed   engine_version: ") for line in lines), told
+    assert any(line.startswith("measured disk_write: ") for line in lines)
+    assert any(line.startswith("measured network_up: ") or "press Test" in line for line in lines), told
+    [place] = [number for number, line in enumerate(lines) if "root_limit" in line]
+    assert lines[place].startswith("passed") or lines[place + 1].strip().startswith("->")
