@@ -17,17 +17,17 @@ from agents.daemon.folder import FolderCopied, FolderInUse, adopt, folder_lock
 from agents.daemon.gpus import BadGpuList, parse_gpu_list
 from agents.daemon.journal import JournalLost
 from agents.daemon.link import LinkError
-from agents.daemon.owner_commands import add_owner_commands, port_range
+from agents.daemon.owner_commands import OWNER_FAULTS, add_owner_commands, port_range, release_key
 from agents.daemon.running import run_host, stop_on_signals
 from agents.daemon.runtime import EngineRefused, EngineSilent
-from agents.daemon.uninstall import StillInUse
 from agents.daemon.unit import unit_text
 
 logger = logging.getLogger("agents.daemon")
 
 _FAULTS = (
     *(FolderUnusable, FolderInUse, FolderCopied, HostTaken, NotEnrolled, AlreadyEnrolled, NotTheSameHost, NotSimulated),
-    *(BadGpuList, LinkError, EngineSilent, EngineRefused, EngineUnfit, JournalLost, StillInUse),
+    *(BadGpuList, LinkError, EngineSilent, EngineRefused, EngineUnfit, JournalLost),
+    *OWNER_FAULTS,
 )
 
 
@@ -88,6 +88,7 @@ def _add_enrol(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--network-pool", default=AgentConfig.network_pool, help="for instances; default: %(default)s")
     parser.add_argument("--local-images", action="store_true", help="never pull an image")
+    parser.add_argument("--release-key", type=release_key, default=None, help="64 hex digits: who signs upgrades")
     parser.add_argument("--sparse-disks", action="store_true", help="data disks take space as they fill, not at once")
 
 
@@ -115,6 +116,7 @@ def _enrol(options: argparse.Namespace) -> int:
         port_last=options.ports[1],
         network_pool=options.network_pool,
         local_images=options.local_images,
+        release_key=options.release_key or "",
         # Simulated GPUs mean a development machine: its disk is not set aside for renters.
         sparse_disks=options.sparse_disks or bool(options.simulate_gpus),
     )

@@ -27,6 +27,7 @@ from agents.daemon.log_reader import log_operators
 from agents.daemon.loop import Agent, Parts
 from agents.daemon.moving import move_operators
 from agents.daemon.net_speed import signed_line
+from agents.daemon.noted_link import NotedLink
 from agents.daemon.operations import Operations, Operator
 from agents.daemon.operators import docker_operators, simulated_operators
 from agents.daemon.runtime import Runtime
@@ -107,7 +108,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
     streams = Streams(doorway)
     access = AccessFolders(state / "access")
     syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
-    link = Link(url=config.url, host_id=config.host_id, key=load_or_make_key(state))
+    link = NotedLink(url=config.url, host_id=config.host_id, key=load_or_make_key(state), state=state)
     return Agent(
         Parts(
             link=link,

@@ -44,6 +44,7 @@ class AgentConfig:
     sparse_disks: bool = False
     ssh_deadline_s: float = 60.0
     parallel_pulls: int = 2
+    release_key: str = ""  # by which upgrades are signed, in hex; "": none was given
 
     @property
     def simulated(self) -> bool:

@@ -1,6 +1,8 @@
 """The commands by which a machine's owner looks after it: doctor, self-test, uninstall and upgrade."""
 
 import argparse
+import re
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,13 @@ from agents.daemon.doctor import examine
 from agents.daemon.findings import as_json, as_text, exit_code
 from agents.daemon.folder import folder_lock
 from agents.daemon.local_test import as_line, own_checks
+from agents.daemon.releases import NotInstalled, NotManaged, Releases, Versions, own_prefix
 from agents.daemon.service import start_service, stop_service
 from agents.daemon.uninstall import StillInUse, uninstall
+from agents.daemon.upgrade import DEADLINE_S, RolledBack, Upgrade
+from agents.protocol.release import BadRelease
+
+OWNER_FAULTS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack)
 
 
 def add_owner_commands(commands: Any) -> None:
@@ -21,6 +28,10 @@ def add_owner_commands(commands: Any) -> None:
     doctor.add_argument("--ports", type=port_range, default=None, metavar="FIRST-LAST", help="for instances")
     doctor.add_argument("--json", action="store_true", help="for programs")
     _added(commands, "self-test", "make the checks of the self-test here and show them", _self_test)
+    newer = _added(commands, "upgrade", "install the market's newest agent, and go back when it does not work", _upgrade)
+    newer.add_argument("--release-key", type=release_key, default=None, help="64 hex digits, where enrolment gave none")
+    newer.add_argument("--older", action="store_true", help="even if the market's version is older than this one")
+    newer.add_argument("--deadline", type=float, default=DEADLINE_S, metavar="SECONDS", help="default: %(default)s")
     leave = _added(commands, "uninstall", "take the agent and all that it made off this machine", _uninstall)
     leave.add_argument("--force", action="store_true", help="also what renters have here: it is lost")
 
@@ -31,6 +42,13 @@ def port_range(text: str) -> tuple[int, int]:
     if not (first.isdecimal() and last.isdecimal() and 1024 <= int(first) <= int(last) <= 65535):  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text!r} is not FIRST-LAST between 1024 and 65535")
     return int(first), int(last)
+
+
+def release_key(text: str) -> str:
+    """Raises ArgumentTypeError."""
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError("a release key has 64 hex digits")
+    return text
 
 
 def _added(commands: Any, name: str, said: str, run: Any) -> argparse.ArgumentParser:
@@ -57,6 +75,17 @@ def _self_test(options: argparse.Namespace) -> int:
         print(as_line(check), flush=True)
         failed |= check.passed is False
     return int(failed)
+
+
+def _upgrade(options: argparse.Namespace) -> int:
+    config = load_config(options.state_dir)
+    key = options.release_key or config.release_key
+    if not key:
+        raise BadRelease("This host was given no release key: add --release-key, as the market's operator publishes it.")
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may close: going back must not be left undone
+    upgrade = Upgrade(options.state_dir, Versions(own_prefix()), deadline_s=options.deadline)
+    print(upgrade.run(Releases(config.url, key), older=options.older))
+    return 0
 
 
 def _uninstall(options: argparse.Namespace) -> int:

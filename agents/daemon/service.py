@@ -27,6 +27,12 @@ def start_service(state: Path) -> None:
         _systemctl("start", UNIT.name)
 
 
+def restart_service(state: Path) -> None:
+    """As what is installed now."""
+    if has_service(state):
+        _systemctl("restart", UNIT.name)
+
+
 def drop_service(state: Path) -> list[str]:
     """What was removed."""
     if not has_service(state):

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from agents.daemon.releases import CURRENT, own_prefix
+
 # ProtectSystem, ProtectHome and PrivateTmp are left out on purpose: each gives the service a mount namespace of its own,
 # in which the container engine would not see the data disks that the agent mounts.
 _UNIT = """\
@@ -29,7 +31,8 @@ WantedBy=multi-user.target
 
 
 def unit_text(state: Path) -> str:
-    """For the agent that is running this very function."""
-    beside = Path(sys.executable).with_name("berth-agent")
+    """For the agent that is running this very function; by the link that upgrades switch, where there is one."""
+    link = own_prefix() / CURRENT / "bin" / "berth-agent"
+    beside = link if link.exists() else Path(sys.executable).with_name("berth-agent")
     command = str(beside) if beside.exists() else f"{sys.executable} -m agents.daemon"
     return _UNIT.format(command=command, state=state)

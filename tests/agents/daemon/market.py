@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -32,6 +33,7 @@ from agents.protocol.messages import (
     OperationOrder,
     Report,
 )
+from agents.protocol.release import RELEASE_PATH
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 from agents.protocol.speed import SERVER_TIME_HEADER, SPEED_PATH
 
@@ -65,6 +67,7 @@ class Market:
         self.slip_key = SLIP_KEY
         self.streams: Callable[[], dict[str, Any]] = dict  # further fields of each answer: link, tunnels
         self.slip = ""  # what the next answers of the relay carry, whatever they are about
+        self.releases = Path("/nowhere")  # what is served as the agent's newest version
         self.speeds: list[tuple[str, int]] = []
         self.clock_ahead_s = 0.0
         self.report_interval_s = 20.0
@@ -255,6 +258,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith(SPEED_PATH):
             self._speed(b"")
+            return
+        if self.path.startswith(f"{RELEASE_PATH}/"):
+            file = self.market.releases / self.path.rpartition("/")[2]
+            self._answer(200, file.read_bytes()) if file.exists() else self._answer(404, b'{"detail": "no release"}')
             return
         query = parse_qs(urlsplit(self.path).query)
         try:

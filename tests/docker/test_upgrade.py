@@ -1,0 +1,215 @@
+"""`berth-agent upgrade` with real environments and a container that runs: a version that works stays, another goes back."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import docker
+import pytest
+
+from agents.daemon.claim import claim_name
+from agents.daemon.config import load_config
+from agents.daemon.folder import holder_of
+from agents.protocol.messages import DesiredInstance
+from agents.protocol.release import SIGNATURE_FILE
+from scripts.agent_release import make_key, make_release
+from tests.agents.daemon.market import Market
+from tests.docker.conftest import ROOT, Host
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
+
+# Versions of which one crashes at its start, and one runs and is never heard.
+CRASHING: Final = ("running.py", "    again = threading.Event()\n", '    raise SystemExit("broken")\n')
+MUTE: Final = ("noted_link.py", "        desired = super().sync(report)\n", '        raise LinkError("mute")\n')
+SHORT_S: Final = 3.0
+
+
+@dataclass
+class Factory:
+    """Builds wheels of this very agent under other versions, and signs them."""
+
+    folder: Path
+    wheels: dict[str, Path] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.key = self.folder / "release.key"
+        self.public = make_key(self.key)
+        self.requirements = self.folder / "requirements.txt"
+        self.requirements.touch()  # what the agent needs is found by PYTHONPATH: no test asks a package index
+
+    def wheel(self, version: str, change: tuple[str, str, str] | None = None) -> Path:
+        source = self.folder / version / "agents"
+        shutil.copytree(ROOT / "agents", source, ignore=shutil.ignore_patterns("__pycache__", "gateway", "relay"))
+        self._replace(source / "daemon" / "__init__.py", '__version__ = "0.1.0"', f'__version__ = "{version}"')
+        if change is not None:
+            name, old, new = change
+            self._replace(source / "daemon" / name, old, new)
+            if "LinkError" in new:
+                self._replace(source / "daemon" / name, "import Link\n", "import Link, LinkError\n")
+        line = ["wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "-w", source.parent, source]
+        subprocess.run([sys.executable, "-m", "pip", *line], check=True, capture_output=True, timeout=120)
+        (self.wheels[version],) = source.parent.glob("*.whl")
+        return self.wheels[version]
+
+    def release(self, market: Market, version: str, change: tuple[str, str, str] | None = None) -> None:
+        self.publish(market, version, self.wheel(version, change))
+
+    def publish(self, market: Market, version: str, wheel: Path) -> None:
+        market.releases = self.folder / version / "release"
+        make_release(self.key, wheel, self.requirements, market.releases)
+
+    @staticmethod
+    def _replace(path: Path, old: str, new: str) -> None:
+        text = path.read_text()
+        assert text.count(old) == 1, (path, old)
+        path.write_text(text.replace(old, new))
+
+
+class Installed:
+    """An agent as the install script leaves it: an environment for each version, and the link to the one that runs."""
+
+    def __init__(self, folder: Path, wheel: Path, state: Path) -> None:
+        self.prefix, self.state = folder, state
+        first = folder / "versions" / "0.1.0-first"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", first], check=True, timeout=120)
+        pip = [sys.executable, "-m", "pip", "--python", first / "bin" / "python", "install", "--quiet"]
+        subprocess.run([*pip, "--no-deps", "--no-index", wheel], check=True, capture_output=True, timeout=120)
+        (folder / "current").symlink_to(first)
+        self._env = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
+
+    def line(self, *words: str) -> list[str]:
+        return [str(self.prefix / "current" / "bin" / "berth-agent"), *words, "--state-dir", str(self.state)]
+
+    def say(self, *words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            self.line(*words), cwd=self.prefix, env=self._env, capture_output=True, text=True, timeout=240, check=False
+        )
+        return done.returncode, (done.stdout + done.stderr).strip()
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(self.line("run"), cwd=self.prefix, env=self._env, stderr=subprocess.DEVNULL)
+
+    def version(self) -> str:
+        return (self.prefix / "current").resolve().name.partition("-")[0]
+
+
+@pytest.fixture
+def factory(tmp_path: Path) -> Factory:
+    return Factory(tmp_path)
+
+
+@pytest.fixture
+def installed(host: Host, factory: Factory, tmp_path: Path) -> Iterator[Installed]:
+    made = Installed(tmp_path / "opt", factory.wheel("0.1.0"), host.state)
+    process = made.start()
+    yield made
+    pid = holder_of(host.state)  # another process than the first, after one has died
+    for number in {pid, process.pid} - {0}:
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGTERM)
+    process.wait(60)
+    wait_until("the last agent ends", lambda: holder_of(host.state) == 0)
+    with suppress(docker.errors.APIError):
+        host.engine.remove_volume(claim_name(host.config.host_id))
+
+
+def test_fault_022_an_upgrade_that_breaks_is_taken_back(
+    host: Host, market: Market, installed: Installed, factory: Factory, order: DesiredInstance
+) -> None:
+    market.want(order)
+    market.until_phase(order.id, "running", 1)
+    before = host.inspect(order)
+    process = holder_of(host.state)
+
+    factory.release(market, "0.2.0")
+    code, told = installed.say("upgrade", "--release-key", "ab" * 32)
+    assert (code, "not signed by the release key" in told) == (1, True), told
+    code, told = installed.say("upgrade")
+    assert (code, "given no release key" in told) == (1, True), told
+    own = ("--release-key", factory.public)
+    code, told = installed.say("upgrade", *own)
+    assert code == 0, told
+    assert "Version 0.2.0 runs; the market has heard it." in told
+    assert market.reports[-1].agent_version == "0.2.0"
+    assert holder_of(host.state) == process, "the process went on as another program"
+    alike(host.inspect(order), before)
+
+    code, told = installed.say("upgrade", *own)
+    assert (code, told.splitlines()[-1]) == (0, "Version 0.2.0 is the market's newest.")
+    spoil(market)
+    code, told = installed.say("upgrade", *own)
+    assert (code, "not signed" in told) == (1, True)
+
+    # Crashing: the old version is started in its place.
+    factory.release(market, "0.3.0", CRASHING)
+    code, told = installed.say("upgrade", *own, "--deadline", str(SHORT_S))
+    assert (code, "did not hear the new version" in told) == (1, True), told
+    assert installed.version() == "0.2.0" and holder_of(host.state) not in (0, process)
+    market.until(lambda report: report.agent_version == "0.2.0")
+    alike(host.inspect(order), before)
+
+    # Mute: it runs, and nobody hears it.
+    factory.release(market, "0.4.0", MUTE)
+    heard = len(market.reports)
+    code, told = installed.say("upgrade", *own, "--deadline", str(SHORT_S))
+    assert (code, "did not hear the new version" in told) == (1, True), told
+    assert installed.version() == "0.2.0" and holder_of(host.state) != 0, (host.state / "agent.log").read_text()
+    market.until(lambda report: len(market.reports) > heard and report.agent_version == "0.2.0")
+    market.until_phase(order.id, "running", 1)
+    alike(host.inspect(order), before)
+    assert not [report for report in market.reports if report.agent_version in ("0.3.0", "0.4.0")]
+
+    # Cut off after the switch: the next one looks whether it was heard.
+    broken = next(path for path in (installed.prefix / "versions").iterdir() if path.name.startswith("0.4.0"))
+    good = (installed.prefix / "current").resolve()
+    (host.state / "upgrade.json").write_text(f'{{"old": "{good}", "new": "{broken}"}}')
+    (installed.prefix / "current").unlink()
+    (installed.prefix / "current").symlink_to(broken)
+    factory.publish(market, "0.1.1", factory.wheels["0.2.0"].rename(factory.folder / "berth_agent-0.1.1-py3-none-any.whl"))
+    settle = subprocess.run(
+        [good / "bin" / "berth-agent", "upgrade", *own, "--state-dir", host.state],
+        env={**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")},
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert (settle.returncode, "is older than 0.2.0" in settle.stderr) == (1, True), settle.stderr
+    assert installed.version() == "0.2.0"
+    alike(host.inspect(order), before)
+
+
+def alike(now: dict[str, Any], before: dict[str, Any]) -> None:
+    """The same container, and the same run of it."""
+    assert (now["Id"], now["State"]["Pid"], now["State"]["StartedAt"]) == (
+        before["Id"],
+        before["State"]["Pid"],
+        before["State"]["StartedAt"],
+    )
+
+
+def spoil(market: Market) -> None:
+    path = market.releases / SIGNATURE_FILE
+    path.write_text(path.read_text()[:-2] + ("00" if not path.read_text().endswith("00") else "11"))
+
+
+def test_the_key_that_enrolment_gave_is_kept(market: Market, tmp_path: Path) -> None:
+    state = tmp_path / "agent"
+    line = ["enrol", "--url", market.url, "--token", "join", "--state-dir", state, "--simulate-gpus", "T4:1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "agents.daemon", *map(str, line), "--runtime", "simulated", "--release-key", "cd" * 32],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert load_config(state).release_key == "cd" * 32
+    told = subprocess.run(
+        [sys.executable, "-m", "agents.daemon", "upgrade", "--state-dir", state],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (told.returncode, "not installed by the market's install script" in told.stderr) == (1, True)
