@@ -12,6 +12,7 @@ import yaml
 from agents.daemon.gpus import parse_gpu_list
 from config.local.fleet import FLEET
 from config.local.programs import JOBS, WEB_OPTIONS
+from instances.services.backups import KEPT
 from marketplace.catalogue import by_slug, recognise
 from tests.ops.conftest import ROOT
 
@@ -63,9 +64,20 @@ def test_every_secret_that_a_service_reads_is_given_to_it() -> None:
         files = {Path(value).name for key, value in service.get("environment", {}).items() if key.endswith("_FILE")}
         assert files <= set(service.get("secrets", [])), name
     assert set(COMPOSE["services"]) == {
-        *("proxy", "migrate", "web", "relay", "worker", "beat", "registry", "db", "redis", "agent", "enrol"),
+        *("proxy", "migrate", "web", "relay", "worker", "beat", "registry", "db", "redis", "agent", "enrol", "maintenance"),
     }
     assert all(COMPOSE["services"][name]["profiles"] == ["agent"] for name in ("agent", "enrol"))
+
+
+def test_backups_see_all_that_they_keep() -> None:
+    """The owner's database, every secret of the backup, the anchors and the registry's files."""
+    service = COMPOSE["services"]["maintenance"]
+    assert service["profiles"] == ["maintenance"]
+    assert set(KEPT) <= set(service["secrets"])
+    assert service["environment"]["DATABASE_URL_FILE"].endswith("/database_url")
+    shared = {volume.partition(":")[0] for volume in service["volumes"]}
+    assert {COMPOSE["services"]["registry"]["volumes"][0].partition(":")[0], "anchors"} <= shared
+    assert not set(COMPOSE["services"]["web"]["volumes"]) & {"registry:/registry"}
 
 
 def test_only_the_proxy_is_reachable() -> None:
