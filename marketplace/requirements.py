@@ -31,6 +31,7 @@ class Requirement:
     remedy: str | Promise = ""
     unmeasured: str | Promise = ""  # the remedy where the machine lacks what the measurement needs
     needed: bool = True
+    told_since: bool = False  # needed where the agent tells of it: older agents cannot
     per_gpu: bool = False
     bound: float = 0.0
     unit: str = ""
@@ -128,6 +129,16 @@ REQUIREMENTS: Final[dict[str, Requirement]] = {
         bound=10,
         unit="Mbit/s",
         source="The listing minimum of the largest market of this kind.",
+    ),
+    "ports": Requirement(
+        _("Ports from outside"),
+        "agent",
+        _(
+            "Let these TCP ports in: in this machine's firewall, in the provider's, and forwarded at the router if there is "
+            "one. Where that cannot be, enrol the machine with --behind-nat: renters come through the market then."
+        ),
+        source="Renters reach published ports directly; the market's relay dials them as they would.",
+        told_since=True,
     ),
     "clock": Requirement(
         _("Clock"),

@@ -30,6 +30,7 @@ from agents.daemon.net_speed import signed_line
 from agents.daemon.noted_link import NotedLink
 from agents.daemon.operations import Operations, Operator
 from agents.daemon.operators import docker_operators, simulated_operators
+from agents.daemon.reach import ReachTest
 from agents.daemon.runtime import Runtime
 from agents.daemon.seccomp import profile_text
 from agents.daemon.self_test import Checks, SelfTester
@@ -170,4 +171,6 @@ def _ways_in(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[Bridge
 def _checks(state: Path, config: AgentConfig, runtime: Runtime, probe: GpuProbe, link: Link) -> Checks:
     if config.runtime == "simulated":
         return lambda held: simulated_checks(runtime, probe, state, config.gpu_seed)
-    return partial(host_checks, Bench(runtime, probe, state, partial(signed_line, link)))
+    return partial(
+        host_checks, Bench(runtime, probe, state, partial(signed_line, link), reach=ReachTest(config, link).checks)
+    )

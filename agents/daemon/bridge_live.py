@@ -22,6 +22,7 @@ from agents.daemon.bridge_keys import HostKeys, known_keys
 from agents.daemon.bridge_server import Pass, Room, Visitor, options_of, peer_of
 from agents.daemon.bridge_session import Inside, tell
 from agents.daemon.doorway import Command, Doorway, Terminal
+from agents.daemon.reach import open_server
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)
@@ -179,7 +180,7 @@ class LiveBridge:
 
     def _bind(self, instance: str, own: _Open) -> None:
         try:
-            own.listener = socket.create_server((self._listen or "", own.door.port), backlog=128)
+            own.listener = open_server(self._listen or "", own.door.port, backlog=128)
         except OSError as error:
             if not own.is_late:
                 logger.warning("SSH of %s cannot be offered yet at port %d: %s", instance, own.door.port, error)

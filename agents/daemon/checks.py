@@ -41,6 +41,7 @@ class Bench:
     state: Path
     open_line: Callable[[], AbstractContextManager[Line]]
     burn: Callable[[str, Callable[[], bool]], Burnt] = burn_gpu
+    reach: Callable[[], Iterator[Check]] = lambda: iter(())
 
 
 def host_checks(bench: Bench, held: Held) -> Iterator[Check]:
@@ -51,6 +52,7 @@ def host_checks(bench: Bench, held: Held) -> Iterator[Check]:
     yield from gpu_checks(bench, held)
     yield from _disk(bench.state)
     yield from _network(bench)
+    yield from bench.reach()
 
 
 def gpu_checks(bench: Bench, held: Held) -> Iterator[Check]:

@@ -185,7 +185,8 @@ class DockerRuntime(DockerNetworks):
             state = self._inspect(container)
             return state is not None and acceptance.ssh_banner_inside(state["State"]["Pid"], state["Id"])
         listen = self._options.listen
-        return acceptance.ssh_banner("127.0.0.1" if listen == "0.0.0.0" else listen, host_port)  # noqa: S104
+        own = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listen, listen)  # noqa: S104
+        return acceptance.ssh_banner(own, host_port)
 
     def usage(self, container: Container) -> Usage | None:
         return cgroups.usage_of(container.pid) if container.pid else None

@@ -1,5 +1,6 @@
 """Makes a machine a host: one exchange with a one-use token."""
 
+import logging
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,16 @@ from agents.daemon import __version__, assembly, config, facts
 from agents.daemon.config import AgentConfig
 from agents.daemon.engine_fitness import check_engine
 from agents.daemon.link import Link
+from agents.daemon.own_address import own_address
 from agents.protocol.messages import EnrolReply, EnrolRequest
 from agents.protocol.version import SUPPORTED
+
+logger = logging.getLogger(__name__)
+
+NO_ADDRESS = (
+    "This machine has no address of its own that renters could reach (it is behind NAT), so they come through the market's "
+    "relay. If a router forwards the ports to it, enrol with --address NAME."
+)
 
 
 class AlreadyEnrolled(Exception):
@@ -43,10 +52,15 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
     if config.is_enrolled(state):
         raise AlreadyEnrolled(f"{state} is enrolled already: choose another folder, run it, or give it a --new-key.")
     key = config.load_or_make_key(state)
+    address = "" if wanted.behind_nat else wanted.address or own_address(wanted.url, wanted.listen)
+    if not address and not wanted.behind_nat:
+        logger.warning("%s", NO_ADDRESS)
     chosen = replace(
         wanted,
         gpu_seed=config.public_hex(key),  # simulated GPUs are the same ones at every start
-        address="" if wanted.behind_nat else wanted.address or facts.own_address(wanted.url, wanted.listen),
+        address=address,
+        behind_nat=not address,
+        listen="::" if ":" in address and wanted.listen == AgentConfig.listen else wanted.listen,
     )
     reply = _ask(state, chosen, key, token)
     config.save_config(state, replace(chosen, host_id=reply.host_id, name=reply.name))

@@ -7,7 +7,6 @@ import socket
 from functools import cache
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from agents.daemon import measured
 from agents.daemon.config import AgentConfig
@@ -76,18 +75,6 @@ def preflight(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Pat
         (_ephemeral(config), "Ports for instances lie in the range for outgoing connections: a start may find one taken."),
     ]
     return [sentence for found, sentence in checks if found]
-
-
-def own_address(url: str, listen: str) -> str:
-    """The address by which renters most likely reach this host: the one it uses towards the control plane."""
-    if listen not in ("", "0.0.0.0"):  # noqa: S104
-        return listen
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((urlsplit(url).hostname or "127.0.0.1", 9))  # sends nothing
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])
 
 
 def _simulated_shape(gpus: int) -> tuple[int, int, int, int, DiskKind]:

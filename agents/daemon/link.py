@@ -33,10 +33,19 @@ M = TypeVar("M")
 
 class LinkError(Exception):
     """The exchange failed; `retry_after_s` is what the other side asked for, `refused` means that it knows us not, `revoked`
-    that it takes nothing under our key any more."""
+    that it takes nothing under our key any more, `unknown` that it has no such address: it is older than this agent."""
 
-    def __init__(self, text: str, *, retry_after_s: float = 0.0, refused: bool = False, revoked: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        retry_after_s: float = 0.0,
+        refused: bool = False,
+        revoked: bool = False,
+        unknown: bool = False,
+    ) -> None:
         super().__init__(text)
+        self.unknown = unknown
         self.retry_after_s = retry_after_s
         self.refused = refused
         self.revoked = revoked

@@ -7,6 +7,7 @@ from agents.gateway import views
 agent_urlpatterns = [
     path("enrol", views.enrol, name="agent-enrol"),
     path("sync", views.sync, name="agent-sync"),
+    path("reach", views.reach, name="agent-reach"),
     path("speed", views.speed_up, name="agent-speed-up"),
     path("speed/<int:count>", views.speed_down, name="agent-speed-down"),
 ]

@@ -15,6 +15,7 @@ from agents.gateway.incoming import claimed_host, read_body, read_signed, remote
 from agents.gateway.policy import BUSY_RETRY_S, SPEED_WINDOW, UNAVAILABLE_RETRY_S, WAIT_PATH
 from agents.gateway.services.audit import record_refusal
 from agents.gateway.services.identities import enrol_agent
+from agents.gateway.services.reach import give_leave
 from agents.gateway.services.speed import give_download, take_upload
 from agents.gateway.services.sync import exchange_report
 from agents.gateway.translate import read_enrolment
@@ -68,9 +69,19 @@ def sync(request: HttpRequest) -> HttpResponse:
         received_at=clock.now(),
         message=read_signed(request),
         remote_address=remote_address(request),
-        wait_url=f"{settings.RELAY_URL}{WAIT_PATH}" if settings.RELAY_URL else request.build_absolute_uri(WAIT_PATH),
+        wait_url=_wait_url(request),
     )
     return HttpResponse(encode(reply), content_type="application/json")
+
+
+@agent_view
+def reach(request: HttpRequest) -> HttpResponse:
+    leave = give_leave(
+        message=read_signed(request, at_most=0),
+        received_at=clock.now(),
+        wait_url=_wait_url(request),
+    )
+    return HttpResponse(to_json(leave), content_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @agent_view
@@ -84,6 +95,10 @@ def speed_up(request: HttpRequest) -> HttpResponse:
 def speed_down(request: HttpRequest, count: int) -> HttpResponse:
     content = give_download(message=read_signed(request, at_most=0), received_at=clock.now(), count=count)
     return _timed(HttpResponse(content, content_type="application/octet-stream", headers={"Cache-Control": "no-store"}))
+
+
+def _wait_url(request: HttpRequest) -> str:
+    return f"{settings.RELAY_URL}{WAIT_PATH}" if settings.RELAY_URL else request.build_absolute_uri(WAIT_PATH)
 
 
 def _timed(response: HttpResponse) -> HttpResponse:

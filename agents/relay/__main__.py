@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     allow_many_connections()
     with suppress(KeyboardInterrupt):
-        build_server(build_app(config), host=options.host, port=options.port).run()
+        host = "" if options.host == "::" else options.host  # on IPv4 and IPv6
+        build_server(build_app(config), host=host, port=options.port).run()
 
 
 def build_server(app: Starlette, *, host: str, port: int) -> RelayServer:

@@ -23,12 +23,14 @@ class RelayConfig:
     waiters_per_topic: int = 64
     tcp_listen: str = "127.0.0.1"
     tcp_ports: range = range(0)  # that lead to hosts behind NAT; none unless told
+    reach_private: bool = False  # whether hosts at private addresses are dialled when they test their ports
     web_host: str = ""  # below which programs of instances have names of their own; "" for none
 
 
 def read_config(environment: Mapping[str, str]) -> RelayConfig:
     """REDIS_URL and RELAY_SECRET (or NAME_FILE); RELAY_ORIGIN lists the sites whose pages may read events, by comma;
     RELAY_TCP_PORTS (FIRST-LAST) are the ports that lead to hosts behind NAT, on the address RELAY_TCP_LISTEN;
+    RELAY_REACH_PRIVATE lets private addresses of hosts be dialled;
     RELAY_WEB_HOST is the name below which programs of instances have names of their own."""
     return RelayConfig(
         redis_url=_secret(environment, "REDIS_URL"),
@@ -36,6 +38,7 @@ def read_config(environment: Mapping[str, str]) -> RelayConfig:
         origins=tuple(item.strip().rstrip("/") for item in environment.get("RELAY_ORIGIN", "").split(",") if item.strip()),
         tcp_listen=environment.get("RELAY_TCP_LISTEN", "127.0.0.1"),
         tcp_ports=_ports(environment.get("RELAY_TCP_PORTS", "")),
+        reach_private=environment.get("RELAY_REACH_PRIVATE", "").lower() in ("1", "true", "yes"),
         web_host=environment.get("RELAY_WEB_HOST", "").partition(":")[0],
     )
 

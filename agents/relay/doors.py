@@ -107,8 +107,9 @@ class Doors:
                 return  # an older leave for a port that has a new owner
             await self._shut(claim.port)
         try:
+            everywhere = None if self._listen in ("", "::") else self._listen  # on IPv4 and IPv6
             server = await asyncio.start_server(
-                lambda reader, writer: self._admit(claim.port, reader, writer), self._listen, claim.port
+                lambda reader, writer: self._admit(claim.port, reader, writer), everywhere, claim.port
             )
         except OSError as error:
             logger.warning("port %d cannot be opened: %s", claim.port, error)

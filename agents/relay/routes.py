@@ -22,6 +22,9 @@ from agents.relay.doors import Doors
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
 from agents.relay.gate import Gate
 from agents.relay.hub import Hub, Pairs
+from agents.relay.reach import ROUTES as REACH_ROUTES
+from agents.relay.reach import Dialler
+from agents.relay.refusal import Refusal
 from agents.relay.streams import ROUTES as STREAM_ROUTES
 from agents.relay.switchboard import Change, Switchboard, Wanted
 from agents.relay.web import WebSites
@@ -30,14 +33,6 @@ MAX_DIGITS = 19
 NEWS = "news:"  # leave to wait for the topic `user:<hex>`, and to hear what has changed
 NEVER_STORED = {"Cache-Control": "no-store"}
 NEVER_SEEN = -1  # differs from every counter, so that the first comparison answers
-
-
-class Refusal(HTTPException):
-    """A request that is refused, with the stable code of its problem document."""
-
-    def __init__(self, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(status, detail, headers)
-        self.code = code
 
 
 def build_app(config: RelayConfig) -> Starlette:
@@ -71,6 +66,7 @@ def build_app(config: RelayConfig) -> Starlette:
             Route("/relay/v1/wait", wait_for_change_of_mine),
             Route("/relay/v1/events", stream_changes, middleware=[cross_origin]),
             Route("/healthz", show_health),
+            *REACH_ROUTES,
             *STREAM_ROUTES,
             *DOWNLOAD_ROUTES,
         ],
@@ -79,6 +75,7 @@ def build_app(config: RelayConfig) -> Starlette:
     )
     app.state.config, app.state.switchboard, app.state.gate = config, switchboard, gate
     app.state.hub, app.state.doors, app.state.pairs = hub, doors, Pairs()
+    app.state.dialler = Dialler(private=config.reach_private)
     return app
 
 

@@ -55,6 +55,7 @@ def stack_environment(layout: Layout, environment: Mapping[str, str]) -> dict[st
         "RELAY_ORIGIN": layout.url,
         "RELAY_TCP_PORTS": RELAY_TCP_PORTS,
         "RELAY_TCP_LISTEN": layout.host,
+        "RELAY_REACH_PRIVATE": "yes",  # the demo's own host is on this machine
         # Browsers take every name below localhost for this machine.
         "RELAY_WEB_HOST": f"localhost:{layout.relay_port}",
         "BEAT_SCHEDULE": str(layout.state / "celerybeat-schedule"),

@@ -68,6 +68,22 @@ def host_address(host_id: UUID) -> str:
     return str(_one_of(host_id, "address"))
 
 
+@dataclass(frozen=True)
+class HostDoors:
+    """Where renters reach what a host publishes; no address: behind NAT."""
+
+    address: str
+    port_first: int
+    port_last: int
+
+
+def host_doors(host_id: UUID) -> HostDoors:
+    found = Host.objects.filter(pk=host_id).values_list("address", "port_first", "port_last").first()
+    if found is None:
+        raise NotFound("There is no such host.")
+    return HostDoors(*found)
+
+
 def payee_of(host_id: UUID) -> UUID:
     """Who earns what is charged on this host."""
     return UUID(str(_one_of(host_id, "owner_id")))

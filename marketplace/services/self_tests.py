@@ -120,7 +120,9 @@ def _missing(host: Host, checks: Sequence[dict[str, Any]]) -> list[str]:
     """What verification rests on and what did not pass, or was not even tried."""
     gpus = list(_present(host).values_list("uuid", flat=True))
     must = {
-        (name, None) for name, known in REQUIREMENTS.items() if known.needed and not known.per_gpu and name != "finished"
+        (name, None)
+        for name, known in REQUIREMENTS.items()
+        if known.needed and not known.per_gpu and not known.told_since and name != "finished"
     }
     must |= {(name, uuid) for name, known in REQUIREMENTS.items() if known.needed and known.per_gpu for uuid in gpus}
     passed = {(check["id"], check["gpu"]) for check in checks if check["passed"]}

@@ -4,6 +4,7 @@ import os
 from datetime import datetime
 from functools import cache
 from typing import Final
+from uuid import UUID
 
 from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
@@ -20,7 +21,7 @@ _BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
 
 def take_upload(*, message: SignedMessage, received_at: datetime) -> int:
     """How many bytes arrived whole and unchanged."""
-    _admit(message, received_at)
+    admit_beside(message, received_at)
     return len(message.body)
 
 
@@ -28,7 +29,7 @@ def give_download(*, message: SignedMessage, received_at: datetime, count: int) 
     """That many bytes that nothing on the way can compress."""
     if count > LARGEST_BYTES:
         raise TooLarge(f"At most {LARGEST_BYTES} bytes.")
-    _admit(message, received_at)
+    admit_beside(message, received_at)
     return _noise()[:count]
 
 
@@ -38,8 +39,8 @@ def _noise() -> bytes:
     return os.urandom(LARGEST_BYTES)
 
 
-def _admit(message: SignedMessage, received_at: datetime) -> None:
-    """Count this request, once, in one statement that also keeps the limit. Raises what refuses it."""
+def admit_beside(message: SignedMessage, received_at: datetime) -> UUID:
+    """Count a request of a self-test, once, in one statement that also keeps the limit; its host. Raises what refuses it."""
     host_id, envelope = authentic_sender(message).host_id, message.envelope
     over = Q(speed_since__lte=received_at - SPEED_WINDOW)
     own = AgentIdentity.objects.filter(pk=host_id, boot_id=envelope.boot_id)
@@ -50,7 +51,7 @@ def _admit(message: SignedMessage, received_at: datetime) -> None:
         speed_since=Case(When(over, then=Now()), default=F("speed_since")),
     )
     if counted:
-        return
+        return host_id
     if not own.exists():
         raise Superseded(_BOOT_IS_NOT_PRESENT)
     if not fresh.exists():

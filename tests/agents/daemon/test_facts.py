@@ -82,8 +82,3 @@ def _blocks(folder: Path, disk: Path) -> Path:
     device = folder.stat().st_dev
     (blocks / f"{device >> 8 & 0xFFF}:{device & 0xFF}").symlink_to(disk)
     return blocks
-
-
-def test_the_address_is_found_out() -> None:
-    assert facts.own_address("http://127.0.0.1:8000", "0.0.0.0") == "127.0.0.1"
-    assert facts.own_address("http://127.0.0.1:8000", "10.1.2.3") == "10.1.2.3"

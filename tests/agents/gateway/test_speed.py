@@ -1,18 +1,23 @@
 """The speed test at the gateway: signed, once, bounded in size and number, and apart from the count of the syncs."""
 
+import json
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
 from agents.gateway.models import AgentIdentity
 from agents.gateway.policy import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
+from agents.protocol.reach import ASK_PATH, DIAL_PATH, Reach, read_reach
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
+from agents.protocol.tickets import read_ticket
 from common import clock
 from marketplace.services.agent_keys import revoke_agent
 
@@ -152,3 +157,16 @@ def test_the_other_method(client: Client, method: str, path: str, allowed: str) 
 @pytest.mark.parametrize("path", [f"{SPEED_PATH}/-1", f"{SPEED_PATH}/many", f"{SPEED_PATH}/1/2"])
 def test_no_such_address(client: Client, path: str) -> None:
     assert client.get(path).status_code == 404
+
+
+def test_leave_to_be_dialled_names_the_host_s_own_address_and_ports(agent: Agent) -> None:
+    reply = post(agent.client, ASK_PATH, b"", agent.headers(b"", path=ASK_PATH))
+    assert reply.status_code == 409, "a boot that has not synced yet"
+    agent.sync()
+    reply = post(agent.client, ASK_PATH, b"", agent.headers(b"", path=ASK_PATH))
+    assert reply.status_code == 200
+    leave = json.loads(reply.content)
+    assert leave["url"].endswith(DIAL_PATH)
+    ticket = read_ticket(settings.RELAY_SECRET, leave["ticket"], now=time.time())
+    assert read_reach(ticket.topic) == Reach(agent.host_id, "127.0.0.1", 40_000, 40_999)
+    assert code_of(post(agent.client, ASK_PATH, b"")) == (401, "unsigned")

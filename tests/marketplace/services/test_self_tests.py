@@ -78,7 +78,10 @@ def test_a_host_in_order_passes(host: Host) -> None:
     assert kinds(host)[-2:] == ["self_test", "verified"]
 
 
-@pytest.mark.parametrize("name", [name for name, known in REQUIREMENTS.items() if known.needed and name != "finished"])
+_ALWAYS = [name for name, known in REQUIREMENTS.items() if known.needed and not known.told_since and name != "finished"]
+
+
+@pytest.mark.parametrize("name", _ALWAYS)
 def test_one_needed_check_that_fails_or_is_missing_fails_it(host: Host, name: str) -> None:
     failed = put_to_test(host, but(good_rows(host), name, passed=False))
     assert failed.verdict == Verdict.FAILED
@@ -86,6 +89,15 @@ def test_one_needed_check_that_fails_or_is_missing_fails_it(host: Host, name: st
     missing = put_to_test(host, [row for row in good_rows(host) if row.id != name])
     assert missing.verdict == Verdict.FAILED
     assert not [check for check in missing.checks if check["id"] == name]
+
+
+def test_ports_that_nobody_reaches_fail_it_and_an_older_agent_need_not_tell(host: Host) -> None:
+    closed = CheckRow(id="ports", passed=False, actual="TCP 20000 at 203.1.2.3: refused", required="TCP 20000-20999 open")
+    failed = put_to_test(host, [*good_rows(host), closed])
+    assert failed.verdict == Verdict.FAILED
+    (told,) = [check for check in failed.checks if check["id"] == "ports"]
+    assert "--behind-nat" in told["remedy"]
+    assert put_to_test(host).verdict == Verdict.PASSED
 
 
 def test_one_gpu_of_two_is_not_enough(host: Host) -> None:

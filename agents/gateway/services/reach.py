@@ -1,0 +1,27 @@
+"""Leave for a host's agent to be dialled by the relay: at the host's own address and ports, and nowhere else."""
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from agents.gateway.incoming import SignedMessage
+from agents.gateway.policy import TICKET_LIFETIME
+from agents.gateway.services.speed import admit_beside
+from agents.protocol.reach import DIAL_PATH, Reach
+from agents.protocol.tickets import sign_ticket
+from common import clock
+from marketplace.selectors.hosts import host_doors
+
+
+def give_leave(*, message: SignedMessage, received_at: datetime, wait_url: str) -> dict[str, str]:
+    """Where to ask, and with which ticket. Counted as a request of the self-test."""
+    host_id = admit_beside(message, received_at)
+    doors = host_doors(host_id)
+    reach = Reach(host_id.hex, doors.address, doors.port_first, doors.port_last)
+    expires_at = int((clock.now() + TICKET_LIFETIME).timestamp())
+    parts = urlsplit(wait_url)
+    return {
+        "url": f"{parts.scheme}://{parts.netloc}{DIAL_PATH}",
+        "ticket": sign_ticket(settings.RELAY_SECRET, topic=reach.topic, expires_at=expires_at),
+    }

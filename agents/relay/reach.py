@@ -1,0 +1,125 @@
+"""Dials a host that asks for it, from outside: only its own address, only its own ports, and only to hear its nonce.
+
+So the relay is no door into the operator's network: private addresses are refused unless the operator opened them
+(RELAY_REACH_PRIVATE, for development and for markets of one laboratory), a ticket is good for a few ports once each, and
+nothing of what was heard is told but whether it was the nonce.
+"""
+
+import asyncio
+import hmac
+import ipaddress
+import socket
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from agents.protocol.public import Address, is_public
+from agents.protocol.reach import DIAL_PATH, NONCE, Reach, read_reach
+from agents.protocol.tickets import BadTicket
+from agents.relay.refusal import Refusal
+
+DIAL_S: Final = 4.0
+DIALS: Final = 8  # of one host within WINDOW_S
+WINDOW_S: Final = 600.0
+AT_ONCE: Final = 16  # of all hosts
+HOSTS_KNOWN: Final = 10_000
+_HIGHEST_DIGITS: Final = 5
+
+
+class Dialler:
+    """Counts what each host has asked for."""
+
+    def __init__(self, *, private: bool) -> None:
+        self._private = private
+        self._asked: OrderedDict[str, list[float]] = OrderedDict()
+        self._used: OrderedDict[str, None] = OrderedDict()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    def admit(self, host: str, nonce: str) -> None:
+        """Raises Refusal for a nonce that was used, and for a host that asks too often."""
+        now = time.monotonic()
+        if nonce in self._used:
+            raise Refusal(409, "nonce_used", "A nonce is good once.")
+        asked = [moment for moment in self._asked.pop(host, []) if moment > now - WINDOW_S]
+        self._asked[host] = asked
+        if len(asked) >= DIALS:
+            raise Refusal(429, "too_many_dials", "This host was dialled often enough for now.", {"Retry-After": "60"})
+        asked.append(now)
+        self._used[nonce] = None
+        for table in (self._asked, self._used):
+            while len(table) > HOSTS_KNOWN:
+                table.popitem(last=False)
+
+    async def dial(self, address: str, port: int, nonce: str) -> str:
+        """Why it was not reached; "" when it was."""
+        async with self._slots:
+            try:
+                async with asyncio.timeout(DIAL_S):
+                    places = await _resolve(address, port)
+                    if not places:
+                        return "unresolved"
+                    if not (self._private or all(is_public(place) for place in places)):
+                        return "not_public"
+                    return await _listen_to(str(places[0]), port, nonce)
+            except TimeoutError:
+                return "timeout"
+            except ConnectionRefusedError:
+                return "refused"
+            except OSError:
+                return "unreachable"
+
+
+async def dial_host(request: Request) -> Response:
+    reach = _leave(request)
+    port, nonce = request.query_params.get("port", ""), request.query_params.get("nonce", "")
+    if not reach.address:
+        return JSONResponse({"reached": request.app.state.hub.is_linked(reach.host), "reason": "", "through": "relay"})
+    if not (port.isdecimal() and len(port) <= _HIGHEST_DIGITS and reach.first <= int(port) <= reach.last):
+        raise Refusal(403, "not_its_port", "The port is not in the host's own range.")
+    if not NONCE.fullmatch(nonce):
+        raise Refusal(400, "bad_nonce", "A nonce has 32 hex digits.")
+    dialler: Dialler = request.app.state.dialler
+    dialler.admit(reach.host, nonce)
+    reason = await dialler.dial(reach.address, int(port), nonce)
+    return JSONResponse({"reached": not reason, "reason": reason, "through": "address"})
+
+
+ROUTES: Final = [Route(DIAL_PATH, dial_host)]
+
+
+def _leave(request: Request) -> Reach:
+    try:
+        ticket = request.app.state.gate.read(request.query_params.get("ticket", ""))
+    except BadTicket as error:
+        raise Refusal(401, "bad_ticket", f"The ticket is {error}.") from error
+    reach = read_reach(ticket.topic)
+    if reach is None:
+        raise Refusal(403, "wrong_topic", "The ticket is for another kind of topic.")
+    return reach
+
+
+async def _resolve(address: str, port: int) -> list[Address]:
+    """Resolved once: what was checked is what is dialled."""
+    try:
+        rows = await asyncio.get_running_loop().getaddrinfo(address, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return list(dict.fromkeys(ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in rows))
+
+
+async def _listen_to(place: str, port: int, nonce: str) -> str:
+    reader, writer = await asyncio.open_connection(place, port)
+    try:
+        heard = await reader.readexactly(len(nonce))
+        return "" if hmac.compare_digest(heard, nonce.encode()) else "someone_else"
+    except asyncio.IncompleteReadError:
+        return "someone_else"
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
