@@ -27,7 +27,6 @@ from marketplace.services.join_tokens import issue_join_token
 from marketplace.states import HostState
 
 from .conftest import Agent, code_of, facts, report
-from .test_instances import rent  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.django_db
 Rent = Callable[[Agent], Instance]
@@ -54,7 +53,7 @@ def test_the_owner_revokes_and_every_door_is_shut(
     agent: Agent,
     hana: User,
     alice: User,
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     instance = rent(agent)
@@ -82,7 +81,7 @@ def test_the_owner_revokes_and_every_door_is_shut(
     assert HostEvent.objects.filter(kind="agent_revoked").count() == 1
 
 
-def test_a_new_key_takes_the_host_on(agent: Agent, rent: Rent, join_token: Callable[[], str]) -> None:  # noqa: F811
+def test_a_new_key_takes_the_host_on(agent: Agent, rent: Rent, join_token: Callable[[], str]) -> None:
     instance = rent(agent)
     before = agent.sync()
     revoke_agent(host_id=agent.host, actor="staff")

@@ -22,7 +22,7 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 
 from .conftest import Agent, report
-from .test_instances import observed, rent  # noqa: F401  a fixture
+from .test_instances import observed
 
 pytestmark = pytest.mark.django_db
 Rent = Callable[[Agent], Instance]
@@ -66,7 +66,7 @@ def told(agent: Agent) -> DesiredInstance:
 
 def test_an_order_s_slip_says_what_the_sync_says(
     agent: Agent,
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     ear: Ear,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
@@ -86,7 +86,7 @@ def test_an_order_s_slip_says_what_the_sync_says(
 def test_its_renter_s_scripts_hear_of_each_state(
     agent: Agent,
     alice: User,
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     listen: Callable[[str], Ear],
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
@@ -104,7 +104,7 @@ def test_its_renter_s_scripts_hear_of_each_state(
 def test_a_start_has_a_slip_and_an_end_has_none(
     agent: Agent,
     alice: User,
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     ear: Ear,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
@@ -125,7 +125,7 @@ def test_a_start_has_a_slip_and_an_end_has_none(
 def test_a_restart_waits_for_the_sync(
     agent: Agent,
     alice: User,
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     ear: Ear,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
@@ -145,7 +145,7 @@ def test_each_host_has_a_key_of_its_own_and_keeps_it(enrolled: Callable[[], Agen
 def test_no_other_host_opens_it(
     agent: Agent,
     enrolled: Callable[[], Agent],
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     ear: Ear,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:

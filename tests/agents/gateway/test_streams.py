@@ -25,7 +25,7 @@ from instances.services.streams import pair_ticket, stream_ticket
 from marketplace.models import Host
 
 from .conftest import Agent, code_of, facts, report
-from .test_instances import observed, rent  # noqa: F401  a fixture
+from .test_instances import observed
 
 pytestmark = pytest.mark.django_db
 Rent = Callable[[Agent], Instance]
@@ -70,7 +70,7 @@ def opened(settings: Settings, state: DesiredState, ticket: str) -> tuple[Stream
 
 def test_a_ticket_is_for_one_way_into_one_instance(
     agent: Agent,
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     ask: Callable[..., tuple[int, dict[str, str]]],
     settings: Settings,
 ) -> None:
@@ -125,7 +125,7 @@ def test_a_ticket_is_for_one_way_into_one_instance(
     assert [ask(instance, **body)[0] for body in wrong] == [400] * len(wrong)
 
 
-def test_a_ticket_of_many_uses_and_a_pair_s(agent: Agent, rent: Rent, settings: Settings) -> None:  # noqa: F811
+def test_a_ticket_of_many_uses_and_a_pair_s(agent: Agent, rent: Rent, settings: Settings) -> None:
     instance = rent(agent)
     ticket = stream_ticket(
         instance=instance, kind="port", port=8888, lifetime=timedelta(hours=12), once=False, bonds=["t:ab"]
@@ -157,7 +157,7 @@ def test_a_host_behind_nat_needs_a_market_with_a_way_in(client: Client, join_tok
 
 def test_a_host_behind_nat_is_reached_at_the_relay(
     hidden: Callable[[], Agent],
-    rent: Rent,  # noqa: F811
+    rent: Rent,
     client: Client,
     alice: User,
     settings: Settings,

@@ -16,14 +16,13 @@ from marketplace.services.offers import check_offers
 from marketplace.services.write_offs import write_off_host
 
 from .conftest import Agent, audited, code_of, report
-from .test_instances import rent  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.django_db
 Rent = Callable[[Agent], Instance]
 
 
 @pytest.fixture
-def lost(agent: Agent, rent: Rent, stella: User) -> Instance:  # noqa: F811
+def lost(agent: Agent, rent: Rent, stella: User) -> Instance:
     """An instance that ran on the agent's host when that was written off."""
     instance = rent(agent)
     agent.sync(report(instances=[ObservedInstance(instance.pk.hex, 1, "running", instance.gpu_uuids)]))
@@ -52,7 +51,7 @@ def test_fault_025_what_is_left_goes_before_anything_is_rented(
     agent: Agent,
     lost: Instance,
     join_token: Callable[[], str],
-    rent: Rent,  # noqa: F811
+    rent: Rent,
 ) -> None:
     fresh = Agent(agent.client, facts=agent.facts)
     fresh.enrol(join_token())
