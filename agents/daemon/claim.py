@@ -33,7 +33,9 @@ def claim_name(host_id: str) -> str:
 def claim_engine(host_id: str, place: Place) -> None:
     """Raises HostTaken, EngineSilent, EngineRefused. Asked again it is cheap."""
     with open_engine() as client:
-        found = client.create_volume(claim_name(host_id), labels=_labels(host_id, place))["Labels"] or {}
+        client.create_volume(claim_name(host_id), labels=_labels(host_id, place))
+        # What making it answers has no labels for one that is from before the engine's last start.
+        found = client.inspect_volume(claim_name(host_id))["Labels"] or {}
     if found.get(FOLDER_LABEL) != place.token:
         other = found.get(PLACE_LABEL, "another folder")
         raise HostTaken(

@@ -13,13 +13,14 @@ from typing import Any
 import docker
 import pytest
 
-from agents.daemon.claim import claim_name, take_over
+from agents.daemon.claim import HostTaken, claim_engine, claim_name, take_over
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, EngineOptions, network_name, root_repository
 from agents.daemon.folder import PLACE_FILE, Place
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import ROOT, Host
+from tests.docker.second_engine import SecondEngine
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 
@@ -148,3 +149,16 @@ def test_what_an_earlier_version_did_not_label_is_still_its_own(host: Host, orde
         assert not runtime.leftovers(order.id)
     finally:
         runtime.close()
+
+
+def test_the_claim_is_the_folders_after_the_engine_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that is asked to make a volume of before its start answers without its labels."""
+    own, other = (Place(token, "machine", 1, f"/{token}") for token in ("own", "other"))
+    with SecondEngine() as engine:
+        monkeypatch.setenv("DOCKER_HOST", engine.socket)
+        claim_engine("h" * 32, own)
+        engine.restart()
+        claim_engine("h" * 32, own)
+        engine.restart()
+        with pytest.raises(HostTaken, match="/own"):
+            claim_engine("h" * 32, other)
