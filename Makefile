@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
 CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 
-.PHONY: up down setup test e2e lint format bench lock wheel help
+.PHONY: up down setup test e2e lint format bench chaos lock wheel help
 
 up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
 	@exec $(PY) -m config.local
@@ -48,6 +48,9 @@ format: setup ## format the code and sort its imports
 
 bench: setup ## the benchmark rows, each beside a floor measured in the same run (ROWS="start_simulated rent_tx" narrows it)
 	$(PY) -m bench $(ROWS)
+
+chaos: setup ## random faults on two real engines, then everything must be whole (MINUTES=30 SEED=1; needs root and gcc)
+	$(PY) -m tests.chaos --minutes $(or $(MINUTES),30) --seed $(or $(SEED),1)
 
 lock: .venv/.bootstrap ## compile requirements/*.in into hash-locked requirements/*.txt (UPGRADE=1 takes newer versions)
 	cd requirements && for name in agent base dev; do \

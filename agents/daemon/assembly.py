@@ -98,6 +98,14 @@ def _disk_operators(
     return {**simulated_orders(), **simulated_growth(), **simulated_travel()}
 
 
+def _moves(
+    runtime: Runtime, disks: Disks, *, state: Path, config: AgentConfig, open_pair: OpenPair, checkpoint: Checkpoint
+) -> Mapping[str, Operator]:
+    return move_operators(
+        runtime, disks, state=state, open_pair=open_pair, listen_at=config.listen_at, checkpoint=checkpoint
+    )
+
+
 def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_by) -> Agent:
     runtime, probe, disks = build_runtime(state, config), build_probe(config), build_disks(state, config)
     volumes = build_volumes(state, config)
@@ -134,7 +142,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
                     **(simulated_operators() if config.runtime == "simulated" else docker_operators()),
                     **_disk_operators(disks, volumes, config, checkpoint, streams.open_pair),
                     **log_operators(runtime),
-                    **move_operators(runtime, disks, state=state, open_pair=streams.open_pair, checkpoint=checkpoint),
+                    **_moves(runtime, disks, state=state, config=config, open_pair=streams.open_pair, checkpoint=checkpoint),
                     **ImageOrders(runtime, checkpoint=checkpoint).operators(),
                     **syncs,
                 },

@@ -50,6 +50,10 @@ class AgentConfig:
     def simulated(self) -> bool:
         return self.runtime == "simulated" or bool(self.simulate_gpus)
 
+    def listen_at(self, port: int) -> str:
+        """Where another host may call at this port; "" behind NAT, and for a port that no instance here can have."""
+        return self.listen if self.port_first <= port <= self.port_last and not self.behind_nat else ""
+
 
 def save_config(state: Path, config: AgentConfig) -> None:
     _write_private(state / CONFIG_FILE, json.dumps(asdict(config), indent=2).encode())

@@ -22,7 +22,7 @@ from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
 from agents.daemon.runtime import Runtime
-from agents.daemon.travel import COMPLETE, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
+from agents.daemon.travel import COMPLETE, Calling, ListenAt, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
 from agents.daemon.volumes import GIB, HEADROOM, DiskFull, Disks, LoopDisks
 from agents.daemon.whole_files import sync_folder
 
@@ -72,12 +72,14 @@ class Mover:
         disks: LoopDisks,
         state: Path,
         open_pair: OpenPair,
+        listen_at: ListenAt = lambda port: "",
         checkpoint: Checkpoint = lambda name: None,
     ) -> None:
         self._roots = roots
         self._disks = disks
         self._folder = state / "moves"
         self._open_pair = open_pair
+        self._listen_at = listen_at
         self._checkpoint = checkpoint
 
     def operators(self) -> Mapping[str, Operator]:
@@ -160,7 +162,8 @@ class Mover:
             nonlocal sent
             sent = send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, "Sending."))
 
-        talk_until_through(self._open_pair, Way.of(operation.order.args, is_source=True), operation, talk)
+        way = Way.of(operation.order.args, is_source=True)
+        talk_until_through(Calling(self._open_pair, way), operation, talk)
         return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
 
     def _take_out(self, operation: Operation, trip: _Trip, path: Path) -> None:
@@ -200,6 +203,7 @@ class Mover:
                 check_room=lambda parcel: self._check_room(parcel, inbox, trip),
                 came=lambda: self._checkpoint("chunk"),
                 known=lambda parcel: self._held(operation, trip) if parcel.parts else (),
+                listen_at=self._listen_at,
             )
         except DiskFull as error:
             raise Failed("disk_full", NO_ROOM) from error
@@ -266,12 +270,19 @@ def _looking(operation: Operation) -> Callable[[int, int], None]:
 
 
 def move_operators(
-    runtime: Runtime, disks: Disks, *, state: Path, open_pair: OpenPair, checkpoint: Checkpoint = lambda name: None
+    runtime: Runtime,
+    disks: Disks,
+    *,
+    state: Path,
+    open_pair: OpenPair,
+    listen_at: ListenAt = lambda port: "",
+    checkpoint: Checkpoint = lambda name: None,
 ) -> Mapping[str, Operator]:
     """Of a host that has no containers they end at once: a root that does not exist is there as soon as it is named."""
     roots = roots_of(runtime)
     if isinstance(disks, LoopDisks):
-        return Mover(roots=roots, disks=disks, state=state, open_pair=open_pair, checkpoint=checkpoint).operators()
+        mover = Mover(roots=roots, disks=disks, state=state, open_pair=open_pair, listen_at=listen_at, checkpoint=checkpoint)
+        return mover.operators()
 
     def arrive(operation: Operation) -> Mapping[str, str]:
         trip = _read(operation)

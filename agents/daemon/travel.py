@@ -3,11 +3,12 @@
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from agents.daemon.carrying import Inbox, Line, SealedLine, hear_parcel, receive_parcel
+from agents.daemon.carrying import Inbox, SealedLine, hear_parcel, receive_parcel
+from agents.daemon.direct import ClosableLine, Listener, Meeting, Opened, dial
 from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation
 from agents.daemon.parcels import BadSheet, Parcel
@@ -15,37 +16,64 @@ from agents.daemon.whole_files import sync_folder, write_whole
 
 STALLED_AFTER: Final = 1800.0  # seconds without a byte that got through: then nobody is on the other side any more
 PAUSE: Final = 2.0
+DIRECT_LINES: Final = 3  # that may break before the relay is taken
 TALLY: Final = "tally.json"
 COMPLETE: Final = "complete.json"
 
 
-class PairLine(Line, Protocol):
-    """A line to the agent of another host; see streams.py."""
-
-    def close(self) -> None: ...
-
-
-OpenPair = Callable[[str, str], PairLine]  # (pair, ticket); raises an OSError when the other side does not come
+ListenAt = Callable[[int], str]  # the address at which a call to this port may come; "": none
+OpenPair = Callable[[str, str], ClosableLine]  # (pair, ticket); raises an OSError when the other side does not come
 
 
 @dataclass(frozen=True)
 class Way:
-    """How the two meet, and the key that only they have."""
+    """How the two meet, and the key that only they have. `address` and `port`: where the target may be called directly."""
 
     pair: str
     ticket: str
     key: bytes
     is_source: bool
+    address: str = ""
+    port: int = 0
+    private: bool = False  # that address may be one of a LAN
 
     @classmethod
     def of(cls, args: Mapping[str, str], *, is_source: bool) -> "Way":
-        return cls(args["pair"], args["ticket"], bytes.fromhex(args["key"]), is_source)
+        return cls(
+            args["pair"],
+            args["ticket"],
+            bytes.fromhex(args["key"]),
+            is_source,
+            address=args.get("direct_address", ""),
+            port=int(args.get("direct_port", "0")),
+            private=args.get("direct_private", "") == "1",
+        )
+
+    def by_relay(self, open_pair: OpenPair) -> Opened:
+        line = open_pair(self.pair, self.ticket)
+        return Opened(line, SealedLine(line, self.key, is_source=self.is_source))
 
 
-def talk_until_through(open_pair: OpenPair, way: Way, operation: Operation, talk: Callable[[SealedLine], None]) -> None:
-    """Dial again after every cut. Raises Failed when what comes is wrong, or nobody came for too long."""
+class Calling:
+    """The source's way to the target: directly while that holds, else by the relay."""
+
+    def __init__(self, open_pair: OpenPair, way: Way) -> None:
+        self._open_pair, self._way = open_pair, way
+        self._left = DIRECT_LINES if way.address and way.port else 0
+
+    def __call__(self) -> Opened:
+        if self._left:
+            with suppress(OSError):
+                opened = dial(self._way.address, self._way.port, self._way.key, private=self._way.private)
+                self._left -= 1
+                return opened
+        return self._way.by_relay(self._open_pair)
+
+
+def talk_until_through(open_line: Callable[[], Opened], operation: Operation, talk: Callable[[SealedLine], None]) -> None:
+    """Open a line again after every cut. Raises Failed when what comes is wrong, or nobody came for too long."""
     moved, since = operation.seen.done_bytes, time.monotonic()
-    while (fault := _dial(open_pair, way, talk)) is not None:
+    while (fault := _dial(open_line, talk)) is not None:
         seen = operation.seen
         if fault:
             operation.progress(seen.done_bytes, seen.total_bytes, f"Cut off: {fault}. Dialling again."[:300])
@@ -57,21 +85,21 @@ def talk_until_through(open_pair: OpenPair, way: Way, operation: Operation, talk
         operation.check()
 
 
-def _dial(open_pair: OpenPair, way: Way, talk: Callable[[SealedLine], None]) -> str | None:
+def _dial(open_line: Callable[[], Opened], talk: Callable[[SealedLine], None]) -> str | None:
     """Why it was cut off, "" when nobody was there to talk to; None when all went through."""
     try:
-        line = open_pair(way.pair, way.ticket)
+        opened = open_line()
     except OSError:
         return ""  # the other side is still packing, or away
     try:
-        talk(SealedLine(line, way.key, is_source=way.is_source))
+        talk(opened.sealed)
     except BadSheet as error:
         raise Failed("copy_damaged", f"The copy did not arrive whole: {error}.") from error
     except OSError as error:  # LineBroken, or what the line itself raises
         return str(error) or type(error).__name__
     finally:
         with suppress(OSError):
-            line.close()
+            opened.line.close()
     return None
 
 
@@ -107,10 +135,11 @@ def fetch_parcel(
     check_room: Callable[[Parcel], None],
     came: Callable[[], None],
     known: Callable[[Parcel], Collection[str]] = lambda parcel: (),
+    listen_at: ListenAt = lambda port: "",
 ) -> None:
     """Take in what the other host sends; `came` is called as it gets on. Afterwards `COMPLETE` is in the inbox.
 
-    `known` tells which of its parts are on this host already, and need not come.
+    `known` tells which of its parts are on this host already, and need not come. `listen_at` lets the source call.
 
     Raises Failed, and DiskFull when the room goes that `check_room` saw.
     """
@@ -124,14 +153,26 @@ def fetch_parcel(
         parcel = parcel.without(known(parcel))
         Tally.of(inbox, lines=1)
         check_room(parcel)
-        receive_parcel(line, parcel, inbox, progress, lambda first: _note_arrival(inbox, parcel, first))
+        receive_parcel(line, parcel, inbox, progress, lambda first: _note_arrival(inbox, parcel, first, came_by))
 
-    talk_until_through(open_pair, Way.of(operation.order.args, is_source=False), operation, talk)
+    way, meeting, came_by = Way.of(operation.order.args, is_source=False), Meeting(), ""
+
+    def open_line() -> Opened:
+        nonlocal came_by
+        opened = meeting.wait(lambda: way.by_relay(open_pair))
+        came_by = "direct" if opened.direct else "relay"
+        return opened
+
+    with ExitStack() as ends:
+        if place := listen_at(way.port):
+            with suppress(OSError):  # the port is in use: by the relay, then
+                ends.callback(Listener(place, way.port, way.key, meeting.called).close)
+        talk_until_through(open_line, operation, talk)
 
 
-def _note_arrival(inbox: Inbox, parcel: Parcel, first: int) -> None:
+def _note_arrival(inbox: Inbox, parcel: Parcel, first: int, came_by: str) -> None:
     tally = Tally.of(inbox, resumed=parcel.bytes_before(first))
-    outcome = {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes), **tally.words}
+    outcome = {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes), "way": came_by, **tally.words}
     complete = inbox.path(COMPLETE)
     write_whole(complete, json.dumps(outcome).encode())
     sync_folder(complete.parent)

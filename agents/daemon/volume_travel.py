@@ -16,7 +16,7 @@ from agents.daemon.image_copy import allocated_bytes
 from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
-from agents.daemon.travel import COMPLETE, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
+from agents.daemon.travel import COMPLETE, Calling, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
 from agents.daemon.volume_store import checked_id
 from agents.daemon.volumes import GIB, HEADROOM, DiskFull, LoopDisks
 from agents.daemon.whole_files import sync_folder
@@ -52,7 +52,8 @@ class VolumeTravel:
         def talk(line: SealedLine) -> None:
             send_parcel(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, "Sending."))
 
-        talk_until_through(self._open_pair, Way.of(operation.order.args, is_source=True), operation, talk)
+        way = Way.of(operation.order.args, is_source=True)
+        talk_until_through(Calling(self._open_pair, way), operation, talk)
         return {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes)}
 
     def receive(self, operation: Operation) -> Mapping[str, str]:

@@ -81,6 +81,7 @@ OUTCOMES: Final[dict[str, Rule]] = {
     "lines": Rule(lambda value: value[:_LARGEST_LOG]),
     "reference": word(REFERENCE),
     "simulated": code(("true",)),
+    "way": code(("direct", "relay")),
 }
 
 BOUNDS: Final[Rules] = {

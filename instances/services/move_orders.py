@@ -270,9 +270,23 @@ def _ask(row: Move, source: Instance, *, number: int) -> None:
     args["root_bytes"] = str(unpacked_bytes(source.image) + source.system_disk_gb * _GIB)  # a host may send anything
     args["image"] = source.image.reference  # of which the other host may have the layers
     args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
+    args |= _direct_way(row)
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
         ticket = pair_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))
         _ask_host(row, host_id, kind, args, {"ticket": ticket, "key": key})
+
+
+def _direct_way(row: Move) -> dict[str, str]:
+    """Where the new host may be called: at a port of the instance that comes. A host behind NAT has no address.
+
+    An address of a LAN is dialled for the same owner alone: another's could lead to whatever the sending host reaches there.
+    """
+    there = row.to_host
+    ports = row.after["ports"] if row.kind == MoveKind.MIGRATE else row.target.ports
+    if there.behind_nat or not ports:
+        return {}
+    private = there.owner_id == row.from_host.owner_id
+    return {"direct_address": there.address, "direct_port": str(ports[0][1]), "direct_private": str(int(private))}
 
 
 def _ask_host(row: Move, host_id: UUID, kind: str, args: dict[str, str], told: dict[str, str] | None = None) -> None:

@@ -185,6 +185,16 @@ def test_fault_043_044_a_move_goes_on_after_a_cut_and_leaves_the_source_until_it
     wait_until("the source to be cleared", lambda: not one.traces(key), timeout=60)
     wait_until("the move to be over", lambda: moves(alice, work)[0]["state"] == "done", timeout=60)
     assert not list((two.state / "moves").glob("*")) and not list((one.state / "moves").glob("*"))
+
+    # Back: the first host is reached at its own address, so nothing passes through the relay.
+    renting.act(alice, work, "stop")
+    renting.wait_for_state(alice, work, "stopped")
+    order(alice, work, "migrate", {"offer": offers["one"]["id"]})
+    renting.wait_for_state(alice, work, "running", timeout=240)
+    [[way]] = stack.sql(
+        "SELECT outcome->>'way' FROM storage_operation WHERE kind = 'receive_root' ORDER BY created_at DESC LIMIT 1"
+    )
+    assert way == "direct" and checksum(one.disk(key) / "model.bin") == model
     renting.release(alice, work)
-    assert not two.traces(key)
+    assert not one.traces(key) and not two.traces(key)
     stack.manage("verify_ledger")

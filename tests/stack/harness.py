@@ -66,6 +66,9 @@ class Stack:
     commands: dict[str, list[str]] = field(default_factory=dict)
     people: dict[str, dict[str, str]] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    own_settings: dict[str, dict[str, str]] = field(default_factory=dict)  # of one process, by its name
+    market_root: Path = ROOT  # whose code the market runs, and whose the agents: another version's, where they are mixed
+    agent_root: Path = ROOT
     _clients: list[httpx.Client] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -134,8 +137,9 @@ class Stack:
     def launch(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         self.commands[name] = command
         with (self.folder / f"{name}.log").open("ab") as log:
-            env = self.env | {"DATABASE_URL": self.app_url}
-            process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True)
+            env = self.env | {"DATABASE_URL": self.app_url} | self.own_settings.get(name, {})
+            root = self.agent_root if name.startswith("agent") else self.market_root
+            process = subprocess.Popen(command, cwd=root, env=env, stdout=log, stderr=log, start_new_session=True)
         self.processes[name] = process
         return process
 
@@ -171,14 +175,14 @@ class Stack:
 
     def manage(self, *words: str) -> str:
         command = [sys.executable, "manage.py", *words]
-        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=self.market_root, env=self.env, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
         return done.stdout
 
     def run_module(self, module: str, *words: str) -> Any:
         command = [sys.executable, "-m", module, *words]
-        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=self.market_root, env=self.env, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(f"{module} {words}: {done.stdout}{done.stderr}")
         return json.loads(done.stdout)
@@ -199,7 +203,7 @@ class Stack:
         state = str(self.folder / f"state-{name}")
         agent = [sys.executable, "-m", "agents.daemon"]
         enrol = [*agent, "enrol", "--url", self.url, "--token", reply.json()["token"], "--state-dir", state, *words]
-        done = subprocess.run(enrol, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        done = subprocess.run(enrol, cwd=self.agent_root, env=self.env, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(f"enrol {name}: {done.stdout}{done.stderr}")
         self.launch(f"agent-{name}", [*agent, "run", "--state-dir", state])
