@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
 CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 
-.PHONY: up down setup test e2e lint format bench chaos lock wheel help
+.PHONY: up down setup test e2e lint format bench chaos upgrade-drill lock wheel help
 
 up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
 	@exec $(PY) -m config.local
@@ -51,6 +51,9 @@ bench: setup ## the benchmark rows, each beside a floor measured in the same run
 
 chaos: setup ## random faults on two real engines, then everything must be whole (MINUTES=30 SEED=1; needs root and gcc)
 	$(PY) -m tests.chaos --minutes $(or $(MINUTES),30) --seed $(or $(SEED),1)
+
+upgrade-drill: setup ## from the code of another commit to this one, with instances running (FROM=<commit>; needs root and gcc)
+	$(PY) -m tests.upgrade --from $(FROM)
 
 lock: .venv/.bootstrap ## compile requirements/*.in into hash-locked requirements/*.txt (UPGRADE=1 takes newer versions)
 	cd requirements && for name in agent base dev; do \

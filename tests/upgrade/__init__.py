@@ -1,0 +1,1 @@
+"""An upgrade from another version with running instances: `make upgrade-drill`."""
