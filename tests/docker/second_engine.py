@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import docker
 ADDRESS = "10.197.{number}.2"
 GATEWAY = "10.197.{number}.1/24"
 PATIENCE = 60.0
+STARTS = 3
 # Waits to be told to end, as an image's own program would; there is no shell in it.
 PROGRAM = """
 #include <signal.h>
@@ -46,7 +48,9 @@ class SecondEngine:
 
     number: int = field(default_factory=lambda: 16 + os.getpid() % 200)
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="berth-engine-")))
+    options: tuple[str, ...] = ()
     _process: subprocess.Popen[bytes] | None = None
+    _killed: list[int] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -72,11 +76,15 @@ class SecondEngine:
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
+            self.signal(signal.SIGCONT)
             os.killpg(self._process.pid, signal.SIGTERM)
             try:
                 self._process.wait(20)
             except subprocess.TimeoutExpired:
                 os.killpg(self._process.pid, signal.SIGKILL)
+        for group in self._killed:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
         _try("ip", "link", "delete", f"{self.name}h")
         _try("ip", "netns", "delete", self.name)
         for line in reversed(Path("/proc/mounts").read_text().splitlines()):
@@ -85,11 +93,36 @@ class SecondEngine:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def restart(self) -> None:
-        """As `systemctl restart docker` does: containers end with the engine."""
+        """As `systemctl restart docker` does: containers end with the engine, unless it restores live ones."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGTERM)
         self._process.wait(PATIENCE)
         self._start()
+
+    def signal(self, number: int) -> None:
+        """Send one to dockerd alone."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        """Its containerd is left behind, and so are the containers."""
+        assert self._process is not None
+        self.signal(signal.SIGKILL)
+        self._process.wait(PATIENCE)
+        self._killed.append(self._process.pid)
+
+    def start_again(self) -> None:
+        """As a supervisor does: an engine that was killed may fail once, while what it left behind is still there."""
+        for _ in range(STARTS):
+            self._start()
+            while not self._serves():
+                if self._process is None or self._process.poll() is not None:
+                    break
+                time.sleep(0.2)
+            else:
+                return
+        raise AssertionError((self.folder / "log").read_text()[-3000:])
 
     def client(self) -> Any:
         return docker.APIClient(base_url=self.socket, version="auto", timeout=120)
@@ -109,6 +142,7 @@ class SecondEngine:
         command = ["nsenter", f"--net=/var/run/netns/{self.name}", "dockerd", "--host", self.socket]
         for option, place in (("data-root", "data"), ("exec-root", "exec"), ("pidfile", "docker.pid")):
             command += [f"--{option}", str(self.folder / place)]
+        command += self.options
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         end = time.monotonic() + PATIENCE
@@ -116,6 +150,17 @@ class SecondEngine:
             if time.monotonic() > end or self._process.poll() is not None:
                 raise AssertionError((self.folder / "log").read_text()[-3000:])
             time.sleep(0.2)
+
+    def _serves(self) -> bool:
+        """It takes connections before it has found its containerd, and answers after that."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(1.0)
+            try:
+                probe.connect(self.socket.removeprefix("unix://"))
+                probe.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+                return b" 200 " in probe.recv(64)
+            except OSError:
+                return False
 
     def _answers(self) -> bool:
         """It listens when it is ready. Asked without Docker's client, which leaves a socket open where nobody listens."""
