@@ -13,6 +13,7 @@ from agents.daemon.config import AgentConfig
 from agents.daemon.gpus import GpuProbe
 from agents.daemon.journal import DAMAGED
 from agents.daemon.runtime import Runtime
+from agents.daemon.volumes import HEADROOM
 from agents.protocol.messages import HostFacts
 
 DiskKind = Literal["nvme", "ssd", "hdd", "unknown"]
@@ -26,6 +27,8 @@ SIMULATED_DISK_GB = 4000
 JOURNAL_DAMAGED = (
     f"The agent's journal was damaged on the disk: check the disk, then remove {DAMAGED} from the agent's folder."
 )
+
+DISK_FULL = "The disk of the agent's folder is full: nothing new can be made on this host until there is room again."
 
 
 def gather(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Path) -> HostFacts:
@@ -72,6 +75,7 @@ def preflight(config: AgentConfig, runtime: Runtime, probe: GpuProbe, state: Pat
         (shutil.which("iptables") is None, "iptables is missing: instances can reach the host's own network."),
         (shutil.which("mkfs.ext4") is None, "mkfs.ext4 is missing: data disks cannot be made."),
         ((state / DAMAGED).exists(), JOURNAL_DAMAGED),
+        (shutil.disk_usage(state).free < HEADROOM, DISK_FULL),
         (_ephemeral(config), "Ports for instances lie in the range for outgoing connections: a start may find one taken."),
     ]
     return [sentence for found, sentence in checks if found]

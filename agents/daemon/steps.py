@@ -3,6 +3,7 @@
 `checkpoint(name)` is called between them; tests pass one that ends the process there.
 """
 
+import errno
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -319,3 +320,7 @@ def _as_failure(code: str) -> Iterator[None]:
         raise Failed("root_lost", "The instance's root file system is gone from the host.") from error
     except (EngineRefused, DiskTrouble) as error:
         raise Failed("disk_full" if NO_SPACE in str(error).lower() else code, str(error)) from error
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise Failed("disk_full", "The host's disk is full.") from error

@@ -33,7 +33,7 @@ FROM_INSIDE = {
 
 
 @pytest.mark.parametrize("name", FROM_OUTSIDE)
-def test_what_is_done_on_the_host_is_the_hosts_fault(host: Host, order: DesiredInstance, name: str) -> None:
+def test_fault_031_what_is_done_on_the_host_is_the_hosts_fault(host: Host, order: DesiredInstance, name: str) -> None:
     host.start()
     host.market.want(order)
     container = host.market.until_phase(order.id, "running", 1).container

@@ -136,6 +136,7 @@ class FakeHost:
             port_last=40_000 + self.ports - 1,
             address="127.0.0.1",
         )
+        self.shape = shape
         self.host = enrol_host(token=token, shape=shape, agent_version="1")
         self.offer = Offer.objects.get(host=self.host)
 
