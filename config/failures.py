@@ -78,6 +78,9 @@ FAILURES: dict[str, Fault] = {
     "host_restarted": Fault(_("The host was restarted while it ran."), _("You can start it again.")),
     "killed": Fault(_("Someone stopped the instance on its host."), _("You can start it again.")),
     "engine_restarted": Fault(_("The host's container engine was restarted while it ran."), _("You can start it again.")),
+    "port_taken": Fault(
+        _("Other programs on the host have taken its ports."), _("The host's owner has to look at it. Rent elsewhere.")
+    ),
     "path_broken": Fault(
         _("Something on the host keeps connections out."),
         _("The operator was told. You can start it again, or rent elsewhere."),

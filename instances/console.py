@@ -191,6 +191,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "password_cleared": _("You removed the password"),
     "addresses_changed": _("You changed the addresses that SSH answers"),
     "ports_changed": _("You changed its extra ports"),
+    "port_replaced": _("One of its ports was taken on the host: it has another one"),
     "clone_asked": _("You asked to clone it"),
     "cloned_from": _("Rented as a clone of"),
     "cloned": _("Everything has been copied: it starts"),

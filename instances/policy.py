@@ -145,6 +145,7 @@ FAULT_OF: Final[Mapping[str, str]] = {
     "killed": "host",
     "engine_restarted": "host",
     "path_broken": "host",
+    "port_taken": "host",
 }
 
 # Of what ended with a host that staff have written off: the market's own code, no agent tells it.
@@ -159,6 +160,10 @@ UNTOUCHED_ONLY: Final = frozenset(
 # Ways in: how many networks the list for SSH may hold, and how many ports a renter may open beside the image's own.
 ALLOWED_NETWORKS_AT_MOST: Final = 32
 EXTRA_PORTS_AT_MOST: Final = 8
+
+# A start that meets a port which another program on the host has taken goes on with another one, so often in an hour.
+PORT_CHANGES_AT_MOST: Final = 3
+PORT_CHANGES_WITHIN: Final = timedelta(hours=1)
 
 # A log that was read so lately is not asked for again; a reading that its host does not answer ends; what was read is
 # forgotten when nobody has asked for it for so long.

@@ -4,6 +4,7 @@
 """
 
 import errno
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from agents.daemon.volumes import DiskFull, DiskMissing, Disks, DiskTrouble
 from agents.protocol.messages import DesiredInstance
 
 NO_SPACE = "no space left on device"
+PORT_TAKEN = ("address already in use", "port is already allocated")
 
 Checkpoint = Callable[[str], None]
 
@@ -195,9 +197,19 @@ class Steps:
     def _launch(self, job: Job, container: str) -> None:
         with _as_failure("start_failed"), self._gpus.claimed(job.desired):
             job.check()
-            self._runtime.start(container)
+            self._start(job.desired, container)
         self._checkpoint("started")
         self._judge(job, container)
+
+    def _start(self, desired: DesiredInstance, container: str) -> None:
+        try:
+            self._runtime.start(container)
+        except EngineRefused as error:
+            said = str(error)
+            named = [port for _, port in desired.ports if re.search(rf":{port}\b", said)]
+            if named and any(words in said.lower() for words in PORT_TAKEN):
+                raise Failed("port_taken", f"Port {named[0]} of the host is taken by another program.") from error
+            raise
 
     def _test(self, job: Job) -> None:
         self._judge(job, job.action.containers[0].id)

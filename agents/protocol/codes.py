@@ -28,6 +28,7 @@ FAILURES = (
     "root_lost",  # the root file system that it had is not on the host any more
     "killed",  # someone on the host ended or restarted the container through its engine
     "engine_restarted",  # the container engine ended under the running container
+    "port_taken",  # another program on the host listens at one of its ports; `detail` names it
     "path_broken",  # it runs, and something on the host keeps connections out; with the phase `unknown`
 )
 

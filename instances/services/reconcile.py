@@ -36,6 +36,7 @@ from instances.services.observations import ObservedRow
 from instances.services.ports import free_ports
 from instances.services.reimage import go_back, goes_back, settled_root
 from instances.services.spot.bids import hint_freed
+from instances.services.taken_ports import replace_taken_port
 from instances.services.term_ends import turn_term
 from instances.services.use_proofs import ALIVE, prove_and_sample
 from instances.states import Desired, FaultOf, InstanceState
@@ -175,6 +176,8 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
 
     A fresh root that fails at its first run is no end: the former one is taken up again.
     """
+    if replace_taken_port(instance, row, at):
+        return
     if goes_back(instance, row):
         go_back(instance, row, at)
         return

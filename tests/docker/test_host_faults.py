@@ -1,6 +1,7 @@
 """What goes wrong around a container on a real host: a full disk, an image that is too large, a program that stays."""
 
 import os
+import socket
 import subprocess
 import threading
 import uuid
@@ -15,7 +16,7 @@ from agents.daemon import images, pulls
 from agents.daemon.facts import DISK_FULL
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market, renamed
-from tests.docker.conftest import Host, host_maker
+from tests.docker.conftest import Host, Ssh, free_port, host_maker
 from tests.storage.stub_registry import StubRegistry
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
@@ -206,3 +207,30 @@ def test_fault_039_a_bomb_is_ended_before_the_disk_is_full(
     assert before - lowest[0] < 900 * MIB, "long before all of it"
     assert not agent.parts.runtime.has_image(bomb.image)
     host.market.until_phase(neighbour.id, "running", 1)
+
+
+# -- 40: a port that another program on the host has
+
+
+def test_fault_040_a_taken_port_is_named_and_another_one_serves(host: Host, order: DesiredInstance, ssh: Ssh) -> None:
+    """Never one that nobody asked for."""
+    taken, other = dict(order.ports)[22], free_port()
+    host.start()
+    with socket.create_server(("127.0.0.1", taken)):
+        host.market.want(order)
+        failed = host.market.until_phase(order.id, "failed", 1)
+        assert (failed.failure_code, failed.detail) == (
+            "port_taken",
+            f"Port {taken} of the host is taken by another program.",
+        )
+        assert not any(item["State"] == "running" for item in host.containers(order))
+        again = renamed(order, ports=[(22, other), (8888, dict(order.ports)[8888])])
+        host.market.want(again)
+        host.market.until_phase(order.id, "running", 2)
+        published = {
+            int(place["HostPort"])
+            for places in host.inspect(again)["NetworkSettings"]["Ports"].values()
+            for place in places or ()
+        }
+        assert published == {outside for _, outside in again.ports}
+        assert ssh.must(again, "echo in") == "in\n"

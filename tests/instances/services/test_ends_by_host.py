@@ -8,7 +8,8 @@ from accounts.models import User
 from billing.models import Posting
 from common import clock
 from common.errors import DomainError
-from instances.policy import STOP_GRACE
+from instances.models import Instance, InstancePort
+from instances.policy import PORT_CHANGES_AT_MOST, STOP_GRACE
 from instances.selectors.moves import desired_on_host
 from instances.services.quote import create_quote
 from instances.services.stop import stop_instance
@@ -16,7 +17,7 @@ from marketplace.models import Host, ReliabilityEvent
 from marketplace.services.hosts import record_facts
 from marketplace.services.reliability import refresh_reliability
 from tests.billing.money import assert_sound, charged
-from tests.instances.fake_host import FakeHost, again, order_running, refused
+from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock
 
 SECOND = 1_000  # micro-units: 3.60 an hour
@@ -92,3 +93,45 @@ def test_fault_041_a_program_that_stays_costs_its_grace_at_most(
     assert again(instance).state == "stopped"
     assert charged(instance.pk) == (60 + paid_s) * SECOND
     assert_sound()
+
+
+# -- 40: a port is taken on the host
+
+
+def ports_of(instance: Instance) -> list[int]:
+    return [outside for _inside, outside in again(instance).ports]
+
+
+def test_fault_040_a_taken_port_is_replaced_and_the_start_goes_on(rin: User, host: FakeHost) -> None:
+    instance = order(rin, host)
+    host.sync()
+    first = ports_of(instance)
+    host.break_next(instance, "port_taken", f"Port {first[0]} of the host is taken by another program.")
+    host.sync()
+    assert again(instance).state in ("requested", "provisioning")
+    second = ports_of(instance)
+    assert second[1:] == first[1:] and second[0] not in first
+    assert host.shape.port_first <= second[0] <= host.shape.port_last
+    host.settle()
+    assert again(instance).state == "running"
+    kept = set(InstancePort.objects.filter(instance=instance).values_list("host_port", flat=True))
+    assert kept == {*first, *second}, "nobody else is given the one that is taken"
+    assert charged(instance.pk) == 0
+
+
+def test_fault_040_not_without_end_and_not_for_a_port_of_somebody_else(rin: User, host: FakeHost) -> None:
+    instance = order(rin, host)
+    host.sync()
+    for _ in range(PORT_CHANGES_AT_MOST):
+        host.break_next(instance, "port_taken", f"Port {ports_of(instance)[0]} of the host is taken by another program.")
+        host.sync()
+        assert again(instance).state != "failed"
+    host.break_next(instance, "port_taken", f"Port {ports_of(instance)[0]} of the host is taken by another program.")
+    host.sync()
+    assert (again(instance).state, again(instance).failure_code) == ("failed", "port_taken")
+    other = order(rin, host)
+    host.sync()
+    before = ports_of(other)
+    host.break_next(other, "port_taken", "Port 22 of the host is taken by another program.")
+    host.sync()
+    assert again(other).state == "failed" and ports_of(other) == before
