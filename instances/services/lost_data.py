@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from common.ids import public_id
@@ -12,9 +12,11 @@ from instances.services.alerts import end_by_report, raise_by_report
 from instances.services.meters import close_disk
 from instances.services.terms import locked_with_wallets
 from marketplace.services.incidents import close_incident, open_incident
-from storage.models import Volume
 from storage.selectors.volumes import attachments_of, holders_of
 from storage.services.lost_volumes import find_volume, lose_volume
+
+if TYPE_CHECKING:
+    from storage.models import Volume
 
 DATA_DISK: Final = "data_disk_missing"
 VOLUME: Final = "volume_missing"
@@ -94,7 +96,7 @@ def find_volume_of(volume_id: UUID, at: datetime) -> None:
         end_by_report(any_instance(holder), Alert.Kind.DATA_LOST, now=at, key=volume_id.hex)
 
 
-def _meant(instance: Instance, detail: str) -> list[Volume]:
+def _meant(instance: Instance, detail: str) -> "list[Volume]":
     """Which of its volumes the host does not find, by the sentence that its agent says; its only one in any case."""
     rows = attachments_of([instance.pk])
     volumes = [row.volume for row in rows if row.volume is not None]
