@@ -1,0 +1,132 @@
+"""Metering that is killed at any statement, late by a day, or done twice at once charges what it would have charged."""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psycopg2
+import pytest
+import time_machine
+from celery import current_app
+from django.db import Error, connection
+
+from billing.models import Entry, Posting
+from billing.services.settle import extend_holds, settle_meters
+from config.celery import SWEEPS
+from tests.billing.money import RATE, UNIT, Source, assert_sound, at, charged, execute, grant, in_parallel, make_user, settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOURS = 3
+NOW = at(hours=HOURS, seconds=100)
+
+
+@pytest.fixture
+def sources() -> list[Source]:
+    """Six meters of three renters at two hosts, three hours and a bit unsettled; every third is closed by a gap."""
+    renters, hosts = [make_user(f"renter{n}") for n in range(3)], [make_user(f"host{n}") for n in range(2)]
+    for renter in renters:
+        grant(renter, 1000 * UNIT)
+    sources = [Source(renters[n % 3], hosts[n % 2], rate=RATE + n).start() for n in range(6)]
+    extend_holds(now=NOW)
+    execute("UPDATE billing_meter SET proven_until = %s", NOW)
+    for source in sources[::3]:
+        source.prove(NOW + timedelta(hours=1))
+    return sources
+
+
+def expected(sources: list[Source]) -> list[int]:
+    rest = (100 if n % 3 == 0 else 0 for n in range(len(sources)))
+    return [source.rate * HOURS + round(source.rate * seconds / 3600) for source, seconds in zip(sources, rest, strict=True)]
+
+
+class Killer:
+    """Ends this connection's server process, as a killed worker's is ended, before its statement of that number."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.seen = number, 0
+
+    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        self.seen += 1
+        if self.seen == self.number:
+            pid = connection.connection.info.backend_pid
+            rival = psycopg2.connect(os.environ["DATABASE_URL"])
+            with rival, rival.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+            rival.close()
+        return execute(sql, params, many, context)
+
+
+def kill_at(number: int, work: Callable[[], object]) -> bool:
+    """Whether `work` was killed at its statement of this number; False when it has fewer."""
+    killer = Killer(number)
+    try:
+        with connection.execute_wrapper(killer):
+            work()
+    except Error:
+        assert killer.seen >= number, "it was killed by nothing of ours"
+    finally:
+        connection.close()
+    return killer.seen >= number
+
+
+@pytest.mark.parametrize("work", [settle_meters, extend_holds])
+def test_fault_061_a_worker_killed_at_every_statement_leaves_all_or_nothing(
+    sources: list[Source], work: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One batch, so that all of it is on this connection; what a killed worker had locked is free at once."""
+    monkeypatch.setattr("billing.services.settle.SETTLE_LEAST", 1_000_000)
+    later = NOW + timedelta(hours=1)
+    with time_machine.travel(later, tick=False):
+        number = 1
+        while kill_at(number, lambda: work(now=later)):
+            done = [charged(source.key) for source in sources]
+            assert done in ([0] * len(sources), expected(sources)), f"killed at statement {number}"
+            number += 1
+        assert number > 5, "it has so many statements"
+        settle(later)
+    assert [charged(source.key) for source in sources] == expected(sources)
+    assert_sound()
+
+
+def test_fault_060_metering_stopped_for_a_day_charges_what_it_would_have_on_time() -> None:
+    """Two renters with the same use: one is settled each hour, the other's worker comes back after 24 hours."""
+    host, punctual, late = make_user("host"), make_user("punctual"), make_user("late")
+    totals = []
+    for renter, hours in ((punctual, range(1, 25)), (late, (24,))):
+        grant(renter, 1000 * UNIT)
+        source = Source(renter, host).start()
+        for hour in range(1, 25):
+            moment = at(hours=hour)
+            for minute in range(59, -1, -1):  # agents report on; the proofs have no gap
+                source.prove(moment - timedelta(minutes=minute))
+            extend_holds(now=moment)
+            if hour in hours:
+                settle(moment)
+        with time_machine.travel(at(hours=24), tick=False):
+            source.close()
+        totals.append(charged(source.key))
+    assert totals == [24 * RATE, 24 * RATE]
+    assert_sound()
+
+
+def test_fault_085_two_beats_do_everything_once(sources: list[Source]) -> None:
+    """Each sweep of the schedule by four workers at the same moment, then once more: nothing is done twice."""
+    later = NOW + timedelta(hours=1)
+
+    def all_sweeps() -> None:
+        for name in SWEEPS:
+            if name not in ("accounts.send_mails",):  # it has one sender by its own lock, and waits for it
+                current_app.tasks[name]()
+
+    current_app.loader.import_default_modules()
+    with time_machine.travel(later, tick=False):
+        in_parallel([all_sweeps] * 4)
+        settle(later)
+        first = (Posting.objects.count(), Entry.objects.count())
+        in_parallel([all_sweeps] * 2)
+        settle(later)
+    assert [charged(source.key) for source in sources] == expected(sources)
+    assert (Posting.objects.count(), Entry.objects.count()) == first
+    assert_sound()
