@@ -34,6 +34,7 @@ SWEEPS: Final[dict[str, float]] = {
     "instances.follow_budgets": 15,
     "instances.stop_disputed": 60,
     "instances.stop_barred_bids": 60,
+    "instances.stop_suspended": 30,
     "instances.announce_data_ends": 300,
     "billing.queue_notices": 15,
     "instances.follow_disks": 60,

@@ -162,6 +162,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "retention_over": _("Released: its data was kept for 30 days after the stop"),
     "funds_exhausted": _("Stopped: the wallet could not pay for another hour"),
     "overdue": _("This step takes longer than it should"),
+    "account_switched_off": _("Stopped: the account was switched off"),
     "taken_over": _("The market was restored from a backup: what was ordered after that was taken over from the host"),
     "stopped_since_backup": _("The market was restored from a backup: it was stopped after that, so it is stopped again"),
     "foreign": _("The host reported something strange"),

@@ -26,6 +26,7 @@ from instances.services import (
     retention,
     rollups,
     save_image,
+    suspended,
     sweeps,
     sync_schedules,
     timers,
@@ -70,6 +71,11 @@ def stop_disputed() -> None:
 @shared_task(name="instances.stop_barred_bids")
 def stop_barred_bids() -> None:
     barred_bids.stop_barred_bids()
+
+
+@shared_task(name="instances.stop_suspended")
+def stop_suspended() -> None:
+    suspended.stop_suspended()
 
 
 @shared_task(name="instances.announce_data_ends")

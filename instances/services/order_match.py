@@ -4,9 +4,11 @@ from dataclasses import dataclass, fields
 from hmac import compare_digest
 from uuid import UUID
 
+from django.db.models import F
+
 from accounts.models import User
 from common import clock
-from common.errors import DomainError, FieldError, NotFound
+from common.errors import DomainError, FieldError, Forbidden, NotFound
 from common.ids import public_id
 from common.money import format_money
 from common.prepared import CHANGED, Prepared
@@ -15,11 +17,14 @@ from instances.models import Quote
 from instances.selectors import quote_of, whole_quotes
 from instances.services.quote import quote_again
 from instances.signatures import quote_signature
+from marketplace.errors import OfferClosed
 
 _NOT_OF_A_QUOTE = ("max_total_micros", "signature")
 
 _CLAIM = Prepared(
-    lambda **own: whole_quotes(**own).annotate(claimed=CHANGED),
+    lambda **own: whole_quotes(**own).annotate(
+        claimed=CHANGED, renter_active=F("renter__is_active"), owner_active=F("offer__host__owner__is_active")
+    ),
     change="""
         UPDATE instances_quote SET used_at = %(now)s
         WHERE id = %(pk)s AND renter_id = %(renter_id)s AND used_at IS NULL AND expires_at > %(now)s""",
@@ -81,6 +86,10 @@ def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = Non
     quote.used_at = now
     if quote.for_instance_id != for_instance:
         raise NotFound("This quote is for something else: a new rent and a change in place have quotes of their own.")
+    if not quote.renter_active:  # type: ignore[attr-defined]  # as above: switched off since the request came in
+        raise Forbidden("This account is switched off.")
+    if for_instance is None and not quote.owner_active:  # type: ignore[attr-defined]  # as above
+        raise OfferClosed("The account of the host's owner is switched off.")
     if for_instance is None and not quote.image.active:
         raise NotFound("The quote's image is not offered any more; ask for a new quote with another one.")
     return quote

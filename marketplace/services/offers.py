@@ -172,6 +172,18 @@ def set_draining(*, actor_id: UUID, host_id: UUID, draining: bool) -> None:
         wake.touch(f"user:{actor_id.hex}")
 
 
+def drain_suspended() -> int:
+    """Hosts of accounts that staff have switched off take no new rents; how many were drained."""
+    drained = 0
+    for host_id in Host.objects.filter(owner__is_active=False, draining=False).order_by("pk").values_list("pk", flat=True):
+        with use_case():
+            if Host.objects.filter(pk=host_id, draining=False).update(draining=True):
+                drained += 1
+                record_event(host_id=host_id, kind="draining", detail="Its owner's account is switched off.", actor="sweep")
+                refresh_offers_of_host(host_id=host_id)
+    return drained
+
+
 def check_offers(*, repair: bool) -> list[Difference]:
     """Every offer that does not say what is true. Services keep them exact, so any difference is an incident."""
     differences = compare_offers()
