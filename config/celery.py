@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from celery import Celery
-from celery.signals import worker_init
+from celery.signals import task_success, worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
@@ -103,3 +103,11 @@ SWEEPS: Final[dict[str, float]] = {
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds, "options": {"expires": seconds}} for name, seconds in SWEEPS.items()
 }
+
+
+@task_success.connect
+def _note_sweep(sender: Any, **_kwargs: Any) -> None:
+    """A pass that ends badly, or is not made at all, grows late: the web tells staff of it."""
+    if sender.name in SWEEPS:
+        services = import_module("marketplace.services.sweep_runs")  # apps have no models before
+        services.note_sweep(name=sender.name, every_s=SWEEPS[sender.name])

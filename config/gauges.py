@@ -9,10 +9,12 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from accounts.selectors import count_mails, count_people
+from common import clock
 from instances.selectors import count_by_state
 from instances.states import InstanceState
 from marketplace.selectors.hosts import all_hosts
 from marketplace.selectors.incidents import open_incidents
+from marketplace.services.sweep_runs import late_sweeps
 from marketplace.states import HostState
 
 
@@ -21,6 +23,8 @@ class MarketCounts(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield GaugeMetricFamily("berth_users", "Active users", value=count_people())
+        late = len(late_sweeps(now=clock.now()))
+        yield GaugeMetricFamily("berth_late_sweeps", "Periodic passes that have not been made for too long", value=late)
         yield GaugeMetricFamily("berth_open_incidents", "Incidents that need a person", value=open_incidents().count())
         yield _by_state("berth_mails", "Mails that wait or were given up in a week", ["waiting", "given_up"], count_mails())
         hosts = Counter(all_hosts().values_list("state", flat=True))

@@ -2,6 +2,7 @@
 
 from marketplace.models.epochs import Epoch
 from marketplace.models.hosts import Gpu, Host, HostEvent, JoinToken
+from marketplace.models.jobs import SweepRun
 from marketplace.models.leases import Claim, Incident, Lease
 from marketplace.models.offers import Offer, OfferPrice, SavedSearch, SpotPrice
 from marketplace.models.trust import Maintenance, Measurement, ReliabilityEvent, SelfTest
@@ -25,4 +26,5 @@ __all__ = [
     "SavedSearch",
     "SelfTest",
     "SpotPrice",
+    "SweepRun",
 ]

@@ -14,6 +14,9 @@ from django.db import Error, connection
 from billing.models import Entry, Posting
 from billing.services.settle import extend_holds, settle_meters
 from config.celery import SWEEPS
+from marketplace.models import Incident
+from marketplace.services import sweep_runs
+from marketplace.services.sweep_runs import look_after_sweeps
 from tests.billing.money import RATE, UNIT, Source, assert_sound, at, charged, execute, grant, in_parallel, make_user, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -109,6 +112,28 @@ def test_fault_060_metering_stopped_for_a_day_charges_what_it_would_have_on_time
         totals.append(charged(source.key))
     assert totals == [24 * RATE, 24 * RATE]
     assert_sound()
+
+
+def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -> None:
+    """Who makes no passes cannot tell of it, so the web does, with the messages of agents."""
+    current_app.loader.import_default_modules()
+    sweep_runs._written.clear()
+    with time_machine.travel(NOW, tick=False):
+        for name in ("billing.settle_meters", "marketplace.mark_silent_hosts", "billing.reconcile_stripe"):
+            current_app.tasks[name].apply(throw=True)
+        look_after_sweeps(now=NOW, at_once=True)
+        assert not Incident.objects.exists()
+    look_after_sweeps(now=NOW + timedelta(seconds=181), at_once=True)
+    look_after_sweeps(now=NOW + timedelta(seconds=190), at_once=True)
+    told = Incident.objects.get(kind="sweeps_late", closed_at=None).detail
+    assert "billing.settle_meters" in told and "mark_silent_hosts" in told
+    assert "reconcile_stripe" not in told, "it comes every ten minutes"
+    sweep_runs._written.clear()
+    with time_machine.travel(NOW + timedelta(seconds=200), tick=False):
+        for name in ("billing.settle_meters", "marketplace.mark_silent_hosts"):
+            current_app.tasks[name].apply(throw=True)
+    look_after_sweeps(now=NOW + timedelta(seconds=201), at_once=True)
+    assert Incident.objects.get().closed_by == "they are made again"
 
 
 def test_fault_085_two_beats_do_everything_once(sources: list[Source]) -> None:

@@ -45,6 +45,7 @@ from instances.services.reconcile import observe_report
 from instances.services.slips import slip_key
 from marketplace.services.hosts import freeze_host, note_refused, record_facts, record_report
 from marketplace.services.self_tests import record_self_test
+from marketplace.services.sweep_runs import look_after_sweeps
 from storage.selectors import desired_operations
 from storage.services.operations import record_operations
 from storage.services.pulls import record_pulls
@@ -77,6 +78,7 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         if meet_epoch(sender=sender, report=report, rows=rows, at=received_at):
             absent = absent_ids(report.absent)
             _take_work(host_id, report, rows, absent=absent, received_at=received_at, remote_address=remote_address)
+        look_after_sweeps(now=received_at)
         return _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
 
 
