@@ -78,6 +78,8 @@ LEDGER_ANCHOR_DIR = read_text("LEDGER_ANCHOR_DIR", "")
 LEDGER_ANCHOR_STORE = read_object_store("LEDGER_ANCHOR_STORE")
 # What apps above `billing` know of the ledger and it cannot: each gives findings of its own to every audit.
 LEDGER_CHECKS_BESIDE = ["instances.selectors.unmetered.metering_findings"]
+# Whether metering and sweeps stand still while a machine's clock has jumped (common.clock_guard).
+CLOCK_GUARD = True
 # Who gets the nightly audit of the ledger with its head. None: all active superusers.
 OPERATOR_MAIL = read_list("OPERATOR_MAIL", [])
 # Card payments are off without a key. During a rotation both webhook secrets hold, divided by a comma.

@@ -6,3 +6,4 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 WHITENOISE_AUTOREFRESH = True
 DATABASES["default"]["TEST"] = {"TEMPLATE": "berth_migrated"}  # tests/services_plugin.py makes it
+CLOCK_GUARD = False  # tests set the clock as they like

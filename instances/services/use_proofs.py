@@ -11,6 +11,7 @@ from common.database import use_case
 from instances.models import Instance, InstanceSample, InstanceTrace
 from instances.policy import STOP_GRACE
 from instances.services.blame import blame
+from instances.services.clock_watch import clock_is_believed
 from instances.services.observations import ObservedRow, sample_of, trace_of
 from instances.states import Desired, FaultOf, InstanceState
 
@@ -65,6 +66,8 @@ def prove_and_sample(
     ended = {instance.pk: end_of_run(instance, row, at) for instance, row in rows if ended_unasked(instance, row)}
     samples = [sample_of(instance.pk, row.sample, at) for instance, row in seen if row.sample is not None]
     if not proven and not ended and not samples and not terms:
+        return
+    if not clock_is_believed():
         return
     with use_case():
         for instance_id, moment in ended.items():

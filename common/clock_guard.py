@@ -1,0 +1,53 @@
+"""Whether this process's clock can be believed. While it cannot, nothing is metered, stopped or deleted by it (fault 58)."""
+
+import time
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import connection
+
+from common import clock
+
+MOST_S: Final = 300.0  # a clock that is set right by less is no jump
+STEADY_S: Final = 600.0  # after a jump it is believed again when it has run evenly for so long
+_LOOKED_EVERY_S: Final = 5.0
+
+
+class ClockGuard:
+    """One process's. It compares the wall clock with the machine's own count of seconds, and with PostgreSQL's clock."""
+
+    def __init__(self) -> None:
+        self._offset: float | None = None
+        self._even_since = -STEADY_S
+        self._jump = 0.0
+
+    def trouble(self, *, wall: datetime, counted_s: float, database: datetime) -> str:
+        """A sentence for staff; empty while the clock can be believed. `counted_s`: seconds that never jump."""
+        offset = wall.timestamp() - counted_s
+        if self._offset is not None and abs(offset - self._offset) > MOST_S:
+            self._jump, self._even_since = offset - self._offset, counted_s
+        self._offset = offset
+        apart = (wall - database).total_seconds()
+        if abs(apart) > MOST_S:
+            return f"The clock of this machine and PostgreSQL's are {apart:+.0f} s apart."
+        if self._jump and counted_s - self._even_since < STEADY_S:
+            return f"The clock of this machine has jumped by {self._jump:+.0f} s; it is watched for {STEADY_S:.0f} s."
+        return ""
+
+
+_guard = ClockGuard()
+_last: list[tuple[float, str]] = []
+
+
+def clock_trouble() -> str:
+    """What is wrong with this process's clock, looked at every few seconds; empty: nothing, or nobody wants to know."""
+    if not settings.CLOCK_GUARD:
+        return ""
+    counted = time.clock_gettime(time.CLOCK_BOOTTIME)
+    if not _last or counted - _last[0][0] >= _LOOKED_EVERY_S:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            (database,) = cursor.fetchone()
+        _last[:] = [(counted, _guard.trouble(wall=clock.now(), counted_s=counted, database=database))]
+    return _last[0][1]
