@@ -24,7 +24,6 @@ from agents.daemon.config import load_config
 from agents.daemon.loop import Agent
 from agents.daemon.plan import Observed, plan
 from agents.daemon.runtime import Runtime
-from agents.protocol.messages import DesiredState
 
 _ID: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12}")
 _NUMBER: Final = re.compile(r"(?<=:)\d+|(?<=ID\.)\d+(?=\.)")  # of a saved root, and of one on a system disk
@@ -106,11 +105,11 @@ def _live(connection: socket.socket) -> None:
     agent = assembly.build_agent(state, config, announcer.checkpoint)
     told, accept = threading.Event(), agent._accept
 
-    def accepted(desired: DesiredState) -> None:
-        accept(desired)
+    def accepted(*heard: Any) -> None:
+        accept(*heard)
         told.set()
 
-    agent._accept = accepted  # type: ignore[method-assign]
+    agent._accept = accepted  # type: ignore[method-assign, assignment]  # it passes on whatever it is told
     eyes = assembly.build_runtime(state, config)  # the agent's own belong to its loop
     threading.Thread(target=_obey, args=(lines, announcer, agent, eyes, told), daemon=True).start()
     agent.run()
