@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('marketplace', '0013_epochs'),
+        ('marketplace', '0014_write_offs'),
     ]
 
     operations = [
