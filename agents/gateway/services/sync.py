@@ -34,6 +34,7 @@ from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
 from common import clock
 from common.errors import DomainError, InvalidInput
+from common.ids import public_id
 from common.wake import version_of
 from instances.selectors.moves import desired_on_host
 from instances.services.alerts import record_gpu_events
@@ -44,6 +45,7 @@ from instances.services.observations import ObservedRow
 from instances.services.reconcile import observe_report
 from instances.services.slips import slip_key
 from marketplace.services.hosts import freeze_host, note_refused, record_facts, record_report
+from marketplace.services.incidents import open_incident
 from marketplace.services.self_tests import record_self_test
 from marketplace.services.sweep_runs import look_after_sweeps
 from storage.selectors import desired_operations
@@ -66,7 +68,7 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
     tested = None if report.self_test is None else self_test_row(report.self_test)
     with take_turn(host_id):
         if not admit_message(host_id=host_id, envelope=message.envelope, received_at=received_at):
-            freeze_host(host_id=host_id, reason="Two agents use the identity of this host.", actor=AGENT)
+            _freeze(host_id)
             raise TwoAgents()
         _take_facts(host_id, report, refused, remote_address)
         if refused:
@@ -104,6 +106,14 @@ def _take_work(
     if foreign:
         names = [instance_id.hex for instance_id in foreign]
         record_foreign(claimed_host=host_id.hex, foreign=names, remote_address=remote_address)
+
+
+def _freeze(host_id: UUID) -> None:
+    """Both do nothing any more, and staff hear of it: which of the two is the host, only a person can say (fault 20)."""
+    reason = "Two agents use the identity of this host."
+    freeze_host(host_id=host_id, reason=reason, actor=AGENT)
+    what_to_do = "Its state folder was copied: remove the copy, or revoke the key and enrol the host anew; then unfreeze it."
+    open_incident(kind="two_agents", subject=public_id("host", host_id), detail=f"{reason} {what_to_do}")
 
 
 def _note_report(host_id: UUID, report: Report, at: datetime) -> None:
