@@ -14,7 +14,8 @@ class Payable:
 
     `young_micros` is the net earned within the holding period, `recent_micros` the net earned within the reserve's span,
     `disputed_micros` what came from money that renters owe (`billing.tracing`), `debt_micros` what the owner owes,
-    `unpaid_micros` what they paid themselves (`billing.selectors.self_rental`), which counts as neither young nor recent.
+    `unpaid_micros` what they paid themselves (`billing.selectors.self_rental`), which counts as neither young nor recent,
+    `reported_micros` what has matured of what renters have reported as not working, while staff have not decided.
     What is under way has left the balance already.
     """
 
@@ -26,6 +27,7 @@ class Payable:
     under_way_micros: int = 0
     debt_micros: int = 0
     unpaid_micros: int = 0
+    reported_micros: int = 0
 
     @property
     def waiting_micros(self) -> int:
@@ -45,7 +47,7 @@ class Payable:
     @property
     def matured_micros(self) -> int:
         """The owner's to take, or to repay what they owe with; never negative."""
-        kept = self.waiting_micros + self.reserve_micros + self.disputed_micros + self.unpaid_micros
+        kept = self.waiting_micros + self.reserve_micros + self.disputed_micros + self.unpaid_micros + self.reported_micros
         return max(0, self.balance_micros - kept)
 
     @property
@@ -56,7 +58,7 @@ class Payable:
     @property
     def is_short(self) -> bool:
         """More has to stay than is left: what is on its way and has not been sent yet must not leave."""
-        kept = self.disputed_micros + self.unpaid_micros + self.debt_micros
+        kept = self.disputed_micros + self.unpaid_micros + self.reported_micros + self.debt_micros
         return kept > max(0, self.balance_micros)
 
     @property

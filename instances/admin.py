@@ -1,12 +1,16 @@
 """Staff panel: instances and their events. Host panel: instances on the owner's hosts, without the renter's secrets."""
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, staff_panel
+from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from common.errors import DomainError
 from common.ids import public_id
 from common.money import format_money
-from instances.models import Instance, InstanceEvent, Watch
+from instances.models import FaultReport, Instance, InstanceEvent, Watch
+from instances.services.fault_reports import decide_report
 
 FACTS = (
     "public",
@@ -60,6 +64,35 @@ class InstanceAdmin(_InstanceColumns, ReadOnlyAdmin):
     fields = ("name", "renter", "image", "desired", "run_generation", "observed_generation", "fence", "deadline", *FACTS)
     readonly_fields = fields
     inlines = (InstanceEventInline,)
+
+
+@admin.register(FaultReport, site=staff_panel)
+class FaultReportAdmin(ReadOnlyAdmin):
+    """A renter's word against a host's: the payout of what was earned by it waits until staff decide here."""
+
+    list_display = ("instance", "detail", "verdict", "opened_at", "decided_by", "closed_at")
+    list_filter = ("verdict",)
+    list_select_related = ("instance", "decided_by")
+    search_fields = ("instance__id", "instance__renter__email", "instance__host__name")
+    actions = ("uphold", "reject")
+
+    @admin.action(description=_("Agree: it did not work; the end of the run is given back"))
+    def uphold(self, request: HttpRequest, rows: QuerySet[FaultReport]) -> None:
+        self._decide(request, rows, upheld=True)
+
+    @admin.action(description=_("Reject: it did work"))
+    def reject(self, request: HttpRequest, rows: QuerySet[FaultReport]) -> None:
+        self._decide(request, rows, upheld=False)
+
+    @staticmethod
+    def _decide(request: HttpRequest, rows: QuerySet[FaultReport], *, upheld: bool) -> None:
+        for row in rows:
+            try:
+                decide_report(staff=signed_in(request), report_id=row.pk, upheld=upheld)
+            except DomainError as error:
+                messages.error(request, f"{row}: {error.detail}")
+            else:
+                messages.success(request, str(row))
 
 
 @admin.register(Instance, site=host_panel)

@@ -43,6 +43,12 @@ class FaultOf(models.TextChoices):
     NOBODY = "nobody", _("nobody")  # the renter can bring it about, and so can the host
 
 
+class ReportVerdict(models.TextChoices):
+    OPEN = "open", _("open")
+    UPHELD = "upheld", _("upheld")
+    REJECTED = "rejected", _("rejected")
+
+
 class WatchAction(models.TextChoices):
     TELL = "tell", _("tell me")
     RENT = "rent", _("rent for me")

@@ -14,6 +14,7 @@ from instances import (
     change_api,
     change_views,
     estimate_api,
+    fault_report_api,
     file_views,
     image_api,
     image_views,
@@ -73,6 +74,7 @@ web_urlpatterns: list[URLPattern] = [
     path("instances/<instance_id>/keep-root", action_views.instance_keep_root, name="instance_keep_root"),
     path("instances/<instance_id>/resize", action_views.instance_resize, name="instance_resize"),
     path("instances/<instance_id>/auto-renew", change_views.instance_auto_renew, name="instance_auto_renew"),
+    path("instances/<instance_id>/report", views.instance_report, name="instance_report"),
     path("instances/<instance_id>/rename", views.instance_rename, name="instance_rename"),
     path("instances/<instance_id>/save-image", image_views.instance_save_image, name="instance_save_image"),
     re_path(
@@ -104,6 +106,11 @@ api_urlpatterns: list[URLPattern] = [
     path("instances/<str:instance_id>/reimage", action_api.ReimageView.as_view(), name="api_instance_reimage"),
     path("instances/<str:instance_id>/resize", action_api.ResizeView.as_view(), name="api_instance_resize"),
     path("instances/<str:instance_id>/restart", api.RestartView.as_view(), name="api_instance_restart"),
+    path(
+        "instances/<str:instance_id>/report-fault",
+        fault_report_api.FaultReportView.as_view(),
+        name="api_instance_report_fault",
+    ),
     path("instances/<str:instance_id>/save-image", image_api.SaveImageView.as_view(), name="api_instance_save_image"),
     path("instances/<str:instance_id>/pull", image_api.PullView.as_view(), name="api_instance_pull"),
     path("instances/<str:instance_id>/events", api.EventsView.as_view(), name="api_instance_events"),

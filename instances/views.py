@@ -26,6 +26,7 @@ from instances.models import Instance
 from instances.page_replies import changed
 from instances.rent_console import calculator_query, first_wishes, other_modes, rent_images
 from instances.services.cpu_start import start_without_gpu
+from instances.services.fault_reports import report_fault
 from instances.services.quote import create_quote
 from instances.services.release import release_instance
 from instances.services.rename import rename_instance
@@ -151,6 +152,15 @@ def instance_rename(request: SignedInRequest, instance_id: str) -> HttpResponse:
     form = NameForm(request.POST)
     if form.is_valid():
         rename_instance(renter=request.user, instance_id=parse_public_id("inst", instance_id), **form.cleaned_data)
+    return changed(request, "instance", instance_id)
+
+
+@require_POST
+@signed_in
+def instance_report(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """It does not work although its host says that it runs."""
+    detail = request.POST.get("detail", "")
+    report_fault(renter=request.user, instance_id=parse_public_id("inst", instance_id), detail=detail)
     return changed(request, "instance", instance_id)
 
 

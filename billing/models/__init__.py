@@ -3,6 +3,7 @@
 from billing.models.commitments import Commitment
 from billing.models.coupons import Coupon, CouponCode, CouponDraw
 from billing.models.freezes import MoneyFreeze
+from billing.models.holdbacks import Holdback
 from billing.models.ledger import AppendOnly, Entry, Grant, LedgerCurrency, Posting, TsTzRange, Wallet
 from billing.models.limits import Budget, Notice, Standing
 from billing.models.metering import Hold, Meter, Usage
@@ -25,6 +26,7 @@ __all__ = [
     "Entry",
     "Grant",
     "Hold",
+    "Holdback",
     "Invoice",
     "InvoiceSeries",
     "LedgerAudit",

@@ -34,6 +34,17 @@ LEFT JOIN LATERAL (
 WHERE wallet.kind = 'host' AND wallet.owner_id = ANY(%(owners)s::uuid[])
 """
 
+# The matured shares of sources about which staff have still to decide.
+_REPORTED = """
+SELECT held.owner_id, COALESCE(sum(usage.charge_micros - usage.fee_micros), 0)
+FROM billing_holdback held
+JOIN billing_meter meter ON meter.source_kind = held.source_kind AND meter.source_id = held.source_id
+JOIN billing_usage usage ON usage.meter_id = meter.id
+JOIN billing_posting posting ON posting.id = usage.posting_id AND posting.created_at <= %(matured)s
+WHERE held.closed_at IS NULL AND held.owner_id = ANY(%(owners)s::uuid[])
+GROUP BY held.owner_id
+"""
+
 _DUE = """
 SELECT account.owner_id, GREATEST(account.minimum_micros, %(least)s)
 FROM billing_payoutaccount account
@@ -54,6 +65,7 @@ def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payab
     since = {"matured": now - PAYOUT_HOLDING, "reserved": now - PAYOUT_RESERVE_SPAN}
     found = rows(_PAYABLE, owners=owners, **since)
     owed = owed_money(now) if found else OwedMoney()
+    reported = dict(rows(_REPORTED, owners=owners, matured=since["matured"])) if found else {}
     payables = {}
     for owner_id, wallet_id, balance, young, recent, under_way in found:
         unpaid = unpaid_of(owner_id=owner_id, wallet_id=wallet_id, **since)
@@ -66,6 +78,7 @@ def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payab
             under_way_micros=int(under_way),
             debt_micros=debt_of_person(owner_id),
             unpaid_micros=unpaid.micros,
+            reported_micros=int(reported.get(owner_id, 0)),
         )
     return payables
 

@@ -1,6 +1,7 @@
 """Instances, the quotes they were rented by, their events and their use over time."""
 
 from instances.models.archives import ArchiveDefault
+from instances.models.fault_reports import FaultReport
 from instances.models.instances import Instance, InstancePort
 from instances.models.logs import LogRead
 from instances.models.moves import Move
@@ -14,6 +15,7 @@ __all__ = [
     "Alert",
     "AlertMute",
     "ArchiveDefault",
+    "FaultReport",
     "Instance",
     "InstanceEvent",
     "InstancePort",

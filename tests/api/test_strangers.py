@@ -130,6 +130,7 @@ RULES = {
     "POST api_instance_bid": theirs_alone("instances:write", lambda world: {"max_price": "1.00"}),
     "DELETE api_instance_bid": theirs_alone("instances:write"),
     "POST api_instance_restart": theirs_alone("instances:write"),
+    "POST api_instance_report_fault": theirs_alone("instances:write", lambda _: {"detail": "It does not answer."}),
     "POST api_instance_clone": theirs_alone("instances:write"),
     "POST api_instance_migrate": theirs_alone("instances:write", lambda world: {"offer": world.ids["offer_id"]}),
     "POST api_instance_cancel_move": theirs_alone("instances:write"),

@@ -43,8 +43,9 @@ while True:
 """
 # So many connections begun at once, none waited for: what a scan or a flood does.
 _FLOOD = (
-    'perl -MSocket -e \'$to = sockaddr_in({port}, inet_aton("{address}")); for (1..{count}) {{ socket(my $s, PF_INET, '
-    "SOCK_STREAM | 2048, 0) or last; connect($s, $to); push @all, $s; }} select(undef, undef, undef, 0.3); print scalar @all'"
+    'perl -MSocket -e \'$to = sockaddr_in({port}, inet_aton("{address}")); for (1..{count}) {{ '
+    "socket(my $s, PF_INET, SOCK_STREAM | 2048, 0) or last; connect($s, $to); push @all, $s; }} "
+    "select(undef, undef, undef, 0.3); print scalar @all'"
 )
 
 

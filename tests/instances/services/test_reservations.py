@@ -1,5 +1,7 @@
 """A reserved term and an hourly rent never overlap on one GPU (fault 7): whoever holds it holds it, running or stopped."""
 
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 
@@ -43,8 +45,9 @@ def overlaps() -> int:
 
 
 def is_refused(renter: User, host: FakeHost, mode: str) -> None:
+    wishes: dict[str, Any] = {"term": "week"} if mode == "reserved" else {}
     with refused(), pytest.raises(GpuTaken):
-        rented(renter, host, mode, **({"term": "week"} if mode == "reserved" else {}))
+        rented(renter, host, mode, **wishes)
 
 
 def test_fault_007_a_term_waits_for_nobody_and_takes_nobody_s_gpu(

@@ -1,0 +1,122 @@
+"""A renter reports that an instance does not work although its host says that it runs: the bill stops, staff decide.
+
+An agent is its owner's program: it may report what is not so. What it earns by that is kept until somebody has looked.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from accounts.models import User
+from accounts.selectors import acts_as_staff
+from billing.estimates import RESERVED
+from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
+from billing.services.credits import credit_source
+from billing.services.escrow import lock_parties
+from billing.services.holdbacks import hold_back, let_go
+from billing.services.meters import cap_meter
+from common import clock
+from common.database import use_case
+from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field
+from common.ids import public_id
+from common.printable import check_printable
+from instances.models import FaultReport, Instance
+from instances.selectors import all_terms_of, instance_of
+from instances.services.host_faults import tell_given_back
+from instances.services.moves import RENTER, SYSTEM, record_event, retry_stale
+from instances.services.stop import stop_now
+from instances.services.terms import pause_term, payee_of
+from instances.states import InstanceState, ReportVerdict
+from marketplace.services.incidents import close_incident, open_incident
+from marketplace.services.reliability import record_host_fault
+
+INCIDENT: Final = "fault_report"
+NOT_WORKING: Final = "not_working"
+_DETAIL_CHARS: Final = 300
+_RUNS: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
+
+
+def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
+    """Stop it, charge nothing after this moment, and keep what its host earned from it until staff have decided.
+
+    Raises NotFound, InvalidInput, or UnlawfulMove for one that does not run.
+    """
+    detail = detail.strip()
+    if not 1 <= len(detail) <= _DETAIL_CHARS:
+        raise wrong_field("detail", f"Say what does not work, in at most {_DETAIL_CHARS} characters.")
+    check_printable("detail", detail)
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        if instance.state not in _RUNS or instance.started_at is None:
+            raise UnlawfulMove(
+                f"An instance that is {instance.state} costs nothing for its use: only one that runs can be reported.",
+                state=instance.state,
+                actions=instance.actions,
+            )
+        began_at, run = instance.started_at, instance.run_generation
+        owner = payee_of(instance)
+        if instance.billing_mode == RESERVED:
+            lock_parties(renter_id=instance.renter_id, host_owner_id=owner)
+            pause_term(instance)
+        cap_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk, at=clock.now())
+        for kind, source in _sources(instance):
+            hold_back(owner_id=owner, source_kind=kind, source_id=source)
+        stop_now(instance, kind="fault_reported", actor=RENTER, detail=detail)
+        FaultReport.objects.create(instance=instance, run_generation=run, detail=detail, began_at=began_at)
+        words = f"{instance.host.name}: {detail}"
+        open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=words)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
+    """Staff believe the renter, who gets back what the end of the run cost as for any fault of a host, or the host.
+
+    Either way the host's earnings are its own again, less what was given back. Decided once, it stays so.
+    """
+    if not acts_as_staff(staff):
+        raise Forbidden("Only the market's staff decide about reports.")
+    with use_case():
+        report = FaultReport.objects.select_for_update(of=("self",), no_key=True).filter(pk=report_id).first()
+        if report is None:
+            raise NotFound("There is no such report.")
+        if report.verdict != ReportVerdict.OPEN:
+            return report
+        instance = Instance.objects.select_related("host").get(pk=report.instance_id)
+        if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.GONE):
+            raise UnlawfulMove("Its host has not proven yet that it stopped: what the run cost is known then.")
+        if upheld:
+            _uphold(report, instance)
+        for kind, source in _sources(instance):
+            let_go(source_kind=kind, source_id=source)
+        report.verdict = ReportVerdict.UPHELD if upheld else ReportVerdict.REJECTED
+        report.decided_by, report.closed_at = staff, clock.now()
+        report.save(update_fields=["verdict", "decided_by", "closed_at"])
+        close_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), closed_by=staff.email)
+        record_event(instance, kind=f"report_{report.verdict}", actor=SYSTEM)
+    return report
+
+
+def _uphold(report: FaultReport, instance: Instance) -> None:
+    given_back = sum(
+        credit_source(
+            source_kind=kind,
+            source_id=source,
+            key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{report.run_generation}",
+            since=report.began_at,
+            until=report.opened_at,
+            reason=f"given back, the host failed ({NOT_WORKING})",
+            actor=SYSTEM,
+        )
+        for kind, source in _sources(instance)
+    )
+    tell_given_back(instance, given_back)
+    if instance.renter_id != instance.host.owner_id:
+        record_host_fault(host_id=instance.host_id, subject=report.pk, at=report.opened_at, detail=NOT_WORKING)
+
+
+def _sources(instance: Instance) -> list[tuple[str, UUID]]:
+    """What its use was charged to: itself, and its terms."""
+    return [(INSTANCE_SOURCE, instance.pk), *((TERM_SOURCE, term.pk) for term in all_terms_of([instance.pk]))]

@@ -1,0 +1,147 @@
+"""An agent that says "running" when nothing runs (fault 87): its renter stops the bill, and its payout waits for staff."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from billing.policy import PAYOUT_HOLDING
+from billing.selectors.payouts import payable_of
+from billing.services.settle import settle_meters
+from common import clock
+from common.errors import Forbidden, UnlawfulMove
+from instances.models import FaultReport, Instance
+from instances.selectors.unmetered import metering_findings
+from instances.services.fault_reports import decide_report, report_fault
+from instances.services.observations import ObservedRow
+from marketplace.models import Incident, ReliabilityEvent
+from tests.billing.money import assert_sound, charged, pay_in, wallet
+from tests.instances.fake_host import FakeHost, FakeReport, again, order, refused
+from tests.instances.fixtures import Clock
+from tests.instances.modes import running, sell
+from tests.panels.test_write_off import signed_in
+
+HOUR = 3_600_000
+
+
+def lies(host: FakeHost, instance: Instance) -> None:
+    """The agent reports what is not there: it has no container at all."""
+    row = ObservedRow(instance.pk, again(instance).run_generation, "running", tuple(instance.gpu_uuids), container="c0ffee")
+    host.deliver(FakeReport((row,), ()))
+
+
+@pytest.fixture
+def pretended(rin: User, host: FakeHost, hours: Clock) -> Instance:
+    """Half an hour of an instance that never ran."""
+    pay_in(rin, 1000 * 1_000_000)
+    instance = order(rin, host)
+    lies(host, instance)
+    for _ in range(30):
+        hours.advance(minutes=1)
+        lies(host, instance)
+    assert host.running() == set()
+    return again(instance)
+
+
+def test_fault_087_the_report_stops_the_bill_whatever_the_agent_says(
+    rin: User, host: FakeHost, pretended: Instance, hours: Clock
+) -> None:
+    report_fault(renter=rin, instance_id=pretended.pk, detail="Nothing answers at its port.")
+    for _ in range(60):
+        hours.advance(minutes=1)
+        lies(host, pretended)
+    settle_meters(now=clock.now())
+    assert charged(pretended.pk) <= HOUR // 2
+    assert again(pretended).state == "stopping"
+    incident = Incident.objects.get(kind="fault_report")
+    assert "Nothing answers" in incident.detail
+    assert metering_findings() == []
+    assert_sound()
+
+
+def test_fault_087_what_it_earned_is_not_paid_out_until_staff_decide(
+    rin: User, stella: User, host: FakeHost, pretended: Instance, hours: Clock
+) -> None:
+    hana = host.owner
+    report_fault(renter=rin, instance_id=pretended.pk, detail="Nothing answers at its port.")
+    host.sync()
+    host.settle()
+    assert again(pretended).state == "stopped"
+    settle_meters(now=clock.now())
+    hours.advance(seconds=(PAYOUT_HOLDING + timedelta(hours=1)).total_seconds())
+    share = wallet(hana, "host").balance_micros
+    assert share > 0
+    found = payable_of(owner_id=hana.pk, now=clock.now())
+    assert (found.reported_micros, found.payable_micros) == (share, 0)
+    report = FaultReport.objects.get()
+    decide_report(staff=stella, report_id=report.pk, upheld=True)
+    assert wallet(hana, "host").balance_micros == 0, "the whole half hour went back"
+    assert wallet(rin).spendable_micros >= 1000 * 1_000_000
+    assert ReliabilityEvent.objects.filter(kind="host_fault", detail="not_working").count() == 1
+    assert not Incident.objects.filter(kind="fault_report", closed_at=None).exists()
+    decide_report(staff=stella, report_id=report.pk, upheld=False)
+    assert FaultReport.objects.get().verdict == "upheld", "decided once, it stays so"
+    assert_sound()
+
+
+def test_an_honest_host_keeps_what_it_earned(
+    rin: User, stella: User, host: FakeHost, pretended: Instance, hours: Clock
+) -> None:
+    hana = host.owner
+    report_fault(renter=rin, instance_id=pretended.pk, detail="I don't like it.")
+    host.sync()
+    host.settle()
+    settle_meters(now=clock.now())
+    hours.advance(seconds=(PAYOUT_HOLDING + timedelta(hours=1)).total_seconds())
+    decide_report(staff=stella, report_id=FaultReport.objects.get().pk, upheld=False)
+    assert payable_of(owner_id=hana.pk, now=clock.now()).reported_micros == 0
+    assert wallet(hana, "host").balance_micros > 0
+    assert not ReliabilityEvent.objects.filter(kind="host_fault").exists()
+
+
+def test_a_term_is_paused_by_it(rin: User, host: FakeHost, hours: Clock) -> None:
+    sell(host)
+    instance = running(rin, host, "reserved", term="week")
+    hours.advance(minutes=1)
+    host.sync()
+    report_fault(renter=rin, instance_id=instance.pk, detail="It hangs.")
+    host.settle()
+    assert again(instance).state == "stopped"
+    assert_sound()
+
+
+def test_refusals(rin: User, hana: User, host: FakeHost, pretended: Instance) -> None:
+    report_fault(renter=rin, instance_id=pretended.pk, detail="Dead.")
+    with refused(), pytest.raises(UnlawfulMove):
+        report_fault(renter=rin, instance_id=pretended.pk, detail="Dead.")
+    with pytest.raises(Forbidden):
+        decide_report(staff=hana, report_id=FaultReport.objects.get().pk, upheld=True)
+
+
+def test_by_the_api_and_decided_in_the_panel(
+    rin: User, stella: User, host: FakeHost, pretended: Instance, sign: object
+) -> None:
+    client: Client = sign(rin)  # type: ignore[operator]  # the fixture's function
+    path = f"/api/v1/instances/inst_{pretended.pk.hex}/report-fault"
+    reply = client.post(path, json.dumps({"detail": "Nothing answers."}), content_type="application/json")
+    assert (reply.status_code, reply.json()["state"]) == (202, "stopping")
+    host.sync()
+    host.settle()
+    staff = signed_in(stella)
+    chosen = {"action": "uphold", "_selected_action": str(FaultReport.objects.get().pk)}
+    assert staff.post("/admin/instances/faultreport/", chosen).status_code == 302
+    assert FaultReport.objects.get().verdict == "upheld"
+
+
+def test_by_the_console(rin: User, mallory: User, host: FakeHost, pretended: Instance) -> None:
+    path = f"/instances/inst_{pretended.pk.hex}"
+    client = Client()
+    client.force_login(mallory)
+    assert client.post(f"{path}/report", {"detail": "Mine?"}).status_code == 404
+    client.force_login(rin)
+    assert 'id="report"' in client.get(path).content.decode()
+    client.post(f"{path}/report", {"detail": "Nothing answers."})
+    assert again(pretended).state == "stopping"
+    assert FaultReport.objects.get().detail == "Nothing answers."
