@@ -174,7 +174,7 @@ def test_a_restarted_agent_is_taken_on(agent: Agent) -> None:
     assert audited() == []
 
 
-def test_two_agents_with_one_identity_freeze_the_host(agent: Agent) -> None:
+def test_fault_020_two_agents_with_one_identity_freeze_the_host(agent: Agent) -> None:
     """Fault 20: the disk was cloned. The second start is taken for a restart, until the first speaks again."""
     agent.sync()
     clone = agent.clone()
