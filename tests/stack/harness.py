@@ -123,6 +123,7 @@ class Stack:
             "RELAY_URL": f"http://127.0.0.1:{self.relay_port}",
             "RELAY_SECRET": "stack-relay-secret",
             "RELAY_ORIGIN": self.url,
+            "RELAY_REACH_PRIVATE": "yes",  # its hosts are on this machine
             "API_RATE_USER": "1000000",
             "PYTHONUNBUFFERED": "1",
             "PYTHONWARNINGS": "default",
