@@ -14,6 +14,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWi
 
 from accounts.panels import OwnRowsAdmin, OwnRowsInline, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
 from common import clock
+from common.agent_release import enrol_command
 from common.errors import DomainError
 from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
@@ -298,7 +299,7 @@ class OwnJoinTokenAdmin(OwnRowsAdmin):
             price_micros=parse_money(f"{form.cleaned_data['price']:f}"),
         )
         obj.__dict__.update(token.__dict__)
-        command = f"berth-agent enrol --url {settings.SITE_URL} --token {secret}"
+        command = enrol_command(settings.SITE_URL, secret)
         text = _("Type this on the machine within 15 minutes; it is shown once:")
         messages.success(request, format_html("{} <code>{}</code>", text, command))
 

@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
+from common.agent_release import enrol_command
 from common.cursor import CursorPagination
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
@@ -84,5 +85,5 @@ def _join_token(token: Any, secret: str) -> dict[str, Any]:
         "price_hourly": format_money(token.price_micros),
         "expires_at": token.expires_at,
         "token": secret,
-        "command": f"berth-agent enrol --url {settings.SITE_URL} --token {secret}",
+        "command": enrol_command(settings.SITE_URL, secret),
     }

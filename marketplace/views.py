@@ -8,6 +8,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.services.profile import edit_profile
 from accounts.signed_in import SignedInRequest, signed_in
+from common.agent_release import enrol_command, served_release
 from common.errors import DomainError
 from common.htmx import render
 from common.ids import parse_public_id
@@ -122,10 +123,11 @@ def become_host_owner(request: SignedInRequest) -> HttpResponse:
 def enrol_host(request: SignedInRequest) -> HttpResponse:
     """The command with its join token, which is shown this once."""
     form = EnrolForm(request.POST)
-    context: dict[str, object] = {"form": form, "site_url": f"{request.scheme}://{request.get_host()}"}
-    context["takes_behind_nat"] = settings.RELAY_TCP_PORTS is not None
+    context: dict[str, object] = {"form": form, "takes_behind_nat": settings.RELAY_TCP_PORTS is not None}
     if form.is_valid():
-        context["token"], context["secret"] = issue_join_token(owner=request.user, **form.cleaned_data)
+        context["token"], secret = issue_join_token(owner=request.user, **form.cleaned_data)
+        context["secret"], context["installs"] = secret, served_release() is not None
+        context["command"] = enrol_command(f"{request.scheme}://{request.get_host()}", secret)
     return render_page(request, "marketplace/_enrol.html", context)
 
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from agents.daemon.releases import verified
 from agents.protocol.release import (
     RELEASE_FILE,
     REQUIREMENTS_FILE,
     SIGNATURE_FILE,
     Release,
-    read_release,
-    sign_release,
+    signed_bytes,
     write_release,
 )
 
@@ -48,8 +48,8 @@ def make_release(key_file: Path, wheel: Path, requirements: Path, out: Path) -> 
         requirements_sha256=hashlib.sha256(requirements.read_bytes()).hexdigest(),
     )
     content = write_release(release)
-    signature = sign_release(content, key)
-    read_release(content, signature, _public(key))  # what no agent would take is not written
+    signature = key.sign(signed_bytes(content)).hex()
+    verified(content, signature, _public(key))  # what no agent would take is not written
     out.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(wheel, out / wheel.name)
     shutil.copyfile(requirements, out / REQUIREMENTS_FILE)

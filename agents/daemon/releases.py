@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from urllib3.exceptions import HTTPError
 
 from agents.daemon.client import Client
@@ -23,6 +25,7 @@ from agents.protocol.release import (
     BadRelease,
     Release,
     read_release,
+    signed_bytes,
 )
 
 SILENCE_S: Final = 60.0
@@ -51,7 +54,7 @@ class Releases:
     def newest(self) -> Release:
         """Raises BadRelease for one that the release key did not sign, LinkError."""
         content = self._fetch(RELEASE_FILE)
-        return read_release(content, self._fetch(SIGNATURE_FILE).decode(errors="replace"), self._key)
+        return verified(content, self._fetch(SIGNATURE_FILE).decode(errors="replace"), self._key)
 
     def download(self, release: Release, folder: Path) -> tuple[Path, Path]:
         """The wheel and the list of what it needs, as they were signed. Raises BadRelease, LinkError."""
@@ -123,6 +126,16 @@ class Versions:
         for folder in self._folder.iterdir():
             if folder.resolve() not in {path.resolve() for path in kept}:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def verified(content: bytes, signature: str, public_key: str) -> Release:
+    """Raises BadRelease for anything that the holder of the release key did not sign."""
+    try:
+        known = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        known.verify(bytes.fromhex(signature.strip()), signed_bytes(content))
+    except (InvalidSignature, ValueError) as error:
+        raise BadRelease("The release is not signed by the release key that this host was given.") from error
+    return read_release(content)
 
 
 def own_prefix() -> Path:

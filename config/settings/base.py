@@ -65,6 +65,10 @@ METRICS_TOKEN = read_secret("METRICS_TOKEN", "")
 OUTBOUND_ALLOWED_NETWORKS = read_list("OUTBOUND_ALLOWED_NETWORKS", [])
 # What hosts copy disks to and from object storage with: images/sync.
 SYNC_IMAGE = read_text("SYNC_IMAGE", "berth/sync:1")
+# The folder of the agent's release that this market serves (scripts/agent_release.py), and the public half of the key that
+# signed it, in hex. "": hosts get the agent in another way.
+AGENT_RELEASE_DIR = read_text("AGENT_RELEASE_DIR", "")
+AGENT_RELEASE_KEY = read_text("AGENT_RELEASE_KEY", "")
 # Where images that are saved from instances go, as engines name it ("registry.example.org"). "": each stays on its host.
 MARKET_REGISTRY = read_text("MARKET_REGISTRY", "")
 # A P-256 key and its certificate (PEM), with which the market tells its registry who may read and write what.

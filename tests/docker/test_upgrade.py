@@ -55,7 +55,7 @@ class Factory:
             self._replace(source / "daemon" / name, old, new)
             if "LinkError" in new:
                 self._replace(source / "daemon" / name, "import Link\n", "import Link, LinkError\n")
-        line = ["wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "-w", source.parent, source]
+        line = ["wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(source.parent), str(source)]
         subprocess.run([sys.executable, "-m", "pip", *line], check=True, capture_output=True, timeout=120)
         (self.wheels[version],) = source.parent.glob("*.whl")
         return self.wheels[version]
@@ -81,8 +81,8 @@ class Installed:
         self.prefix, self.state = folder, state
         first = folder / "versions" / "0.1.0-first"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", first], check=True, timeout=120)
-        pip = [sys.executable, "-m", "pip", "--python", first / "bin" / "python", "install", "--quiet"]
-        subprocess.run([*pip, "--no-deps", "--no-index", wheel], check=True, capture_output=True, timeout=120)
+        pip = [sys.executable, "-m", "pip", "--python", str(first / "bin" / "python"), "install", "--quiet"]
+        subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True, timeout=120)
         (folder / "current").symlink_to(first)
         self._env = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
 

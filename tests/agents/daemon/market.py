@@ -38,6 +38,7 @@ from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, S
 from agents.protocol.speed import SERVER_TIME_HEADER, SPEED_PATH
 
 HOST_ID = "0190f0f0f0f07000800000000000abcd"
+INSTALL_SCRIPT = Path(__file__).resolve().parent.parent.parent.parent / "agents" / "install.sh"
 TICKET = "good-ticket"
 SLIP_KEY = "5a" * 32
 PATIENCE = 60.0  # seconds; a bound for waiting, not a claim: machines of CI are slow
@@ -262,6 +263,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith(f"{RELEASE_PATH}/"):
             file = self.market.releases / self.path.rpartition("/")[2]
             self._answer(200, file.read_bytes()) if file.exists() else self._answer(404, b'{"detail": "no release"}')
+            return
+        if self.path == "/agent/v1/install.sh":
+            self._answer(200, INSTALL_SCRIPT.read_bytes())
             return
         query = parse_qs(urlsplit(self.path).query)
         try:
