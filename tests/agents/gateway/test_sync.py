@@ -18,7 +18,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from agents.gateway.models import AgentIdentity
-from agents.protocol.codec import encode
+from agents.protocol.codec import decode, encode
+from agents.protocol.messages import DesiredState
 from agents.protocol.signing import Envelope
 from agents.protocol.tickets import read_ticket
 from common import clock
@@ -29,7 +30,7 @@ from marketplace.models import Host, Incident
 from marketplace.services.hosts import freeze_host, unfreeze_host
 from marketplace.states import HostState
 
-from .conftest import Agent, audited, facts, report
+from .conftest import Agent, audited, code_of, facts, report
 
 pytestmark = pytest.mark.django_db
 
@@ -158,3 +159,15 @@ def test_a_second_sync_at_the_same_time_is_told_to_come_back(agent: Agent) -> No
         other.close()
     assert agent.send().status_code == 200
     assert audited() == []
+
+
+def test_fault_021_an_agent_of_another_version_is_served_or_told(agent: Agent) -> None:
+    """Through the door: more than is known is heard all the same, less is its default, and no common version is said."""
+    plain = json.loads(encode(report(facts=agent.facts)))
+    newer = {**plain, "versions": [1, 7], "weather": {"wind": [1]}, "facts": {**plain["facts"], "liquid_cooled": True}}
+    reply = agent.send(newer)
+    assert (reply.status_code, decode(DesiredState, reply.content).protocol) == (200, 1)
+    older = {name: plain[name] for name in ("agent_version", "versions", "facts")}
+    assert agent.send(older).status_code == 200
+    assert code_of(agent.send({**plain, "versions": [7]}))[0] == 426
+    assert agent.send({name: value for name, value in plain.items() if name != "versions"}).status_code == 400

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.protocol.codec import MalformedMessage, decode, encode
-from agents.protocol.messages import DesiredState, EnrolRequest, ObservedInstance, Report
+from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, ObservedInstance, Report
 
 LARGEST = 2**53
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
@@ -81,6 +81,37 @@ def test_one_wrong_field_is_named(message: dict[str, Any], data: st.DataObject) 
     message[name] = {"not": "this"}
     with pytest.raises(MalformedMessage, match=rf"Report\.{name}\b"):
         decode(Report, json.dumps(message).encode())
+
+
+def both_ways(message: Any, data: st.DataObject) -> tuple[Any, Any]:
+    """What a peer of another version might send of it, at every depth: with fields that this side does not know, and without
+    some that have a default. And what this side has to take it for."""
+    if isinstance(message, list | tuple):
+        rows = [both_ways(item, data) for item in message]
+        return [sent for sent, _ in rows], type(message)(taken for _, taken in rows)
+    if not dataclasses.is_dataclass(message) or isinstance(message, type):
+        return message, message
+    sent, taken = {}, {}
+    for item in dataclasses.fields(message):
+        optional = item.default is not dataclasses.MISSING or item.default_factory is not dataclasses.MISSING
+        if not (optional and data.draw(st.booleans())):
+            sent[item.name], taken[item.name] = both_ways(getattr(message, item.name), data)
+    more = data.draw(st.dictionaries(st.sampled_from(["zz_new", "zz_more"]), JSON, max_size=2))
+    return {**sent, **more}, type(message)(**taken)
+
+
+@pytest.mark.parametrize("kind", [Report, DesiredState, EnrolRequest, EnrolReply])
+@FEW
+@given(st.data())
+def test_fault_021_a_peer_of_another_version_is_understood_or_refused(kind: Any, data: st.DataObject) -> None:
+    """Never guessed: what is unknown changes nothing, what is left out is its default, and what must be there is missed."""
+    sent, taken = both_ways(data.draw(messages(kind)), data)
+    assert decode(kind, json.dumps(sent).encode()) == taken
+    must = [item.name for item in dataclasses.fields(kind) if item.default is item.default_factory]
+    name = data.draw(st.sampled_from(must))
+    del sent[name]
+    with pytest.raises(MalformedMessage, match=rf"{kind.__name__}\.{name} is missing"):
+        decode(kind, json.dumps(sent).encode())
 
 
 def test_a_newer_peer_may_say_more() -> None:
