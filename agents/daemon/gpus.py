@@ -3,12 +3,13 @@
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pynvml
 
+from agents.daemon.gpu_health import ask, trouble_of
 from agents.protocol.messages import GpuFacts, GpuSample
 
 MIB = 1024**2
@@ -54,13 +55,13 @@ class NvmlProbe:
     def driver(self) -> tuple[str, str]:
         if not self._present:
             return "", ""
-        cuda = _ask(pynvml.nvmlSystemGetCudaDriverVersion_v2, default=0)
-        return _ask(pynvml.nvmlSystemGetDriverVersion, default=""), f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else ""
+        cuda = ask(pynvml.nvmlSystemGetCudaDriverVersion_v2, default=0)
+        return ask(pynvml.nvmlSystemGetDriverVersion, default=""), f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else ""
 
     def facts(self) -> list[GpuFacts]:
         if not self._present:
             return []
-        for index in range(_ask(pynvml.nvmlDeviceGetCount, default=len(self._known))):
+        for index in range(ask(pynvml.nvmlDeviceGetCount, default=len(self._known))):
             try:
                 self._known[index] = _nvml_facts(index)
             except pynvml.NVMLError as error:
@@ -91,54 +92,47 @@ class NvmlProbe:
     def compute_processes(self, uuid: str) -> int | None:
         handle = self._handle(uuid)
         return (
-            None if handle is None else _ask(lambda: len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)), default=None)
+            None if handle is None else ask(lambda: len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)), default=None)
         )
 
     def rated_tflops(self, uuid: str) -> float | None:
         handle = self._handle(uuid)
         if handle is None:
             return None
-        cores = _ask(pynvml.nvmlDeviceGetNumGpuCores, handle, default=0)
-        megahertz = _ask(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM, default=0)
+        cores = ask(pynvml.nvmlDeviceGetNumGpuCores, handle, default=0)
+        megahertz = ask(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM, default=0)
         return 2 * cores * megahertz / 1e6 or None
 
     def _handle(self, uuid: str) -> Any:
         """None for a GPU that is not there (any more)."""
         index = next((index for index, gpu in self._known.items() if gpu.uuid == uuid), None)
-        return None if index is None else _ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
+        return None if index is None else ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
 
 
 def _nvml_facts(index: int) -> GpuFacts:
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-    healthy, detail = _health(handle)
+    trouble = trouble_of(handle)
     return GpuFacts(
         uuid=pynvml.nvmlDeviceGetUUID(handle),
         name=pynvml.nvmlDeviceGetName(handle),
         vram_mb=pynvml.nvmlDeviceGetMemoryInfo(handle).total // MIB,
         index=index,
-        pcie_gen=_ask(pynvml.nvmlDeviceGetMaxPcieLinkGeneration, handle, default=0),
-        pcie_width=_ask(pynvml.nvmlDeviceGetMaxPcieLinkWidth, handle, default=0),
-        healthy=healthy,
-        detail=detail,
+        pcie_gen=ask(pynvml.nvmlDeviceGetMaxPcieLinkGeneration, handle, default=0),
+        pcie_width=ask(pynvml.nvmlDeviceGetMaxPcieLinkWidth, handle, default=0),
+        healthy=not trouble,
+        detail=trouble,
     )
 
 
 def _linked(index: int) -> bool | None:
     """None for a GPU that has fallen off the bus. One without NVLink does not know the question."""
-    handle = _ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
+    handle = ask(pynvml.nvmlDeviceGetHandleByIndex, index, default=None)
     if handle is None:
         return None
     links = range(pynvml.NVML_NVLINK_MAX_LINKS)
     return any(
-        _ask(pynvml.nvmlDeviceGetNvLinkState, handle, link, default=0) == pynvml.NVML_FEATURE_ENABLED for link in links
+        ask(pynvml.nvmlDeviceGetNvLinkState, handle, link, default=0) == pynvml.NVML_FEATURE_ENABLED for link in links
     )
-
-
-def _health(handle: Any) -> tuple[bool, str]:
-    _, _, pending, failed = _ask(pynvml.nvmlDeviceGetRemappedRows, handle, default=(0, 0, 0, 0))
-    if failed:
-        return False, "A memory row could not be remapped."
-    return True, "A memory row waits to be remapped: reset the GPU." if pending else ""
 
 
 def _nvml_sample(index: int, identity: str) -> GpuSample:
@@ -147,17 +141,9 @@ def _nvml_sample(index: int, identity: str) -> GpuSample:
         uuid=identity,
         util_pct=pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
         vram_used_mb=pynvml.nvmlDeviceGetMemoryInfo(handle).used // MIB,
-        temperature_c=_ask(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU, default=0),
-        power_w=_ask(pynvml.nvmlDeviceGetPowerUsage, handle, default=0) // 1000,
+        temperature_c=ask(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU, default=0),
+        power_w=ask(pynvml.nvmlDeviceGetPowerUsage, handle, default=0) // 1000,
     )
-
-
-def _ask(question: Callable[..., Any], *arguments: Any, default: Any) -> Any:
-    """Not every GPU and driver answers every question."""
-    try:
-        return question(*arguments)
-    except pynvml.NVMLError:
-        return default
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 /* A stand-in for libnvidia-ml.so.1 with two GPUs, so that the real probe runs without one.
-   FAKE_NVML_LOST=1: the second has fallen off the bus. FAKE_NVML_REMAP=1: its memory rows cannot be remapped.
+   FAKE_NVML_LOST=n: the second has fallen off the bus (15), or answers with this error (999: Unknown Error).
+   FAKE_NVML_REMAP=1: its memory rows cannot be remapped. FAKE_NVML_PENDING=1: one waits for a reset.
+   FAKE_NVML_ECC=n, FAKE_NVML_RETIRED=1, FAKE_NVML_MIG=1, FAKE_NVML_THROTTLE=mask: what else can be the matter with it.
    FAKE_NVML_NVLINK=n: so many of the GPUs have an active NVLink. FAKE_NVML_PROCESSES=n: programs that compute on the first.
    FAKE_NVML_XIDS=0:31,1:79: errors that the driver tells of, one at each wait; then there is nothing but silence. */
 #include <stdio.h>
@@ -18,14 +20,16 @@ static struct { int index; } devices[2] = {{0}, {1}};
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags) { (void)flags; return getenv("FAKE_NVML_NO_DRIVER") ? 9 : OK; }
 nvmlReturn_t nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 nvmlReturn_t nvmlShutdown(void) { return OK; }
-const char *nvmlErrorString(nvmlReturn_t code) { return code == LOST ? "GPU is lost" : "Some error"; }
+const char *nvmlErrorString(nvmlReturn_t code) {
+    return code == LOST ? "GPU is lost" : code == 999 ? "Unknown Error" : "Some error";
+}
 nvmlReturn_t nvmlSystemGetDriverVersion(char *text, unsigned int size) { snprintf(text, size, "560.35.03"); return OK; }
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = 12060; return OK; }
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) { *count = 2; return OK; }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
     if (index > 1) return INVALID;
-    if (index == 1 && getenv("FAKE_NVML_LOST")) return LOST;
+    if (index == 1 && getenv("FAKE_NVML_LOST")) return atoi(getenv("FAKE_NVML_LOST")) > 1 ? atoi(getenv("FAKE_NVML_LOST")) : LOST;
     *device = (nvmlDevice_t)&devices[index];
     return OK;
 }
@@ -50,8 +54,30 @@ nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned in
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *width) { (void)device; *width = 16; return OK; }
 nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *a, unsigned int *b, unsigned int *pending, unsigned int *failed) {
     if (device->index == 0) return NOT_SUPPORTED;
-    *a = *b = *pending = 0;
+    *a = *b = 0;
+    *pending = getenv("FAKE_NVML_PENDING") != NULL;
     *failed = getenv("FAKE_NVML_REMAP") != NULL;
+    return OK;
+}
+static unsigned long long told(nvmlDevice_t device, const char *name) {
+    return device->index == 1 && getenv(name) ? strtoull(getenv(name), NULL, 0) : 0;
+}
+nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int kind, int counter, unsigned long long *errors) {
+    if (device->index == 0) return NOT_SUPPORTED;
+    *errors = kind == 1 && counter == 0 ? told(device, "FAKE_NVML_ECC") : 0;
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t device, int *pending) {
+    *pending = (int)told(device, "FAKE_NVML_RETIRED");
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *now, unsigned int *next) {
+    if (device->index == 0) return NOT_SUPPORTED;
+    *now = *next = (unsigned int)told(device, "FAKE_NVML_MIG");
+    return OK;
+}
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *reasons) {
+    *reasons = told(device, "FAKE_NVML_THROTTLE");
     return OK;
 }
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *use) {

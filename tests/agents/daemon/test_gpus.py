@@ -87,10 +87,44 @@ def test_fault_049_a_gpu_off_the_bus_is_the_same_gpu_and_unhealthy(library: Path
     assert [item["uuid"] for item in samples] == UUIDS[:1]
 
 
-def test_fault_051_memory_that_cannot_be_remapped(library: Path) -> None:
-    _, facts, *_ = probe(library, {"FAKE_NVML_REMAP": "1"})
+TROUBLES = {
+    "remap": ("FAKE_NVML_REMAP", "1", "could not be remapped"),
+    "pending": ("FAKE_NVML_PENDING", "1", "nvidia-smi --gpu-reset"),
+    "retired": ("FAKE_NVML_RETIRED", "1", "waits to be retired"),
+    "ecc": ("FAKE_NVML_ECC", "3", "3 memory errors"),
+    "heat": ("FAKE_NVML_THROTTLE", "0x40", "slows down for heat"),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "said"), TROUBLES.values(), ids=TROUBLES.keys())
+def test_fault_051_a_gpu_in_trouble_is_unfit_until_that_is_over(library: Path, name: str, value: str, said: str) -> None:
+    _, facts, samples, *_ = probe(library, later={name: value})
     assert [item["healthy"] for item in facts] == [True, False]
-    assert "remapped" in facts[1]["detail"]
+    assert said in facts[1]["detail"]
+    assert len(samples) == 2, "whoever has it goes on"
+    _, facts, *_ = probe(library, {name: value}, later={name: "0"} if name not in COUNTED else {})
+    assert facts[1]["healthy"] == (name not in COUNTED), "a reset or cool air makes it fit again"
+
+
+COUNTED = ("FAKE_NVML_REMAP", "FAKE_NVML_PENDING")  # of which the stand-in knows only that they are set
+
+
+@pytest.mark.parametrize("why", ["0x1", "0x4", "0x20"], ids=["idle", "power-cap", "soft-thermal"])
+def test_slower_clocks_without_danger_are_no_trouble(library: Path, why: str) -> None:
+    assert all(item["healthy"] for item in probe(library, {"FAKE_NVML_THROTTLE": why})[1])
+
+
+def test_fault_053_unknown_error_is_seen_at_the_next_look(library: Path) -> None:
+    _, facts, samples, *_ = probe(library, later={"FAKE_NVML_LOST": "999"})
+    assert [(item["uuid"], item["healthy"]) for item in facts] == [(UUIDS[0], True), (UUIDS[1], False)]
+    assert facts[1]["detail"] == "Unknown Error"
+    assert [item["uuid"] for item in samples] == UUIDS[:1]
+
+
+def test_fault_056_a_gpu_that_its_owner_divides_is_not_rented_out(library: Path) -> None:
+    _, facts, *_ = probe(library, later={"FAKE_NVML_MIG": "1"})
+    assert [(item["uuid"], item["healthy"]) for item in facts] == [(UUIDS[0], True), (UUIDS[1], False)]
+    assert "nvidia-smi -mig 0" in facts[1]["detail"]
 
 
 @pytest.mark.parametrize("env", [{"FAKE_NVML_NO_DRIVER": "1"}, {"LD_LIBRARY_PATH": "/nowhere"}])

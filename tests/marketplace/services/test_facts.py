@@ -9,10 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from accounts.models import User
+from common.database import use_case
 from common.errors import InvalidInput, NotFound
 from marketplace.errors import GpuTaken, SimulationRefused
 from marketplace.models import Gpu, Incident, Lease, Offer
 from marketplace.services.hosts import HostShape, record_facts
+from marketplace.services.lease import release_leases
 from marketplace.services.offers import check_offers
 from tests.marketplace.shapes import enrolled, gpu, leased, offer_of, shape
 
@@ -46,6 +48,24 @@ def test_a_gpu_that_is_gone_or_ill_is_not_free(hana: User) -> None:
     record_facts(host_id=host.pk, shape=shape(CARDS))
     assert offer_of(host).gpu_free == 2
     assert check_offers(repair=False) == []
+
+
+@pytest.mark.parametrize("why", ["MIG divides it", "A memory row waits to be remapped", "Unknown Error"])
+def test_fault_056_an_unfit_gpu_is_kept_by_its_renter_and_given_to_nobody_else(hana: User, why: str) -> None:
+    """Also 51 and 53: finish, then quarantine, then fit again once the agent says so."""
+    host = enrolled(hana, [CARDS[0]])
+    holder = uuid4()
+    held = leased(offer_of(host), holder=holder)
+    ill = dataclasses.replace(CARDS[0], healthy=False, detail=why)
+    record_facts(host_id=host.pk, shape=shape([ill]))
+    assert list(Lease.objects.filter(released_at__isnull=True).values_list("gpu__uuid", flat=True)) == list(held.gpu_uuids)
+    with use_case():
+        release_leases(holder=holder, reason="its renter left")
+    assert offer_of(host).gpu_free == 0
+    with pytest.raises(GpuTaken):
+        leased(offer_of(host))
+    record_facts(host_id=host.pk, shape=shape([CARDS[0]]))
+    assert offer_of(host).gpu_free == 1
 
 
 def test_fault_052_a_swapped_gpu_is_another_gpu(hana: User) -> None:
