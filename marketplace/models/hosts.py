@@ -29,6 +29,9 @@ class Host(models.Model):
     verification = models.CharField(_("verification"), max_length=10, choices=Verification, default=Verification.UNVERIFIED)
     verified_at = models.DateTimeField(_("verified at"), null=True, blank=True)
     draining = models.BooleanField(_("draining"), default=False, help_text=_("No new rents; running ones go on."))
+    awaits_test = models.BooleanField(
+        db_default=False, default=False, help_text="Its driver changed: no new rents until a self-test passes."
+    )
     simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Its runtime or its GPUs are simulated."))
     runtime = models.CharField(_("runtime"), max_length=10)
     runtime_version = models.CharField(_("version of the runtime"), max_length=40, blank=True)
@@ -138,6 +141,11 @@ class Host(models.Model):
     def behind_nat(self) -> bool:
         """Nobody reaches its ports from outside, so renters come through the relay. It has no address then."""
         return not self.address
+
+    @property
+    def closed_for_now(self) -> bool:
+        """It has to show something before anything new is given on it, for whatever price."""
+        return self.awaits_test or self.awaits_epoch or bool(self.leftovers_of)
 
 
 class HostEvent(models.Model):

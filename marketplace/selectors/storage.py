@@ -53,7 +53,7 @@ def host_owner(host_id: UUID) -> UUID:
 
 def _open() -> QuerySet[Host]:
     listed = Q(offers__listed=True)
-    priced = Host.objects.filter(state=HostState.ONLINE, draining=False).annotate(
+    priced = Host.objects.filter(state=HostState.ONLINE, draining=False, awaits_test=False).annotate(
         price=Min("offers__disk_micros_gb_day", filter=listed), listed=Count("offers", filter=listed)
     )
     return priced.filter(listed__gt=0)

@@ -14,12 +14,12 @@ from marketplace.states import HostState, Verification
 
 # What an offer copies from its host as it is, and what it works out from its host and GPUs.
 _COPIED = (
-    *("region", "runtime", "simulated", "draining", "reliability_ppm", "listed_until", "cpu_model", "driver", "cuda"),
+    *("region", "runtime", "simulated", "reliability_ppm", "listed_until", "cpu_model", "driver", "cuda"),
     *("nvlink", "disk_kind", "disk_read_mbps", "disk_write_mbps", "net_up_mbps", "net_down_mbps"),
     *("disk_measured_at", "disk_samples", "net_measured_at", "net_samples"),
 )
 _COUNTED = (
-    *("host_name", "host_state", "verified", "disk_free_gb", "system_disk_gb", "pcie_gen", "pcie_width"),
+    *("draining", "host_name", "host_state", "verified", "disk_free_gb", "system_disk_gb", "pcie_gen", "pcie_width"),
     *("gpu_total", "gpu_free", "gpu_spot"),
 )
 _COMPARED = (*_COPIED, *_COUNTED)
@@ -40,6 +40,7 @@ _MEANING: dict[str, Any] = {
 # they came, each that can be served from what is left. For one that needs more than there is nothing is kept back.
 _OFFERS = f"""
     SELECT o.id AS offer_id, {", ".join(f"h.{column}" for column in _COPIED)},
+           (h.draining OR h.awaits_test) AS draining,
            h.name AS host_name, h.state AS host_state, h.verification = %(verified)s AS verified,
            greatest(0, h.disk_free_gb - root.gb) / 10 * 10 AS disk_free_gb, root.gb AS system_disk_gb,
            gpus.pcie_gen, gpus.pcie_width, gpus.total AS gpu_total,
@@ -53,7 +54,7 @@ _OFFERS = f"""
                   count(*) AS total,
                   count(*) FILTER (WHERE g.healthy AND NOT g.quarantined AND open.now AND l.id IS NULL) AS free,
                   count(*) FILTER (WHERE g.healthy AND NOT g.quarantined AND open.now AND l.spot) AS spot
-             FROM (SELECT o.listed AND NOT h.draining AND NOT h.awaits_epoch AND h.state = %(open)s
+             FROM (SELECT o.listed AND NOT (h.draining OR h.awaits_epoch OR h.awaits_test) AND h.state = %(open)s
                           AND h.engine_age_s < %(slow)s
                           AND cardinality(h.leftovers_of) = 0 AS now) open
              JOIN marketplace_gpu g ON g.offer_id = o.id AND g.present

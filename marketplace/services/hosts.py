@@ -31,7 +31,7 @@ from marketplace.services.inventory import (
 )
 from marketplace.services.measurements import record_measurements
 from marketplace.services.reliability import close_outage
-from marketplace.services.verification import settle_verification
+from marketplace.services.verification import hold_back, settle_verification
 from marketplace.states import HOST_MACHINE, HostState, Verification
 
 __all__ = [
@@ -135,6 +135,7 @@ def record_facts(*, host_id: UUID, shape: HostShape) -> None:
         host = lock_host(host_id)
         columns = host_columns(shape)
         changed = {name: value for name, value in columns.items() if getattr(host, name) != value}
+        was = host.driver
         for name, value in changed.items():
             setattr(host, name, value)
         if changed:
@@ -147,6 +148,8 @@ def record_facts(*, host_id: UUID, shape: HostShape) -> None:
         own = [gpu for gpu in shape.gpus if gpu.uuid not in claimed]
         record_gpus(host=host, gpus=own, first_price_micros=0)
         if host.verification != Verification.UNVERIFIED:  # a host that never was needs a self-test first
+            if was and host.driver and was != host.driver and not host.awaits_test:
+                hold_back(host=host, was=was, actor=AGENT)
             settle_verification(host=host, now=clock.now(), actor=AGENT)
 
 

@@ -138,6 +138,8 @@ def check_open(host: Host, offer: Offer) -> None:
         raise OfferClosed("The offer's host takes no new rents: maintenance is planned.")
     if host.leftovers_of:
         raise OfferClosed("What was left on the offer's host when it was written off is still to be removed.")
+    if host.awaits_test:
+        raise OfferClosed("The driver of the offer's host has changed: it takes no new rents until a self-test passes.")
     if host.engine_age_s >= ENGINE_SLOW_AFTER_S:
         raise OfferClosed("The container engine of the offer's host does not answer at the moment.")
 

@@ -59,7 +59,7 @@ class SpotMarket:
 
     @property
     def sells(self) -> bool:
-        return self.hears and self.offer.listed and not self.host.draining and not self.host.awaits_epoch
+        return self.hears and self.offer.listed and not self.host.draining and not self.host.closed_for_now
 
     @property
     def claimed(self) -> int:

@@ -28,14 +28,23 @@ def settle_verification(*, host: Host, now: datetime, actor: str) -> None:
 
     Staff's refusal stays until staff take it back.
     """
+    doubt = _doubt(host, now)
+    if host.awaits_test and not doubt:
+        _await_test(host, waits=False, why="", actor=actor)
     if host.verification == Verification.REFUSED:
         return
-    doubt = _doubt(host, now)
     if not doubt and host.verification != Verification.VERIFIED:
         what = "Its simulated self-test passed." if host.simulated else "Its self-test passed."
         _verify(host, Verification.VERIFIED, reason=what, actor=actor, at=now)
     elif doubt and host.verification == Verification.VERIFIED:
         _verify(host, Verification.LAPSED, reason=doubt, actor=actor)
+
+
+def hold_back(*, host: Host, was: str, actor: str) -> None:
+    """Its driver is another one than `was`: instances go on, and nothing new begins until a self-test passes, which needs
+    each GPU free once. The host's row is locked by the caller."""
+    why = f"Its driver changed from {was} to {host.driver}: no new rents until a self-test passes."
+    _await_test(host, waits=True, why=why, actor=actor)
 
 
 def refuse_verification(*, host_id: UUID, reason: str, actor: str) -> None:
@@ -77,6 +86,14 @@ def _doubt(host: Host, now: datetime) -> str:
     if last.hardware != hardware_of(host):
         return "Its GPUs or its driver changed since its self-test."
     return "" if last.finished_at > now - VERIFIED_FOR else "Its last self-test is too old."
+
+
+def _await_test(host: Host, *, waits: bool, why: str, actor: str) -> None:
+    host.awaits_test = waits
+    host.save(update_fields=["awaits_test"])
+    kind = "awaits_test" if waits else "awaits_test_ended"
+    HostEvent.objects.create(host=host, kind=kind, detail=why[:300], actor=actor[:80])
+    refresh_offers_of_host(host_id=host.pk)
 
 
 def _verify(host: Host, target: Verification, *, reason: str, actor: str, at: datetime | None = None) -> None:

@@ -10,15 +10,17 @@ import pytest
 from accounts.models import User
 from common import clock
 from common.errors import NotFound, UnlawfulMove
-from marketplace.models import Host, HostEvent
+from marketplace.errors import OfferClosed
+from marketplace.models import Host, HostEvent, Lease
 from marketplace.policy import VERIFIED_FOR
 from marketplace.services.availability import compare_offers
 from marketplace.services.hosts import HostShape, record_facts
 from marketplace.services.self_tests import attend_self_tests
+from marketplace.services.spot_market import view_spot_market
 from marketplace.services.verification import refuse_verification, restore_verification
 from marketplace.states import Verification
 from tests.marketplace.answers import but, good_rows, put_to_test
-from tests.marketplace.shapes import enrolled, gpu, offer_of, shape
+from tests.marketplace.shapes import enrolled, gpu, leased, offer_of, shape
 
 pytestmark = pytest.mark.django_db
 V = Verification
@@ -90,6 +92,43 @@ def test_other_hardware_takes_it_away_and_the_same_brings_it_back(host: Host, fa
     assert last_event(host) == ("lapsed", "Its GPUs or its driver changed since its self-test.")
     record_facts(host_id=host.pk, shape=facts)
     assert standing(host) == V.VERIFIED, "it is the hardware that was tested"
+
+
+def test_fault_054_another_driver_closes_the_host_until_it_is_tested(host: Host, facts: HostShape) -> None:
+    """Whoever rents there goes on; nobody begins on a driver that was not tried, verified or not."""
+    put_to_test(host)
+    running = leased(offer_of(host))
+    newer = replace(facts, driver="560.35")
+    record_facts(host_id=host.pk, shape=newer)
+    assert standing(host) == V.LAPSED
+    offer = offer_of(host)
+    assert (offer.gpu_free, offer.draining) == (0, True)
+    with pytest.raises(OfferClosed, match="driver"):
+        leased(offer)
+    assert not view_spot_market(offer.pk).sells
+    held = Lease.objects.filter(released_at__isnull=True).values_list("gpu__uuid", flat=True)
+    assert tuple(held) == running.gpu_uuids, "its renter keeps it"
+    told = HostEvent.objects.get(host=host, kind="awaits_test").detail
+    assert told == "Its driver changed from 550.54 to 560.35: no new rents until a self-test passes."
+    record_facts(host_id=host.pk, shape=replace(newer, disk_free_gb=7))
+    assert offer_of(host).gpu_free == 0, "nor at the next report"
+    put_to_test(host, but(good_rows(host), "kernel", passed=False))
+    assert offer_of(host).gpu_free == 0, "nor by a test that fails"
+    put_to_test(host)
+    assert (standing(host), offer_of(host).gpu_free) == (V.VERIFIED, 1)
+    leased(offer_of(host))
+
+
+def test_fault_054_the_driver_that_was_tested_opens_it_again(host: Host, facts: HostShape) -> None:
+    put_to_test(host)
+    record_facts(host_id=host.pk, shape=replace(facts, driver="560.35"))
+    record_facts(host_id=host.pk, shape=facts)
+    assert (standing(host), offer_of(host).gpu_free) == (V.VERIFIED, 2)
+
+
+def test_fault_054_nothing_changes_for_a_host_that_was_never_tested(host: Host, facts: HostShape) -> None:
+    record_facts(host_id=host.pk, shape=replace(facts, driver="560.35"))
+    assert (standing(host), offer_of(host).gpu_free) == (V.UNVERIFIED, 2)
 
 
 def test_facts_that_always_change_do_not(host: Host, facts: HostShape) -> None:
