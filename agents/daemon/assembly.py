@@ -18,6 +18,8 @@ from agents.daemon.docker_roots import roots_of
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import OPEN_FILES, EngineOptions
 from agents.daemon.doorway import Doorway, SimulatedDoorway
+from agents.daemon.gpu_bench import wipe_gpu
+from agents.daemon.gpu_wipe import Wipes
 from agents.daemon.gpus import GpuProbe, NvmlProbe, SimulatedProbe
 from agents.daemon.growth import Growth, simulated_growth
 from agents.daemon.image_orders import ImageOrders
@@ -133,6 +135,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
                 volumes=volumes,
                 checkpoint=checkpoint,
                 bridge=bridge,
+                wipes=Wipes(probe.compute_processes, wipe_gpu),
             ),
             telemetry=Telemetry(runtime, disks, probe, streams_into=lambda i: streams.sessions(i) + bridge.sessions(i)),
             gather=partial(facts.gather, config, runtime, probe, state),

@@ -123,6 +123,10 @@ class Cuda:
     def read(self, place: int, content: Any) -> None:
         self.call("cuMemcpyDtoH_v2", ctypes.byref(content), ctypes.c_uint64(place), ctypes.c_size_t(ctypes.sizeof(content)))
 
+    def clear(self, place: int, size: int) -> None:
+        self.call("cuMemsetD8_v2", ctypes.c_uint64(place), ctypes.c_ubyte(0), ctypes.c_size_t(size))
+        self.call("cuCtxSynchronize")
+
     def kernel(self) -> ctypes.c_void_p:
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(kernel_text().encode()))
@@ -180,8 +184,43 @@ def prove_memory(cuda: Cuda) -> int:
             cuda.free(item)
 
 
+def wipe_memory(cuda: Cuda) -> tuple[int, bool]:
+    """Bytes that were overwritten with zeros, and whether each piece reads so: all that is free, to the last MiB."""
+    held: list[tuple[int, int]] = []
+    size = CHUNK
+    while size >= MIB:
+        try:
+            held.append((cuda.allocate(size).value, size))
+        except CudaError:
+            size //= 2
+    clean = True
+    for place, length in held:
+        cuda.clear(place, length)
+    for place, length in held:
+        for at in (place, place + length - 8):
+            found = ctypes.c_uint64()
+            cuda.read(at, found)
+            clean &= found.value == 0
+    return sum(length for _, length in held), clean  # the driver takes it all back when the process ends
+
+
+def wipe() -> int:
+    """The same as `main`, for the memory alone."""
+    try:
+        cuda = Cuda()
+        with cuda.context():
+            size, clean = wipe_memory(cuda)
+    except (CudaError, AttributeError) as error:
+        print(json.dumps({"error": str(error)}))
+        return 1
+    print(json.dumps({"wiped_mib": size // MIB, "clean": clean}))
+    return 0
+
+
 def main() -> int:
     """One line of JSON; 1 and the reason where the GPU cannot be measured."""
+    if sys.argv[1:] == ["wipe"]:
+        return wipe()
     try:
         cuda = Cuda()
         with cuda.context():

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from agents.daemon import burn
 
@@ -38,11 +38,23 @@ class Burnt:
     total_mib: int
 
 
+def wipe_gpu(uuid: str, *, deadline_s: float = DEADLINE_SECONDS) -> int:
+    """MiB of its memory that hold zeros now. Raises NotMeasurable or BurnFailed."""
+    outcome = _outcome(*_run(["wipe"], uuid, lambda: False, deadline_s))
+    if not outcome["clean"]:
+        raise BurnFailed("what was overwritten does not read as zeros")
+    return int(outcome["wiped_mib"])
+
+
 def burn_gpu(uuid: str, needed: Callable[[], bool], *, deadline_s: float = DEADLINE_SECONDS) -> Burnt:
     """Raises Disturbed, NotMeasurable or BurnFailed."""
+    return Burnt(**_outcome(*_run([], uuid, needed, deadline_s)))
+
+
+def _run(words: list[str], uuid: str, needed: Callable[[], bool], deadline_s: float) -> tuple[bytes, bytes, int]:
     env = {**os.environ, "CUDA_VISIBLE_DEVICES": uuid}
     # Our own program by its path, a GPU's UUID in its environment.
-    command = [sys.executable, "-I", burn.__file__]
+    command = [sys.executable, "-I", burn.__file__, *words]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603
         try:
             _await(process, needed, time.monotonic() + deadline_s)
@@ -50,7 +62,7 @@ def burn_gpu(uuid: str, needed: Callable[[], bool], *, deadline_s: float = DEADL
         except BaseException:
             process.kill()
             raise
-    return _read(out, err, process.returncode)
+    return out, err, process.returncode
 
 
 def _await(process: "subprocess.Popen[bytes]", needed: Callable[[], bool], end: float) -> None:
@@ -62,12 +74,12 @@ def _await(process: "subprocess.Popen[bytes]", needed: Callable[[], bool], end: 
         time.sleep(_POLL)
 
 
-def _read(out: bytes, err: bytes, status: int) -> Burnt:
+def _outcome(out: bytes, err: bytes, status: int) -> dict[str, Any]:
     try:
-        outcome = json.loads(out)
+        outcome: dict[str, Any] = json.loads(out)
     except ValueError as error:
         last = err.decode(errors="replace").strip().splitlines()[-1:] or [f"ended with {status}"]
         raise BurnFailed(last[0]) from error
     if "error" in outcome:
         raise NotMeasurable(str(outcome["error"]))
-    return Burnt(**outcome)
+    return outcome

@@ -16,6 +16,7 @@ from agents.daemon.access import AccessFolders
 from agents.daemon.beside import Beside
 from agents.daemon.bridge import Bridge, SimulatedBridge
 from agents.daemon.gpu_table import GpuTable
+from agents.daemon.gpu_wipe import Wipes
 from agents.daemon.images import Images
 from agents.daemon.jobs import Failed, Job
 from agents.daemon.journal import Journal
@@ -65,6 +66,7 @@ class Steps:
         volumes: Volumes | None = None,
         checkpoint: Checkpoint = pass_by,
         bridge: Bridge | None = None,
+        wipes: Wipes | None = None,
     ) -> None:
         self._runtime = runtime
         self._bridge = bridge or SimulatedBridge()
@@ -75,6 +77,7 @@ class Steps:
         self._limits = limits
         self._checkpoint = checkpoint
         self._gpus = GpuTable(runtime)
+        self._wipes = wipes
         self._acceptance = Acceptance(
             runtime, self._bridge, ssh_deadline_s=limits.ssh_deadline_s, program_s=limits.program_s
         )
@@ -197,6 +200,8 @@ class Steps:
     def _launch(self, job: Job, container: str) -> None:
         with _as_failure("start_failed"), self._gpus.claimed(job.desired):
             job.check()
+            if self._wipes is not None:
+                self._wipes.prepare(job.desired)
             self._start(job.desired, container)
         self._checkpoint("started")
         self._judge(job, container)

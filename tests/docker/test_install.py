@@ -1,5 +1,6 @@
 """The console's one command on a bare Debian, in a container of the real engine: from the script to the first exchange."""
 
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -64,10 +65,10 @@ def bare(engine: Any) -> Iterator[Bare]:
 def command(market: Market, tmp_path: Path, settings: Any) -> str:
     """As the console shows it, for a release of this very agent. What it needs is at hand: no test asks an index."""
     market.host_id = uuid.uuid4().hex
+    source = tmp_path / "source" / "agents"  # pip builds where the source lies
+    shutil.copytree(ROOT / "agents", source, ignore=shutil.ignore_patterns("__pycache__", "build", "gateway", "relay"))
     wheels = ["wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(tmp_path)]
-    subprocess.run(
-        [sys.executable, "-m", "pip", *wheels, str(ROOT / "agents")], check=True, capture_output=True, timeout=120
-    )
+    subprocess.run([sys.executable, "-m", "pip", *wheels, str(source)], check=True, capture_output=True, timeout=120)
     (wheel,) = tmp_path.glob("*.whl")
     (tmp_path / "none.txt").touch()
     settings.AGENT_RELEASE_KEY = make_key(tmp_path / "key")

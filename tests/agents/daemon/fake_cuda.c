@@ -1,7 +1,8 @@
 /* A stand-in for libcuda.so.1 with one GPU of 10 SMs and 4 GiB, so that the real burn program runs without one.
    It checks the calls (a context must be current, the PTX must be PTX, addresses must be its own) and computes as the kernel would.
    FAKE_CUDA_NONE=1: no GPU. FAKE_CUDA_TFLOPS=x: its rate. FAKE_CUDA_WRONG=1: one thread reckons wrong. FAKE_CUDA_HANG=1: never
-   done. FAKE_CUDA_MIB=n: so much memory is really there, the rest wraps around. FAKE_CUDA_SMALL=1: allocations fail early. */
+   done. FAKE_CUDA_MIB=n: so much memory is really there, the rest wraps around. FAKE_CUDA_SMALL=1: allocations fail early.
+   FAKE_CUDA_RESIDUE=1: what nobody wrote holds something of before. FAKE_CUDA_STUCK=1: and the end of a piece keeps it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ static uint64_t out_at, out_size;
 /* What was written, by address within the memory that is really there. */
 static struct { uint64_t at, content; } cells[4096];
 static int cell_count;
+static struct { uint64_t at, size; } cleared[64];
+static int cleared_count;
 
 static uint64_t real_size(void) { const char *mib = getenv("FAKE_CUDA_MIB"); return mib ? strtoull(mib, 0, 10) << 20 : TOTAL; }
 
@@ -65,9 +68,17 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr place, const void *from, size_t size) {
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr place, size_t size) {
     if (!has_context || place < START || place + size > START + TOTAL) return INVALID;
     if (out_content && place == out_at && size <= out_size) { memcpy(to, out_content, size); return OK; }
-    memset(to, 0, size);
+    memset(to, getenv("FAKE_CUDA_RESIDUE") ? 0xa5 : 0, size); /* what the last one left there */
+    for (int n = 0; n < cleared_count; n++)
+        if (place >= cleared[n].at && place + size <= cleared[n].at + cleared[n].size) memset(to, 0, size);
     for (int n = 0; n < cell_count; n++) /* the last writer wins */
         if (cells[n].at == (place - START) % real_size()) memcpy(to, &cells[n].content, 8);
+    return OK;
+}
+CUresult cuMemsetD8_v2(CUdeviceptr place, unsigned char value, size_t size) {
+    if (!has_context || value != 0 || place < START || place + size > START + used || cleared_count == 64) return INVALID;
+    cleared[cleared_count].at = place;
+    cleared[cleared_count++].size = getenv("FAKE_CUDA_STUCK") ? size - 8 : size;
     return OK;
 }
 CUresult cuModuleLoadData(void **module, const void *image) {

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agents.daemon import burn
-from agents.daemon.gpu_bench import BurnFailed, Disturbed, NotMeasurable, burn_gpu
+from agents.daemon.gpu_bench import BurnFailed, Disturbed, NotMeasurable, burn_gpu, wipe_gpu
 
 GPU = "GPU-00000000-aaaa-bbbb-cccc-dddddddddddd"
 # Of the text that ptxas 12.9 assembled for sm_50, 60, 61, 70, 75, 80, 86, 89, 90, 100 and 120, and ptxas 13.5 for 75 to 120.
@@ -138,3 +138,14 @@ def test_probe_and_burn_together(library: Path, tmp_path: Path, monkeypatch: pyt
         assert found["gpu_compute", gpu]["value"] == pytest.approx(5.0, rel=0.1)
         assert found["gpu_memory", gpu]["value"] == 4096
         assert not found["gpu_compute", gpu]["simulated"]
+
+
+def test_fault_055_all_that_is_free_is_overwritten_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_CUDA_RESIDUE", "1")
+    assert wipe_gpu(GPU) == 4096
+    monkeypatch.setenv("FAKE_CUDA_STUCK", "1")
+    with pytest.raises(BurnFailed, match="does not read as zeros"):
+        wipe_gpu(GPU)
+    monkeypatch.setenv("FAKE_CUDA_NONE", "1")
+    with pytest.raises(NotMeasurable):
+        wipe_gpu(GPU)

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from agents.daemon.access import AccessFolders
+from agents.daemon.gpu_bench import BurnFailed, NotMeasurable
 from agents.daemon.gpu_table import GpuTable
+from agents.daemon.gpu_wipe import Wipes
 from agents.daemon.jobs import Busy, Failed, Job, Superseded
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.plan import Action, Kind
@@ -403,3 +405,57 @@ def test_a_re_image_that_is_taken_back_leaves_what_the_former_root_stands_on(ben
     bench.steps().carry_out(Job(Action("discard", back, (own[1],)), lambda urgent: None))
     assert [(item.generation, item.root) for item in bench.containers()] == [(4, 0)]
     assert bench.engine.saved_root(ID) == saved
+
+
+def test_fault_055_a_gpu_is_empty_before_the_next_container_starts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this order, whatever ended the one before; what the same instance left there itself is its own."""
+    told: list[str] = []
+    left = [2, 1, 0]
+
+    def processes(uuid: str) -> int:
+        told.append("asked")
+        return left.pop(0) if left else 0
+
+    def start(container: str) -> None:
+        told.append("started")
+        SimulatedRuntime.start(bench.engine, container)
+
+    monkeypatch.setattr(bench.engine, "start", start)
+    wipes = Wipes(processes, lambda uuid: told.append(f"wiped {uuid}"))
+    steps = Steps(
+        runtime=bench.engine,
+        disks=bench.disks,
+        access=bench.access,
+        journal=bench.journal,
+        limits=bench.limits,
+        wipes=wipes,
+    )
+    again, other = replace(WANTED, generation=2), replace(WANTED, id="b" * 32)
+    steps.carry_out(bench.job("create"))
+    bench.engine.stop(bench.containers()[0].id, 0)
+    steps.carry_out(bench.job("start", again))
+    bench.engine.remove(bench.containers()[0].id)
+    steps.carry_out(bench.job("create", other))
+    assert told == [*(["asked"] * 3), "wiped GPU-1", "started", "started", "asked", "wiped GPU-1", "started"]
+
+
+@pytest.mark.parametrize(
+    ("processes", "trouble", "code"),
+    [
+        (1, None, "gpu_conflict"),
+        (0, BurnFailed("it stays"), "start_failed"),
+        (0, NotMeasurable("no CUDA"), ""),
+        (None, None, ""),
+    ],
+)
+def test_fault_055_a_gpu_that_is_not_empty_starts_nothing(
+    bench: Bench, processes: int | None, trouble: Exception | None, code: str
+) -> None:
+    def wipe(uuid: str) -> None:
+        if trouble is not None:
+            raise trouble
+
+    wipes = Wipes(lambda uuid: processes, wipe, end_within_s=0.0)
+    with pytest.raises(Failed) if code else nullcontext() as failed:
+        wipes.prepare(WANTED)
+    assert not code or failed.value.code == code  # type: ignore[union-attr]
