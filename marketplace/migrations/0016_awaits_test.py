@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("marketplace", "0012_names_for_people")]
+    dependencies = [('marketplace', '0015_sweep_runs')]
 
     operations = [
         migrations.AddField(
