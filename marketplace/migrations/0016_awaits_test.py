@@ -11,7 +11,10 @@ class Migration(migrations.Migration):
             model_name="host",
             name="awaits_test",
             field=models.BooleanField(
-                db_default=False, default=False, help_text="Its driver changed: no new rents until a self-test passes."
+                db_default=False,
+                default=False,
+                help_text="Its driver changed: no new rents until a self-test passes.",
+                verbose_name="awaits a self-test",
             ),
         ),
     ]

@@ -30,7 +30,10 @@ class Host(models.Model):
     verified_at = models.DateTimeField(_("verified at"), null=True, blank=True)
     draining = models.BooleanField(_("draining"), default=False, help_text=_("No new rents; running ones go on."))
     awaits_test = models.BooleanField(
-        db_default=False, default=False, help_text="Its driver changed: no new rents until a self-test passes."
+        _("awaits a self-test"),
+        db_default=False,
+        default=False,
+        help_text=_("Its driver changed: no new rents until a self-test passes."),
     )
     simulated = models.BooleanField(_("simulated"), default=False, help_text=_("Its runtime or its GPUs are simulated."))
     runtime = models.CharField(_("runtime"), max_length=10)
