@@ -117,13 +117,15 @@ def open_meter(
     remember_teams(payer_id=payer_id, payee_id=payee_id)
 
 
-def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime, bridge: timedelta = PROOF_BRIDGE) -> None:
+def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime, bridge: timedelta | None = None) -> None:
     """The sources were seen running at `at`. A meter whose last proof is older than `bridge` ends there and another begins.
 
+    Without `bridge` it is the market's own.
     Takes meter rows only, in pk order: call it in a transaction of its own or after all that locks wallets.
     """
+    bridge_from = at - (PROOF_BRIDGE if bridge is None else bridge)
     with connection.cursor() as cursor:
-        cursor.execute(_PROVE, {"kind": source_kind, "sources": list(source_ids), "at": at, "bridge_from": at - bridge})
+        cursor.execute(_PROVE, {"kind": source_kind, "sources": list(source_ids), "at": at, "bridge_from": bridge_from})
         interrupted = [row[0] for row in cursor.fetchall()]
     if interrupted:
         _reopen_meters(interrupted, at)
