@@ -117,12 +117,11 @@ def _charged_micros(stack: Stack, wrong: list[str]) -> int:
     """Each meter by fractions: round(rate × all seconds / 3600) must be the sum of its lines, however they were cut."""
     rows = stack.sql(
         "SELECT m.id::text, u.rate_micros, m.rate_hours, m.base_us,"
-        " sum((extract(epoch FROM u.period_to - u.period_from) * 1000000)::bigint)::bigint, sum(u.charge_micros)::bigint,"
-        " count(DISTINCT u.rate_micros) OVER (PARTITION BY m.id)"
+        " sum((extract(epoch FROM u.period_to - u.period_from) * 1000000)::bigint)::bigint, sum(u.charge_micros)::bigint"
         " FROM billing_usage u JOIN billing_meter m ON m.id = u.meter_id GROUP BY 1, 2, 3, 4"
     )
     total = 0
-    for meter, rate, hours, base, lasted_us, charged, _ in rows:
+    for meter, rate, hours, base, lasted_us, charged in rows:
         per_us = Fraction(int(rate), int(hours) * 3600 * 1_000_000)
         until = round(per_us * (int(base) + int(lasted_us))) - round(per_us * int(base))
         if abs(until - int(charged)) > 1:  # halves may be rounded either way
