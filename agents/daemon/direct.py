@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from agents.daemon.carrying import Line, LineBroken, SealedLine
+from agents.daemon.reach import open_server
 from agents.protocol.public import is_public
 
 LARGEST: Final = 1024 * 1024 + 64
@@ -114,8 +115,7 @@ class Listener:
         self._key = key
         self._taken = taken
         self._proving = threading.Semaphore(MOST_CALLERS)
-        family = socket.AF_INET6 if ":" in place else socket.AF_INET
-        self._socket = socket.create_server((place, port), family=family, backlog=MOST_CALLERS)
+        self._socket = open_server(place, port)
         threading.Thread(target=self._listen, daemon=True).start()
 
     def close(self) -> None:

@@ -54,6 +54,15 @@ def test_what_one_says_the_other_hears(port: int, calls: "queue.Queue[Opened]") 
         there.sealed.hear()
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_a_host_that_listens_on_both_families_is_called_on_either(address: str, port: int) -> None:
+    came: queue.Queue[Opened] = queue.Queue()
+    listener = Listener("::", port, KEY, came.put)
+    dial(address, port, KEY, private=True).line.close()
+    came.get(timeout=10).line.close()
+    listener.close()
+
+
 def test_another_key_gets_no_line(port: int, calls: "queue.Queue[Opened]") -> None:
     with pytest.raises(OSError):
         dial("127.0.0.1", port, bytes(32), private=True)
