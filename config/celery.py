@@ -33,6 +33,11 @@ def _same_currency(**_kwargs: Any) -> None:
         raise SystemExit(difference)
 
 
+@worker_init.connect
+def _forget_former_sweeps(**_kwargs: Any) -> None:
+    import_module("marketplace.services.sweep_runs").forget_sweeps(known=SWEEPS)
+
+
 # Seconds between two runs of each sweep. A run that waited in the queue for longer than that is dropped: the next one
 # finds the same work.
 SWEEPS: Final[dict[str, float]] = {

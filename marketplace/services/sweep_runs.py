@@ -1,6 +1,7 @@
 """Periodic passes that are late: noticed by the web, since a missing beat or worker cannot tell of itself (fault 85)."""
 
 import time
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -27,6 +28,11 @@ def note_sweep(*, name: str, every_s: float) -> None:
     _written[name] = now
     row = SweepRun(name=name, every_s=max(1, int(every_s)), ended_at=clock.now())
     SweepRun.objects.bulk_create([row], update_conflicts=True, unique_fields=["name"], update_fields=["every_s", "ended_at"])
+
+
+def forget_sweeps(*, known: Collection[str]) -> None:
+    """Of passes that this version does not make any more nobody is told that they are late."""
+    SweepRun.objects.exclude(name__in=known).delete()
 
 
 def look_after_sweeps(*, now: datetime, at_once: bool = False) -> None:

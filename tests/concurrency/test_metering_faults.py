@@ -9,14 +9,15 @@ import psycopg2
 import pytest
 import time_machine
 from celery import current_app
+from celery.signals import worker_init
 from django.db import Error, connection
 
 from billing.models import Entry, Posting
 from billing.services.settle import extend_holds, settle_meters
 from config.celery import SWEEPS
-from marketplace.models import Incident
+from marketplace.models import Incident, SweepRun
 from marketplace.services import sweep_runs
-from marketplace.services.sweep_runs import look_after_sweeps
+from marketplace.services.sweep_runs import late_sweeps, look_after_sweeps
 from tests.billing.money import RATE, UNIT, Source, assert_sound, at, charged, execute, grant, in_parallel, make_user, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,6 +135,13 @@ def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -
             current_app.tasks[name].apply(throw=True)
     look_after_sweeps(now=NOW + timedelta(seconds=201), at_once=True)
     assert Incident.objects.get().closed_by == "they are made again"
+
+
+def test_fault_085_a_pass_that_a_new_version_does_not_make_is_not_late() -> None:
+    SweepRun.objects.create(name="instances.of_the_version_before", every_s=60, ended_at=NOW - timedelta(days=1))
+    SweepRun.objects.create(name="billing.settle_meters", every_s=60, ended_at=NOW - timedelta(days=1))
+    worker_init.send(sender=None)
+    assert [run.name for run in late_sweeps(now=NOW)] == ["billing.settle_meters"]
 
 
 def test_fault_085_two_beats_do_everything_once(sources: list[Source]) -> None:
