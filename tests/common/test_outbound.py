@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agents.protocol.public import is_public
 from common.outbound import OutboundFault, ask, is_allowed, read_target, resolve
 
 # Fault 98: loopback, link-local and cloud metadata, private, carrier-grade, multicast, tunnels into IPv4.
@@ -51,12 +52,15 @@ NO_ADDRESSES = [
 
 @pytest.mark.parametrize("text", NOT_PUBLIC.split())
 def test_what_is_not_public(text: str) -> None:
+    """To the market and to agents, neither of which knows the other's code: they have to agree."""
     assert not is_allowed(ip_address(text))
+    assert not is_public(ip_address(text))
 
 
 @pytest.mark.parametrize("text", ["8.8.8.8", "1.1.1.1", "192.0.1.1", "2606:4700:4700::1111", "2a00:1450:4001:80b::200e"])
 def test_what_is_public(text: str) -> None:
     assert is_allowed(ip_address(text))
+    assert is_public(ip_address(text))
 
 
 @pytest.mark.parametrize("url", [*SPELLINGS.split(), *NO_ADDRESSES])
