@@ -38,10 +38,14 @@ def faults_of(stack: Stack, hosts: list[Host]) -> list[Fault]:
 
 def _of_host(stack: Stack, host: Host) -> list[Fault]:
     name = host.name
+
+    def jump(days: int) -> Callable[[], None]:
+        return partial(host.set_clock, days * DAY_S)
+
     return [
         Fault(f"agent {name} is killed", host.agent, partial(stack.kill, host.agent), host.restart_agent),
         _frozen(stack, host.agent, most=40.0),
-        Fault(f"engine {name} is killed", f"engine-{name}", host.kill_engine, host.revive_engine, (1.0, 10.0)),
+        Fault(f"engine {name} is killed", f"engine-{name}", host.engine.kill, host.engine.start_again, (1.0, 10.0)),
         Fault(f"engine {name} restarts", f"engine-{name}", host.engine.restart, _nothing),
         replace(_frozen(stack, host.proxy), name=f"the network of {name} is gone", hold=(5.0, 75.0)),
         Fault(f"the disk of {name} is full", f"disk-{name}", host.fill_disk, host.empty_disk, (5.0, 20.0)),
@@ -49,7 +53,7 @@ def _of_host(stack: Stack, host: Host) -> list[Fault]:
             f"agent {name} starts on a full disk", f"disk-{name}", partial(_full_start, host), host.empty_disk, (3.0, 10.0)
         ),
         *(
-            Fault(f"the clock of {name} jumps {days:+d} day", host.agent, partial(_jump, host, days), _nothing)
+            Fault(f"the clock of {name} is {days:+d} day wrong", f"clock-{name}", jump(days), jump(0), (5.0, 30.0))
             for days in (-1, 1)
         ),
     ]
@@ -89,12 +93,6 @@ def _flush(stack: Stack) -> None:
 
 def _full_start(host: Host) -> None:
     host.fill_disk()
-    host.restart_agent()
-
-
-def _jump(host: Host, days: int) -> None:
-    """From now on, until it jumps again: an agent reads its clock anew when it starts."""
-    host.set_clock(0 if host.clock_off_s else days * DAY_S)
     host.restart_agent()
 
 

@@ -1,9 +1,7 @@
 """Two hosts for the run: each an engine and an agent of its own, whose folder is on a disk that can be filled."""
 
-import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.agents.daemon.wrong_clock import wrong_clock
 from tests.docker.second_engine import SecondEngine
 from tests.stack.harness import Stack, free_ports
 from tests.waiting import wait_until
@@ -50,34 +49,6 @@ int main(void) {
     for (;;) { say("/witness", ++root); say("/data/witness", ++data); nanosleep(&half, 0); }
 }
 """
-# The time of day is wrong; what only measures (CLOCK_MONOTONIC) is right, as on a machine whose clock was set anew.
-WRONG_CLOCK: Final = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
-static long off(void) { const char *text = getenv("CLOCK_OFF_S"); return text ? atol(text) : 0; }
-int clock_gettime(clockid_t id, struct timespec *now) {
-    static int (*real)(clockid_t, struct timespec *);
-    if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-    int result = real(id, now);
-    if (!result && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)) now->tv_sec += off();
-    return result;
-}
-int gettimeofday(struct timeval *now, void *zone) {
-    struct timespec exact;
-    int result = clock_gettime(CLOCK_REALTIME, &exact);
-    now->tv_sec = exact.tv_sec; now->tv_usec = exact.tv_nsec / 1000;
-    return result;
-}
-time_t time(time_t *place) {
-    struct timespec exact;
-    clock_gettime(CLOCK_REALTIME, &exact);
-    if (place) *place = exact.tv_sec;
-    return exact.tv_sec;
-}
-"""
 
 
 def build_witness(*sockets: str) -> None:
@@ -98,13 +69,12 @@ def _answers(port: int) -> bool:
 
 @dataclass
 class Host:
-    """One machine of the run. `clock_off_s`: by how much its agent's clock is wrong."""
+    """One machine of the run."""
 
     stack: Stack
     name: str
     ports: str
     engine: SecondEngine
-    clock_off_s: int = 0
 
     @property
     def agent(self) -> str:
@@ -117,6 +87,10 @@ class Host:
     @property
     def state(self) -> Path:
         return self.stack.folder / f"state-{self.name}"
+
+    @property
+    def _clock(self) -> Path:
+        return self.stack.folder / f"{self.name}.clock"
 
     def start(self) -> None:
         image = self.stack.folder / f"{self.name}.img"
@@ -131,6 +105,8 @@ class Host:
         wait_until("the proxy", lambda: _answers(port))
         market, self.stack.url = self.stack.url, f"http://127.0.0.1:{port}"
         self.set_clock(0)
+        wrong = wrong_clock(self.stack.folder, self._clock)
+        self.stack.own_settings[self.agent] = {"DOCKER_HOST": self.engine.socket, **wrong}
         own = ["--runtime", "docker", "--simulate-gpus", f"RTX 4090:{GPUS}", "--local-images", "--listen", "0.0.0.0"]
         self.stack.settings["DOCKER_HOST"] = self.engine.socket
         try:
@@ -145,35 +121,8 @@ class Host:
         self.stack.restart(self.agent)
 
     def set_clock(self, off_s: int) -> None:
-        """From the agent's next start on: it reads its clock as the process begins."""
-        wrong = {"LD_PRELOAD": str(self._wrong_clock()), "CLOCK_OFF_S": str(off_s)} if off_s else {}
-        self.clock_off_s = off_s
-        self.stack.own_settings[self.agent] = {"DOCKER_HOST": self.engine.socket, **wrong}
-
-    def _wrong_clock(self) -> Path:
-        library = self.stack.folder / "clock.so"
-        if not library.exists():
-            source = self.stack.folder / "clock.c"
-            source.write_text(WRONG_CLOCK)
-            subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
-        return library
-
-    # -- its engine
-
-    def kill_engine(self) -> None:
-        process = self.engine._process
-        assert process is not None
-        process.kill()
-        process.wait(30)
-
-    def revive_engine(self) -> None:
-        """As an operator's unit would: what the last one left behind ends first, else the new one waits for it in vain."""
-        left = self.engine.folder / "exec" / "containerd" / "containerd.pid"
-        with contextlib.suppress(FileNotFoundError, ValueError, ProcessLookupError):
-            os.kill(int(left.read_text()), signal.SIGKILL)
-        for path in (left, self.engine.folder / "docker.pid"):
-            path.unlink(missing_ok=True)
-        self.engine._start()
+        """The agent's clock is wrong by so much from now on, whether it runs or not."""
+        self._clock.write_text(str(off_s))
 
     # -- its disk
 

@@ -20,6 +20,7 @@ from agents.protocol.version import SUPPORTED
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import Market, renamed
 from tests.agents.daemon.test_loop import simulation
+from tests.agents.daemon.wrong_clock import wrong_clock
 
 DAY = 86_400
 HERD = 40
@@ -67,10 +68,7 @@ def agent_with_a_clock(
     tmp_path: Path, state: Path, config: AgentConfig, clock_off: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process whose wall clock is what the file says."""
-    library = tmp_path / "shifted_clock.so"
-    source = Path(__file__).with_name("shifted_clock.c")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "LD_PRELOAD": str(library), "CLOCK_OFF_FILE": str(clock_off)}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **wrong_clock(tmp_path, clock_off)}
     seen = subprocess.run(
         [sys.executable, "-c", "import time; print(time.time())"],
         env={**env, "CLOCK_OFF_FILE": str(_written(tmp_path / "probe", DAY))},
