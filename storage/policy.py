@@ -29,6 +29,7 @@ REGISTRIES_AT_MOST: Final = 20
 IMAGE_BYTES_MAX: Final = 60 * 1000**3  # compressed
 IMAGE_UNPACKS_TO: Final = 3  # times its compressed size, on the host's disk; the agent looks again before it pulls
 IMAGE_UNPACKED: Final = 40 * 1000**3  # what an image may take there that is not known to be larger
+PREFETCHED_AT_MOST: Final = 10  # of the market's own images, which each host pulls before anybody rents
 # A name that was read this lately is not read again before a rent.
 IMAGE_FRESH: Final = timedelta(minutes=10)
 SAVE_WITHIN: Final = timedelta(minutes=60)

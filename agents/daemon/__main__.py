@@ -17,7 +17,7 @@ from agents.daemon.folder import FolderCopied, FolderInUse, adopt, folder_lock
 from agents.daemon.gpus import BadGpuList, parse_gpu_list
 from agents.daemon.journal import JournalLost
 from agents.daemon.link import LinkError
-from agents.daemon.owner_commands import OWNER_FAULTS, add_owner_commands, port_range, release_key
+from agents.daemon.owner_commands import OWNER_FAULTS, add_owner_commands, percent, port_range, release_key
 from agents.daemon.running import run_host, stop_on_signals
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.daemon.unit import unit_text
@@ -88,6 +88,14 @@ def _add_enrol(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--network-pool", default=AgentConfig.network_pool, help="for instances; default: %(default)s")
     parser.add_argument("--local-images", action="store_true", help="never pull an image")
+    parser.add_argument("--no-prefetch", action="store_true", help="pull no image before an instance needs it")
+    parser.add_argument(
+        "--image-gc-percent",
+        type=percent,
+        default=AgentConfig.image_gc_percent,
+        metavar="PERCENT",
+        help="how full the engine's disk may be before unused images that the agent pulled go; default: %(default)s",
+    )
     parser.add_argument("--release-key", type=release_key, default=None, help="64 hex digits: who signs upgrades")
     parser.add_argument("--sparse-disks", action="store_true", help="data disks take space as they fill, not at once")
 
@@ -116,6 +124,8 @@ def _enrol(options: argparse.Namespace) -> int:
         port_last=options.ports[1],
         network_pool=options.network_pool,
         local_images=options.local_images,
+        prefetch_images=not options.no_prefetch,
+        image_gc_percent=options.image_gc_percent,
         release_key=options.release_key or "",
         # Simulated GPUs mean a development machine: its disk is not set aside for renters.
         sparse_disks=options.sparse_disks or bool(options.simulate_gpus),

@@ -22,7 +22,9 @@ from agents.daemon.gpu_bench import wipe_gpu
 from agents.daemon.gpu_wipe import Wipes
 from agents.daemon.gpus import GpuProbe, NvmlProbe, SimulatedProbe
 from agents.daemon.growth import Growth, simulated_growth
+from agents.daemon.image_cache import CACHE_FILE, ImageCache
 from agents.daemon.image_orders import ImageOrders
+from agents.daemon.image_prefetch import Prefetch
 from agents.daemon.journal import Journal
 from agents.daemon.link import Link
 from agents.daemon.log_reader import log_operators
@@ -87,7 +89,7 @@ def build_volumes(state: Path, config: AgentConfig) -> Volumes:
     return LoopVolumes(state, sparse=config.sparse_disks)
 
 
-def _disk_operators(
+def _engine_operators(
     disks: Disks, volumes: Volumes, config: AgentConfig, checkpoint: Checkpoint, open_pair: OpenPair
 ) -> Mapping[str, Operator]:
     if isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes):
@@ -96,8 +98,8 @@ def _disk_operators(
         travel = VolumeTravel(
             volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_pair=open_pair, checkpoint=checkpoint
         )
-        return {**orders.operators(), **growth.operators(), **travel.operators()}
-    return {**simulated_orders(), **simulated_growth(), **simulated_travel()}
+        return {**docker_operators(), **orders.operators(), **growth.operators(), **travel.operators()}
+    return {**simulated_operators(), **simulated_orders(), **simulated_growth(), **simulated_travel()}
 
 
 def _moves(
@@ -109,41 +111,41 @@ def _moves(
 
 
 def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_by) -> Agent:
-    runtime, probe, disks = build_runtime(state, config), build_probe(config), build_disks(state, config)
-    volumes = build_volumes(state, config)
+    runtime, probe = build_runtime(state, config), build_probe(config)
+    disks, volumes = build_disks(state, config), build_volumes(state, config)
     journal = Journal(state / "journal", durable=config.runtime != "simulated")
     if isinstance(runtime, LimitedRuntime):
         runtime.begin(journal)
     drop_spares(state)
     bridge, doorway = _ways_in(state, config, runtime)
-    streams = Streams(doorway)
-    access = AccessFolders(state / "access")
+    streams, access = Streams(doorway), AccessFolders(state / "access")
     syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
     link = NotedLink(url=config.url, host_id=config.host_id, key=load_or_make_key(state), state=state)
+    steps = Steps(
+        runtime=runtime,
+        disks=disks,
+        access=access,
+        journal=journal,
+        limits=_limits(config, probe),
+        volumes=volumes,
+        checkpoint=checkpoint,
+        bridge=bridge,
+        wipes=Wipes(probe.compute_processes, wipe_gpu),
+        cache=ImageCache(runtime, state / CACHE_FILE, full_percent=config.image_gc_percent),
+    )
     return Agent(
         Parts(
             link=link,
             runtime=runtime,
             journal=journal,
             access=access,
-            steps=Steps(
-                runtime=runtime,
-                disks=disks,
-                access=access,
-                journal=journal,
-                limits=_limits(config, probe),
-                volumes=volumes,
-                checkpoint=checkpoint,
-                bridge=bridge,
-                wipes=Wipes(probe.compute_processes, wipe_gpu),
-            ),
+            steps=steps,
             telemetry=Telemetry(runtime, disks, probe, streams_into=lambda i: streams.sessions(i) + bridge.sessions(i)),
             gather=partial(facts.gather, config, runtime, probe, state),
             self_tester=SelfTester(_checks(state, config, runtime, probe, link), inline=runtime.instant),
             operations=Operations(
                 {
-                    **(simulated_operators() if config.runtime == "simulated" else docker_operators()),
-                    **_disk_operators(disks, volumes, config, checkpoint, streams.open_pair),
+                    **_engine_operators(disks, volumes, config, checkpoint, streams.open_pair),
                     **log_operators(runtime),
                     **_moves(runtime, disks, state=state, config=config, open_pair=streams.open_pair, checkpoint=checkpoint),
                     **ImageOrders(runtime, checkpoint=checkpoint).operators(),
@@ -152,6 +154,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
                 inline=runtime.instant,
                 tidy=tidy and both(tidy, Trips(state, roots_of(runtime).forget).tidy),
             ),
+            prefetch=Prefetch(runtime, steps.images, enabled=config.prefetch_images and not config.local_images),
             volumes=volumes,
             streams=streams,
             bridge=bridge,

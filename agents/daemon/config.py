@@ -8,6 +8,7 @@ from typing import Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from agents.daemon.image_cache import FULL_PERCENT
 from agents.daemon.whole_files import write_whole
 
 DEFAULT_STATE = Path("/var/lib/berth-agent")
@@ -44,6 +45,8 @@ class AgentConfig:
     sparse_disks: bool = False
     ssh_deadline_s: float = 60.0
     parallel_pulls: int = 2
+    prefetch_images: bool = True
+    image_gc_percent: int = FULL_PERCENT
     release_key: str = ""  # by which upgrades are signed, in hex; "": none was given
 
     @property

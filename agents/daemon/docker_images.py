@@ -46,6 +46,10 @@ class DockerImages:
                 self._images_at = str(self._reader.info()["DockerRootDir"])
         return image_store.room_at(self._images_at)
 
+    def image_disk_bytes(self) -> int:
+        self.image_room()  # finds out where it is
+        return image_store.size_at(self._images_at)
+
     def image_facts(self, reference: str) -> ImageFacts:
         with engine_answers():
             return image_store.facts_of(self._reader.inspect_image(reference), str(self._reader.version()["Arch"]))
@@ -83,6 +87,17 @@ class DockerImages:
     def push_image(self, push: Pull, cancelled: threading.Event) -> str:
         with engine_answers(), closing(self._client(CHANGE_TIMEOUT)) as client:
             return image_store.push(client, push, cancelled)
+
+    def evict_image(self, reference: str) -> bool:
+        try:
+            with engine_answers():
+                self._changer.remove_image(reference, force=False)
+        except EngineRefused as error:
+            if error.conflict:
+                return False
+            if not error.missing:
+                raise
+        return True
 
     def drop_image(self, reference: str) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from typing import Any, Final
 
 import docker
@@ -21,7 +22,7 @@ def engine_answers() -> Iterator[None]:
     except errors.NotFound as error:
         raise EngineRefused(str(error.explanation or error), missing=True) from error
     except errors.APIError as error:
-        raise EngineRefused(str(error.explanation or error)) from error
+        raise EngineRefused(str(error.explanation or error), conflict=error.status_code == HTTPStatus.CONFLICT) from error
     except (requests.exceptions.RequestException, errors.DockerException, OSError) as error:
         raise EngineSilent(str(error)) from error
 

@@ -72,6 +72,15 @@ def room_at(path: str) -> int:
         return 2**62
 
 
+def size_at(path: str) -> int:
+    """Bytes of the disk there, as `room_at` counts what is free on it."""
+    try:
+        usage = shutil.disk_usage(path)
+    except OSError:
+        return 2**62
+    return usage.used + usage.free
+
+
 def split_reference(reference: str) -> tuple[str, str]:
     repository, tag = docker.utils.parse_repository_tag(reference)
     return str(repository), str(tag or "latest")

@@ -2,9 +2,11 @@
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
+from agents.daemon.image_cache import ImageCache
 from agents.daemon.jobs import Failed, Job
 from agents.daemon.pulls import ROOM_KEPT, STALL_SECONDS, TOTAL_SECONDS, UNPACKS_TO, Pull
 from agents.daemon.runtime import EngineRefused, ImageFacts, NoRoom, PullStalled, Runtime
@@ -54,10 +56,15 @@ class Images:
         stall_s: float = STALL_SECONDS,
         total_s: float = TOTAL_SECONDS,
         cuda: str = "",
+        cache: ImageCache | None = None,
     ) -> None:
         self._runtime = runtime
         self._slots = threading.BoundedSemaphore(parallel)
         self._local = local
+        self.cache = cache or ImageCache(runtime)
+        self._pulls = 0
+        self._counting = threading.Lock()
+        self.busy = threading.Event()  # set while an image that an instance needs is on its way
         self.stall_s = stall_s
         self.total_s = total_s
         self.cuda = cuda  # the highest that this host's driver supports; "": nobody could tell
@@ -65,20 +72,42 @@ class Images:
     def bring(self, job: Job) -> bool:
         """Whether it had to come from its registry. Raises Failed with what the renter can do about it."""
         image = job.desired.image
+        self.cache.use(image)
         there = self._runtime.has_image(image)
         if not there:
             if self._local:
                 raise Failed("image_missing", f"The image {image} is not on this host.")
             job.say("pulling", "Waiting for another image to arrive.")
-            with job.passable(), self._slots:
+            with self._busy(), job.passable(), self._slots:
                 self._pull(job)
         if not job.desired.has_ssh:
             self._judge(self._runtime.image_facts(image))
         return not there
 
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        with self._counting:
+            self._pulls += 1
+            self.busy.set()
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._pulls -= 1
+                if not self._pulls:
+                    self.busy.clear()
+
     def _pull(self, job: Job) -> None:
+        self._check_room(job.desired.image_bytes)
+        self.cache.add(job.desired.image)
+        try:
+            self._pull_within_limits(job)
+        except Failed:
+            self.cache.forget(job.desired.image)
+            raise
+
+    def _pull_within_limits(self, job: Job) -> None:
         desired = job.desired
-        self._check_room(desired.image_bytes)
         pull = Pull(
             reference=desired.image,
             said=job.say_layers,
@@ -98,7 +127,9 @@ class Images:
 
     def _check_room(self, image_bytes: int) -> None:
         """Before a byte of it is asked for."""
-        needed, free = image_bytes * UNPACKS_TO + ROOM_KEPT, self._runtime.image_room()
+        needed = image_bytes * UNPACKS_TO + ROOM_KEPT
+        self.cache.make_room(needed)
+        free = self._runtime.image_room()
         if needed > free:
             said = f"The image needs about {needed / GB:.1f} GB on the host's disk, {free / GB:.1f} GB are free."
             raise Failed("image_too_large", said)

@@ -16,6 +16,7 @@ from agents.daemon.docker_spec import container_name
 from agents.daemon.endings import Endings
 from agents.daemon.epochs import Epochs, kept_from_running
 from agents.daemon.fences import Verdict
+from agents.daemon.image_prefetch import Prefetch
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.link import Backoff, Link, LinkError, WaitTarget
 from agents.daemon.mailbox import Mailbox
@@ -55,6 +56,7 @@ class Parts:
     gather: Callable[[], HostFacts]
     self_tester: SelfTester
     operations: Operations
+    prefetch: Prefetch
     volumes: Volumes = field(default_factory=SimulatedVolumes)
     streams: Streams = field(default_factory=Streams)
     bridge: Bridge = field(default_factory=SimulatedBridge)
@@ -97,6 +99,7 @@ class Agent:
         heard = (self._note_engine, self._stopped)
         threading.Thread(target=self.parts.runtime.watch, args=heard, name="watch", daemon=True).start()
         self.parts.telemetry.start(self._note_self_test, self._stopped)
+        self.parts.prefetch.start(self._stopped)
         while not self._stopped.is_set():
             if not self._turn():
                 self._alarm.sleep(self._idle_time())
@@ -277,6 +280,7 @@ class Agent:
             logger.warning("frozen by the control plane: nothing is changed on this host until it says otherwise")
         self._newest = desired
         self.parts.streams.follow(desired)
+        self.parts.prefetch.follow(desired)
         if not desired.frozen:
             self.parts.self_tester.ask(desired.self_test, self._held_gpus)
             self.parts.operations.take(desired.operations)

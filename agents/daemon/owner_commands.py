@@ -44,6 +44,13 @@ def port_range(text: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
+def percent(text: str) -> int:
+    """Raises ArgumentTypeError."""
+    if not (text.isdecimal() and 1 <= int(text) <= 100):  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of percent between 1 and 100")
+    return int(text)
+
+
 def release_key(text: str) -> str:
     """Raises ArgumentTypeError."""
     if not re.fullmatch("[0-9a-f]{64}", text):
@@ -98,5 +105,5 @@ def _uninstall(options: argparse.Namespace) -> int:
         start_service(state)
         raise
     print("\n".join(f"removed {line}" for line in removed))
-    print("Pulled images are left: docker image prune -a removes them. Retire the host on My hosts.")
+    print("Images that somebody else pulled are left. Now retire the host on My hosts.")
     return 0

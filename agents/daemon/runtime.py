@@ -77,11 +77,12 @@ class EngineSilent(Exception):
 
 
 class EngineRefused(Exception):
-    """The engine answered no; `missing` when the thing named does not exist."""
+    """The engine answered no; `missing` when the thing named does not exist, `conflict` when something else uses it."""
 
-    def __init__(self, text: str, *, missing: bool = False) -> None:
+    def __init__(self, text: str, *, missing: bool = False, conflict: bool = False) -> None:
         super().__init__(text)
         self.missing = missing
+        self.conflict = conflict
 
 
 class PullStalled(Exception):
@@ -129,6 +130,9 @@ class Runtime(Protocol):
     def image_room(self) -> int:
         """Bytes free where the engine keeps images and containers."""
 
+    def image_disk_bytes(self) -> int:
+        """Return the size of the disk where the engine keeps images and containers."""
+
     def image_facts(self, reference: str) -> ImageFacts:
         """Raises EngineRefused (missing) for one that is not there."""
 
@@ -143,6 +147,12 @@ class Runtime(Protocol):
 
     def drop_image(self, reference: str) -> None:
         """Take the name from the image, and the image itself when nothing else uses it. One that is not there is fine."""
+
+    def evict_image(self, reference: str) -> bool:
+        """Remove an image that no container stands on; False, and nothing is done, for one that has some.
+
+        One that is not there is fine. Raises EngineRefused, EngineSilent.
+        """
 
     def official_images(self) -> list[str]: ...
 

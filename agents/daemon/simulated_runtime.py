@@ -86,6 +86,9 @@ class SimulatedRuntime:
     def image_room(self) -> int:
         return SIMULATED_ROOM
 
+    def image_disk_bytes(self) -> int:
+        return SIMULATED_ROOM
+
     def image_facts(self, reference: str) -> ImageFacts:
         return ImageFacts(size_bytes=SIMULATED_IMAGE)
 
@@ -103,6 +106,9 @@ class SimulatedRuntime:
 
     def drop_image(self, reference: str) -> None:
         return None
+
+    def evict_image(self, reference: str) -> bool:
+        return True
 
     def official_images(self) -> list[str]:
         return [OFFICIAL_IMAGE]

@@ -17,6 +17,7 @@ from agents.daemon.beside import Beside
 from agents.daemon.bridge import Bridge, SimulatedBridge
 from agents.daemon.gpu_table import GpuTable
 from agents.daemon.gpu_wipe import Wipes
+from agents.daemon.image_cache import ImageCache
 from agents.daemon.images import Images
 from agents.daemon.jobs import Failed, Job
 from agents.daemon.journal import Journal
@@ -67,6 +68,7 @@ class Steps:
         checkpoint: Checkpoint = pass_by,
         bridge: Bridge | None = None,
         wipes: Wipes | None = None,
+        cache: ImageCache | None = None,
     ) -> None:
         self._runtime = runtime
         self._bridge = bridge or SimulatedBridge()
@@ -88,6 +90,7 @@ class Steps:
             stall_s=limits.pull_stall_s,
             total_s=limits.pull_total_s,
             cuda=limits.cuda,
+            cache=cache,
         )
 
     def carry_out(self, job: Job) -> None:

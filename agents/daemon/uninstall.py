@@ -20,6 +20,7 @@ from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL
 from agents.daemon.engine_words import open_engine
 from agents.daemon.firewall import FORWARD_CHAIN, INPUT_CHAIN, Firewall
 from agents.daemon.folder import known_place
+from agents.daemon.image_cache import CACHE_FILE, ImageCache
 from agents.daemon.journal import Journal
 from agents.daemon.link import LinkError
 from agents.daemon.runtime import EngineRefused
@@ -119,6 +120,9 @@ def _from_engine(state: Path, config: AgentConfig) -> Iterator[str]:
             yield f"container {container.instance}"
         for instance in sorted(instances):
             runtime.clear(instance)
+        yield from (
+            f"image {image}" for image in ImageCache(runtime, state / CACHE_FILE).pulled() if runtime.evict_image(image)
+        )
         if isinstance(runtime, LimitedRuntime):
             runtime.end_trial()
     with open_engine() as client:

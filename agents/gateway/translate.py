@@ -18,6 +18,7 @@ from agents.protocol.messages import (
     ObservedInstance,
     ObservedOperation,
     OperationOrder,
+    PrefetchImage,
     Report,
     SelfTestResult,
 )
@@ -105,6 +106,10 @@ def pull_rows(rows: Iterable[ObservedRow], foreign: Iterable[UUID]) -> list[Pull
 
 def operation_orders(rows: Iterable[OrderRow]) -> list[OperationOrder]:
     return [OperationOrder(row.id.hex, row.kind, row.args) for row in rows]
+
+
+def prefetch_images(rows: Iterable[tuple[str, int]]) -> list[PrefetchImage]:
+    return [PrefetchImage(reference, size_bytes) for reference, size_bytes in rows]
 
 
 def absent_ids(texts: Iterable[str]) -> list[UUID]:

@@ -276,6 +276,14 @@ class Tunnel:
 
 
 @dataclass(frozen=True)
+class PrefetchImage:
+    """An image of the market's own that a host may pull before anybody rents. `size_bytes`: compressed; 0: not known."""
+
+    reference: str
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class DesiredState:
     """Everything that this host should run. An instance that the agent has and that is not named here is left as it is and
     reported as foreign; removal happens by `run="gone"` alone."""
@@ -296,6 +304,7 @@ class DesiredState:
     link_ticket: str = ""
     epoch: int | None = None  # grows when the market goes on from a backup; None: a market that knows none
     tunnels: list[Tunnel] = field(default_factory=list)
+    images: list[PrefetchImage] | None = None  # to pull while nothing else is; None: as told before
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from marketplace.needs import ImageNeeds
 from marketplace.search.versions import version_number
 from storage.distribution import Login
 from storage.models import Image, ImagePull, Registry, SharedImage
-from storage.policy import IMAGE_UNPACKED, IMAGE_UNPACKS_TO
+from storage.policy import IMAGE_UNPACKED, IMAGE_UNPACKS_TO, PREFETCHED_AT_MOST
 from storage.states import ImageSource, ImageState
 
 PREFIX = "img"
@@ -30,6 +30,15 @@ def active_images(user: User | None = None) -> QuerySet[Image]:
     """The market's own images that a new instance may run, by slug; with a user, theirs after them."""
     own = Q(owner=user) if user is not None else Q(pk=None)
     return Image.objects.filter(_OFFERED & (_OFFICIAL | own)).select_related("shared").order_by("-official", "slug")
+
+
+def images_to_prefetch() -> list[tuple[str, int]]:
+    """Reference and compressed size in bytes (0: not known) of what hosts should have: most rented first.
+
+    Only images of the market's own that everybody may pull and that are pinned by their digest.
+    """
+    pinned = Image.objects.filter(_OFFERED & _OFFICIAL, private=False, reference__contains="@sha256:")
+    return list(pinned.order_by("-use_count", "slug").values_list("reference", "size_bytes")[:PREFETCHED_AT_MOST])
 
 
 def usable_images(user: User | None) -> QuerySet[Image]:

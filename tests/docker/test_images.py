@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import docker
 import pytest
 
+from agents.daemon import image_cache
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.image_orders import SAVE, ImageOrders
 from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation
-from agents.protocol.messages import DesiredInstance, OperationOrder
+from agents.protocol.messages import DesiredInstance, OperationOrder, PrefetchImage
 from tests.docker.conftest import Host
 from tests.storage.stub_registry import StubRegistry
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
 NewOrder = Callable[..., DesiredInstance]
@@ -204,3 +207,41 @@ def _killer(at: str) -> Callable[[str], None]:
             raise Killed
 
     return checkpoint
+
+
+def test_images_are_pulled_ahead_and_go_when_the_disk_is_full(
+    host: Host, registry: StubRegistry, own: NewOrder, program: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_cache, "IN_USE_S", 0.0)
+    digests = {name: registry.add(f"team/{name}", layers=[{"p": program}], Cmd=["/p"], Env=[f"A={name}"]) for name in "abc"}
+    names = {name: f"{registry.host}/team/{name}@{digest}" for name, digest in digests.items()}
+    host.engine.pull(names["c"])  # the owner's own
+    host.market.streams = lambda: {"images": [PrefetchImage(names["a"]), PrefetchImage(f"{registry.host}/team/b:latest")]}
+    host.config = replace(host.config, image_gc_percent=120)  # whatever else fills the disk of this machine
+    host.start()
+    wait_until("the image is there before anybody asks", lambda: _has(host, names["a"]))
+    order = own("team/b", digests["b"])
+    host.market.want(order)
+    host.market.until_phase(order.id, "running", 1)
+    host.stop()
+    host.config = replace(host.config, image_gc_percent=1)
+    host.market.streams = dict
+    host.start()
+    wait_until("the image that nobody uses goes", lambda: not _has(host, names["a"]))
+    assert _has(host, names["b"])
+    assert _has(host, names["c"])
+    host.market.want(replace(order, run="stopped"))
+    host.market.until_phase(order.id, "stopped", 1)
+    host.market.want(replace(order, generation=2))
+    host.market.until_phase(order.id, "running", 2)  # its image is there still: the registry was not asked again
+    host.market.want(replace(order, generation=2, run="gone"))
+    host.market.until_absent(order.id)
+    assert host.leftovers(order) == []
+
+
+def _has(host: Host, reference: str) -> bool:
+    try:
+        host.engine.inspect_image(reference)
+    except docker.errors.ImageNotFound:
+        return False
+    return True

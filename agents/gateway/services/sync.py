@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from agents.gateway.translate import (
     observed_rows,
     operation_orders,
     operation_rows,
+    prefetch_images,
     pull_rows,
     read_report,
     self_test_row,
@@ -49,6 +51,7 @@ from marketplace.services.incidents import open_incident
 from marketplace.services.self_tests import record_self_test
 from marketplace.services.sweep_runs import look_after_sweeps
 from storage.selectors import desired_operations
+from storage.selectors.images import images_to_prefetch
 from storage.services.operations import record_operations
 from storage.services.pulls import record_pulls
 
@@ -81,7 +84,9 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
             absent = absent_ids(report.absent)
             _take_work(host_id, report, rows, absent=absent, received_at=received_at, remote_address=remote_address)
         look_after_sweeps(now=received_at)
-        return _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
+        desired = _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
+        # With facts, which come at the agent's start and now and then: not a query more for each exchange.
+        return desired if report.facts is None else replace(desired, images=prefetch_images(images_to_prefetch()))
 
 
 def _take_work(

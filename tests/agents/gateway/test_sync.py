@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from agents.gateway.models import AgentIdentity
 from agents.protocol.codec import decode, encode
-from agents.protocol.messages import DesiredState
+from agents.protocol.messages import DesiredState, PrefetchImage
 from agents.protocol.signing import Envelope
 from agents.protocol.tickets import read_ticket
 from common import clock
@@ -29,6 +29,7 @@ from instances.selectors.moves import desired_on_host
 from marketplace.models import Host, Incident
 from marketplace.services.hosts import freeze_host, unfreeze_host
 from marketplace.states import HostState
+from storage.models import Image
 
 from .conftest import Agent, audited, code_of, facts, report
 
@@ -125,6 +126,23 @@ def test_a_quiet_sync_takes_few_queries_and_no_session_or_user(agent: Agent, ali
     statements = [query["sql"] for query in seen.captured_queries]
     assert not [sql for sql in statements if "session" in sql or "accounts_user" in sql]
     assert len(statements) <= 8, statements
+
+
+def test_the_market_s_pinned_images_are_named_with_each_report_of_facts(agent: Agent, alice: User) -> None:
+    pinned = "registry.example.org/berth/torch@sha256:" + "0" * 64
+    rows: dict[str, dict[str, Any]] = {
+        "torch": {"size_bytes": 9},
+        "closed": {"active": False},
+        "kept": {"private": True},
+        "bare": {},
+    }
+    for slug, row in rows.items():
+        reference = pinned.replace("torch", slug) if slug != "bare" else "registry.example.org/berth/bare:1"
+        Image.objects.create(slug=slug, title=slug, reference=reference, **row)
+    mine = pinned.replace("torch", "mine")
+    Image.objects.create(slug="mine", title="mine", reference=mine, source="named", official=False, owner=alice)
+    assert agent.sync(report(facts=agent.facts)).images == [PrefetchImage(pinned, 9)]
+    assert agent.sync().images is None
 
 
 def test_a_golden_signature_is_accepted_byte_for_byte() -> None:
