@@ -49,11 +49,16 @@ GROUP BY meter.source_kind, meter.source_id, meter.label, meter.mode, usage.rate
 _AT_ONCE = f"""
 SELECT entry.kind, posting.memo, posting.source_kind, posting.source_id, '',
        COALESCE(posting.period_from, posting.created_at), COALESCE(posting.period_to, posting.created_at),
-       COALESCE(billing_elapsed_us(posting.period_from, posting.period_to), 0), posting.rate_micros_per_hour, 1,
-       -entry.amount_micros
+       COALESCE(billing_elapsed_us(posting.period_from, posting.period_to), 0), posting.rate_micros_per_hour,
+       COALESCE(given.rate_hours, 1), -entry.amount_micros
 FROM billing_wallet wallet
 JOIN billing_entry entry ON entry.wallet_id = wallet.id AND entry.kind IN {_CHARGED}
 JOIN billing_posting posting ON posting.id = entry.posting_id AND posting.kind <> 'usage'
+LEFT JOIN LATERAL (
+    SELECT metered.rate_hours FROM billing_meter metered
+    WHERE posting.kind = 'credit' AND metered.source_kind = posting.source_kind AND metered.source_id = posting.source_id
+      AND metered.opened_at <= posting.period_from AND posting.period_to <= metered.settled_until
+    LIMIT 1) AS given ON true
 WHERE wallet.owner_id = %(owner)s AND wallet.kind = 'renter'
   AND posting.created_at >= %(begin)s AND posting.created_at < %(end)s
 ORDER BY entry.id

@@ -33,7 +33,7 @@ WITH wallet AS (
 SELECT ledger.id, line.id, posting.created_at, ledger.kind, COALESCE(meter.label, posting.memo), posting.actor,
        COALESCE(meter.source_kind, posting.source_kind), COALESCE(meter.source_id, posting.source_id),
        COALESCE(line.period_from, posting.period_from), COALESCE(line.period_to, posting.period_to),
-       COALESCE(line.rate_micros, posting.rate_micros_per_hour), COALESCE(meter.rate_hours, 1),
+       COALESCE(line.rate_micros, posting.rate_micros_per_hour), COALESCE(meter.rate_hours, given.rate_hours, 1),
        COALESCE(line.amount, ledger.amount_micros), (ledger.balance_after - COALESCE(line.above, 0))::bigint,
        line.charge_micros, line.fee_micros, posting.id, COALESCE(meter.mode, '')
 FROM ledger
@@ -44,6 +44,11 @@ LEFT JOIN LATERAL (
                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS above
     FROM billing_usage usage WHERE usage.{side} = ledger.id) AS line ON true
 LEFT JOIN billing_meter meter ON meter.id = line.meter_id
+LEFT JOIN LATERAL (
+    SELECT metered.rate_hours FROM billing_meter metered
+    WHERE posting.kind = 'credit' AND metered.source_kind = posting.source_kind AND metered.source_id = posting.source_id
+      AND metered.opened_at <= posting.period_from AND posting.period_to <= metered.settled_until
+    LIMIT 1) AS given ON true
 WHERE (%(entry)s::bigint IS NULL OR ledger.id < %(entry)s
        OR ledger.id = %(entry)s AND (line.period_to, line.id) < (
            SELECT period_to, id FROM billing_usage WHERE id = %(usage)s))
