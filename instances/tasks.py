@@ -26,6 +26,7 @@ from instances.services import (
     retention,
     rollups,
     save_image,
+    silent_hosts,
     suspended,
     sweeps,
     sync_schedules,
@@ -86,6 +87,16 @@ def announce_data_ends() -> None:
 @shared_task(name="instances.follow_terms")
 def follow_terms() -> None:
     sweeps.follow_terms(now=clock.now())
+
+
+@shared_task(name="instances.charge_meters")
+def charge_meters() -> None:
+    silent_hosts.charge_meters(now=clock.now())
+
+
+@shared_task(name="instances.follow_silence")
+def follow_silence() -> None:
+    silent_hosts.follow_silence(now=clock.now())
 
 
 @shared_task(name="instances.follow_disks")

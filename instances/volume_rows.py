@@ -10,9 +10,11 @@ from django.utils.functional import Promise
 
 from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.selectors.costs import Cost, costs_of
+from common import clock
 from instances.selectors.storage import instance_names
 from instances.volume_words import failure_words
 from storage.policy import UNPAID_KEPT
+from storage.selectors.presence import is_heard_at
 from storage.selectors.volume_moves import carrying_of, open_volume_moves
 from storage.selectors.volumes import disk_uses, holders_of, open_operations, restorable_volumes
 from storage.services.storage_meters import snapshot_micros_per_day, stored_gb
@@ -37,6 +39,10 @@ class VolumeRow:
     move: "VolumeMove | None" = None
     carrying: "Operation | None" = None
     restore_from: UUID | None = None  # of one that is lost: a snapshot that it can be put back to
+
+    @property
+    def host_is_silent(self) -> bool:
+        return not is_heard_at(self.volume.host.last_seen_at, clock.now())
 
     @property
     def delete_at(self) -> datetime | None:
@@ -108,6 +114,10 @@ class SnapshotRow:
     @property
     def stored_gb(self) -> int:
         return stored_gb(self.snapshot)
+
+    @property
+    def host_is_silent(self) -> bool:
+        return not is_heard_at(self.snapshot.host.last_seen_at, clock.now())
 
     @property
     def delete_at(self) -> datetime | None:

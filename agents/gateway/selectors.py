@@ -1,6 +1,7 @@
 """What the gateway reads: who may sign for a host, and what a host is told."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from cryptography.exceptions import InvalidSignature
@@ -27,7 +28,7 @@ WHERE agent.host_id = %s
 """
 # Plain SQL: see _COUNT.
 _KEY = """
-SELECT agent.public_key, host.agent_revoked_at, host.awaits_epoch,
+SELECT agent.public_key, host.agent_revoked_at, host.last_seen_at, host.awaits_epoch,
        (SELECT coalesce(max(number), 0) FROM marketplace_epoch),
        EXISTS (SELECT FROM marketplace_gpu gpu WHERE gpu.host_id = host.id AND gpu.quarantined)
 FROM agent_gateway_agentidentity agent
@@ -37,9 +38,11 @@ JOIN marketplace_host host ON host.id = agent.host_id WHERE agent.host_id = %s
 
 @dataclass(frozen=True)
 class Sender:
-    """Who signed a message, whether the host has to agree to the market's epoch, and whether it has GPUs in quarantine."""
+    """Who signed a message, when it was last heard, whether the host has to agree to the market's epoch, and whether it
+    has GPUs in quarantine."""
 
     host_id: UUID
+    last_seen_at: datetime
     awaits_epoch: bool
     market_epoch: int
     has_quarantine: bool
@@ -53,14 +56,14 @@ def authentic_sender(message: SignedMessage) -> Sender:
         row = cursor.fetchone()
     if row is None:
         raise UnknownHost()
-    public_key, revoked_at, awaits, epoch, has_quarantine = row
+    public_key, revoked_at, *standing = row
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(message.signature, message.signed)
     except InvalidSignature as error:
         raise Forged() from error
     if revoked_at is not None:
         raise Revoked(HOW_TO_GO_ON)
-    return Sender(host_id, awaits, epoch, has_quarantine)
+    return Sender(host_id, *standing)
 
 
 @dataclass(frozen=True)

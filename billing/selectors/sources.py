@@ -1,9 +1,11 @@
 """What is metered and held for now, by opaque sources: for those who know what a source is."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
+
+from django.db.models import Exists, Max, OuterRef
 
 from billing.models import Commitment, Hold, Meter, Wallet
 
@@ -15,6 +17,7 @@ class OpenMeter:
     proven_until: datetime
     capped_at: datetime | None
     opened_at: datetime
+    settled_until: datetime
 
     @property
     def proves_something(self) -> bool:
@@ -24,19 +27,31 @@ class OpenMeter:
 
 def open_meters(*, source_kind: str) -> dict[UUID, OpenMeter]:
     rows = Meter.objects.filter(source_kind=source_kind, closed_at__isnull=True).order_by()
-    return {
-        source_id: OpenMeter(proven_until, capped_at, opened_at)
-        for source_id, proven_until, capped_at, opened_at in rows.values_list(
-            "source_id", "proven_until", "capped_at", "opened_at"
-        )
-    }
+    found = rows.values_list("source_id", "proven_until", "capped_at", "opened_at", "settled_until")
+    return {source_id: OpenMeter(proven, capped, opened, settled) for source_id, proven, capped, opened, settled in found}
+
+
+def paused_sources(*, source_kind: str, source_ids: Collection[UUID]) -> set[UUID]:
+    """Which of these were metered, hold money, and are not metered now: their hosts were silent."""
+    own = {"source_kind": source_kind, "source_id": OuterRef("source_id")}
+    held = Hold.objects.filter(source_kind=source_kind, source_id__in=source_ids, released_at__isnull=True)
+    waiting = held.filter(Exists(Meter.objects.filter(**own))).exclude(
+        Exists(Meter.objects.filter(**own, closed_at__isnull=True))
+    )
+    return set(waiting.order_by().values_list("source_id", flat=True))
+
+
+def last_openings(*, source_kind: str, source_ids: Collection[UUID]) -> dict[UUID, datetime]:
+    """When the last meter of each of these began; those that never had one are left out."""
+    rows = Meter.objects.filter(source_kind=source_kind, source_id__in=source_ids).order_by()
+    return dict(rows.values_list("source_id").annotate(Max("opened_at")))
 
 
 def locked_meter(*, source_kind: str, source_id: UUID) -> OpenMeter | None:
     """The source's open meter, locked until the transaction ends: after wallets, before hosts and instances."""
     rows = Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True)
     meter = rows.select_for_update(of=("self",), no_key=True).order_by("pk").first()
-    return None if meter is None else OpenMeter(meter.proven_until, meter.capped_at, meter.opened_at)
+    return None if meter is None else OpenMeter(meter.proven_until, meter.capped_at, meter.opened_at, meter.settled_until)
 
 
 def sources_in_use() -> set[tuple[str, UUID]]:

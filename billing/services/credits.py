@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import F, Q, Sum
+from django.db.models import F, Max, Q, Sum
 
 from billing.errors import StillMetered
 from billing.models import Entry, Meter, Posting, Wallet
@@ -65,6 +65,7 @@ def credit_source(
     lock_wallets([*wallets, platform_id])
     if Posting.objects.filter(idempotency_key=_key(key, 0)).exists():
         return 0
+    since = max(since, _given_back_until(source_kind, source_id, since, until))
     run = list(meters.order_by("-opened_at"))
     if any(meter.closed_at is None for meter in run):
         raise StillMetered("What this run costs is known when its meter is closed.")
@@ -87,6 +88,13 @@ def credit_source(
         )
     give_back(source_kind=source_kind, source_id=source_id)
     return sum(piece.charge_micros for piece in pieces)
+
+
+def _given_back_until(source_kind: str, source_id: UUID, since: datetime, until: datetime) -> datetime:
+    """Where what was given back of this time ends: two faults of one moment are made good once."""
+    own = Posting.objects.filter(kind=Posting.Kind.CREDIT, source_kind=source_kind, source_id=source_id)
+    ends: datetime | None = own.filter(period_from__lt=until, period_to__gt=since).aggregate(ends=Max("period_to"))["ends"]
+    return since if ends is None else ends
 
 
 def _of_the_last_day(source_kind: str, source_id: UUID, key: str) -> timedelta:

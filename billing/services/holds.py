@@ -97,6 +97,16 @@ def release_hold(*, source_kind: str, source_id: UUID, at: datetime | None = Non
     coupons.give_back(source_kind=source_kind, source_id=source_id)
 
 
+def pause_source(*, source_kind: str, source_id: UUID, at: datetime) -> None:
+    """Charge a calendar meter up to `at` and end it there; its hold stays, for the meter that goes on later.
+
+    What is settled already stays. Takes the wallets, then the meter.
+    """
+    if lock_source(source_kind=source_kind, source_id=source_id):
+        open_hold(source_kind, source_id)
+        settle_source(source_kind=source_kind, source_id=source_id, at=at)
+
+
 def open_hold(source_kind: str, source_id: UUID) -> Hold | None:
     """The source's hold that has not been released, locked."""
     return _HOLD.first(source_kind=source_kind, source_id=source_id)

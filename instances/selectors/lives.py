@@ -16,6 +16,7 @@ from instances.models import Instance, InstanceEvent, Quote, SpotBid, Term
 from instances.policy import CPU_RUN_MILLIS, CPU_RUN_RAM_MB, PIDS_PER_GPU, STOP_GRACE, SWEEP_BATCH
 from instances.selectors.images import IMAGE_COLUMNS, with_image
 from instances.states import Desired, InstanceState, TermState
+from storage.selectors.presence import is_heard
 from storage.selectors.volumes import MountRow, mounts_on_host
 
 
@@ -299,10 +300,13 @@ def running_terms(instance_ids: Sequence[UUID]) -> list[Term]:
     return list(Term.objects.filter(instance_id__in=instance_ids, state=TermState.ACTIVE).order_by("pk"))
 
 
-def with_paid_disks() -> list[UUID]:
-    """Instances whose data disk is charged for, has been leased with its GPUs at least once, and is not lost."""
+def with_paid_disks(now: datetime) -> list[UUID]:
+    """Instances whose data disk is charged for now: it was leased with its GPUs at least once, is not lost, and its host is
+    heard.
+    """
     ending = [InstanceState.WAITING, InstanceState.RELEASING, InstanceState.GONE]
-    found = Instance.objects.filter(disk_micros_per_day__gt=0, data_disk_lost_at=None).exclude(state__in=ending)
+    found = Instance.objects.filter(is_heard(now), disk_micros_per_day__gt=0, data_disk_lost_at=None)
+    found = found.exclude(state__in=ending)
     found = found.exclude(state=InstanceState.COPYING, stopped_at=None)  # a clone is charged for when it has been copied
     return list(found.order_by().values_list("pk", flat=True))
 

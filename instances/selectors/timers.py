@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
 
 from billing.policy import RETENTION_SOURCE
-from billing.selectors.costs import metered_sources
+from billing.selectors.sources import last_openings
 from instances.models import Instance
 from instances.policy import IDLE_GAP_MINUTES, SWEEP_BATCH
 from instances.states import InstanceState
+from storage.selectors.presence import is_heard
 
 # From the last moment at which it was busy, was started or was given its rule. What was not measured proves nothing: of the
 # whole span there must be a sample in every stretch of the allowed gap.
@@ -71,8 +73,21 @@ def kept_no_more(instance_ids: Sequence[UUID]) -> list[UUID]:
 
 
 def paid_time_begins(now: datetime) -> list[UUID]:
-    """Stopped instances whose data is kept for a fee by now, and is not metered yet."""
-    kept = Instance.objects.filter(paid_from__lte=now, state__in=[InstanceState.STOPPED, InstanceState.FAILED])
-    ids = list(kept.order_by("paid_from").values_list("pk", flat=True)[:SWEEP_BATCH])
-    metered = metered_sources(source_kind=RETENTION_SOURCE, source_ids=ids) if ids else set()
-    return [key for key in ids if key not in metered]
+    """Stopped instances whose data is kept for a fee by now, and has not been metered yet."""
+    kept = _kept_for_a_fee(now)
+    begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=list(kept)) if kept else {}
+    return [key for key, paid_from in kept.items() if key not in begun or begun[key] < paid_from][:SWEEP_BATCH]
+
+
+def paid_time_runs(now: datetime) -> list[UUID]:
+    """Those whose data has been metered already, on hosts that are heard."""
+    kept = _kept_for_a_fee(now, is_heard(now))
+    begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=list(kept)) if kept else {}
+    return [key for key, paid_from in kept.items() if key in begun and begun[key] >= paid_from]
+
+
+def _kept_for_a_fee(now: datetime, where: Q | None = None) -> dict[UUID, datetime]:
+    stopped = [InstanceState.STOPPED, InstanceState.FAILED]
+    kept = Instance.objects.filter(where or Q(), paid_from__lte=now, state__in=stopped)
+    rows = kept.order_by("paid_from").values_list("pk", "paid_from")
+    return {key: paid_from for key, paid_from in rows if paid_from is not None}

@@ -28,7 +28,12 @@ from billing.selectors import Finding
 from billing.selectors.sources import committed_among, open_meters, sources_in_use, wallets_among
 from instances.models import Instance, Term, Watch
 from instances.states import Desired, InstanceState, TermState
-from storage.selectors.volumes import snapshots_among, volumes_among
+from storage.selectors.volumes import (
+    last_reports_of_snapshots,
+    last_reports_of_volumes,
+    snapshots_among,
+    volumes_among,
+)
 
 
 def _among(model: type[Model]) -> Callable[[Iterable[UUID]], set[UUID]]:
@@ -47,6 +52,7 @@ _SUBJECTS: Final[Mapping[str, Callable[[Iterable[UUID]], set[UUID]]]] = {
 }
 _METERED: Final = "what runs has an open meter that no stop has capped"
 _REPORTED: Final = "no open meter is proven further than its host's last report"
+_HEARD: Final = "what lies on a host is not charged for the time of its silence"
 _EXISTS: Final = "money is held, and meters run, for what exists"
 
 
@@ -69,6 +75,7 @@ def _look() -> Iterable[Finding]:
     for term_id in _unmetered_terms():
         yield Finding("I30", _METERED, f"term {term_id}", "its instance runs, and the term is not charged")
     yield from _ahead()
+    yield from _charged_in_silence()
     yield from _orphans()
 
 
@@ -93,6 +100,23 @@ def _ahead() -> Iterable[Finding]:
             if at is not None and meter.proves_something and meter.proven_until > at + tolerance:
                 detail = f"proven until {meter.proven_until}, its host was last heard of at {at}"
                 yield Finding("I31", _REPORTED, f"{kind} {source_id}", detail)
+
+
+def _charged_in_silence() -> Iterable[Finding]:
+    """The clock of what lies on a host runs with its reports; a full hour may end within the bridge after the last one."""
+    instances = Instance.objects.exclude(state=InstanceState.GONE).order_by()
+    on_hosts = dict(instances.values_list("pk", "host__last_seen_at"))
+    reported = {
+        **dict.fromkeys((DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), on_hosts),
+        VOLUME_SOURCE: last_reports_of_volumes(),
+        SNAPSHOT_SOURCE: last_reports_of_snapshots(),
+    }
+    for kind, last_seen in reported.items():
+        for source_id, meter in open_meters(source_kind=kind).items():
+            at = last_seen.get(source_id)
+            if at is not None and meter.settled_until > max(at + PROOF_BRIDGE + CLOCK_TOLERANCE, meter.opened_at):
+                detail = f"charged until {meter.settled_until}, its host was last heard of at {at}"
+                yield Finding("I33", _HEARD, f"{kind} {source_id}", detail)
 
 
 def _orphans() -> Iterable[Finding]:

@@ -16,7 +16,7 @@ from instances.states import ENDING
 def follow_disks(*, now: datetime) -> int:
     """Sweep: end meters whose money is used up, so that no later top-up pays for that time; begin again with money."""
     ended = [_end(instance_id, now) for instance_id in exhausted_sources(source_kind=DISK_SOURCE, now=now)]
-    candidates = with_paid_disks()
+    candidates = with_paid_disks(now)
     metered = open_holds(source_kind=DISK_SOURCE, source_ids=candidates)
     begun = [_begin(instance_id, now) for instance_id in candidates if instance_id not in metered]
     return sum(ended) + sum(begun)

@@ -14,6 +14,7 @@ from common import clock
 from instances.models import Instance
 from instances.policy import CONTINUOUS_WITHIN, STOP_GRACE
 from marketplace.policy import FREE_DATA_DISK_GB
+from storage.selectors.presence import paid_until
 
 GPU_WORDS: Final = "{name}: {count} × {model}"
 
@@ -108,7 +109,14 @@ def open_disk(instance: Instance, *, at: datetime, payee_id: UUID) -> None:
 
 
 def close_disk(instance_id: UUID, *, at: datetime | None = None) -> None:
-    close_meter(source_kind=DISK_SOURCE, source_id=instance_id, at=at)
+    close_kept(DISK_SOURCE, instance_id, at=at)
+
+
+def close_kept(source_kind: str, instance_id: UUID, *, at: datetime | None = None) -> None:
+    """End a meter that runs by the clock, by default now; at its host's last report where that is too long ago."""
+    host_id = Instance.objects.values_list("host_id", flat=True).get(pk=instance_id)
+    until = paid_until(host_id=host_id, at=at or clock.now())
+    close_meter(source_kind=source_kind, source_id=instance_id, at=until)
 
 
 def disk_tariff(micros_per_day: int) -> Tariff:
@@ -136,7 +144,7 @@ def open_keeping(instance: Instance, *, at: datetime, payee_id: UUID) -> None:
 
 
 def close_keeping(instance_id: UUID, *, at: datetime | None = None) -> None:
-    close_meter(source_kind=HOLD_SOURCE, source_id=instance_id, at=at)
+    close_kept(HOLD_SOURCE, instance_id, at=at)
 
 
 def _hold(instance: Instance, source_kind: str, tariff: Tariff) -> None:

@@ -9,9 +9,10 @@ from accounts.models import User
 from billing.policy import RETENTION_SOURCE
 from billing.pricing import hold_of
 from billing.selectors import open_holds
+from billing.selectors.sources import last_openings
 from billing.services.escrow import lock_parties
 from billing.services.holds import hold_funds
-from billing.services.meters import cap_meter, close_meter, open_meter
+from billing.services.meters import cap_meter, open_meter
 from billing.services.orders import record_order
 from billing.tariffs import Tariff
 from common import clock
@@ -23,7 +24,7 @@ from instances.models import Instance
 from instances.policy import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE
 from instances.selectors import instance_of
 from instances.selectors.timers import kept_no_more, paid_time_begins
-from instances.services.meters import scope_of
+from instances.services.meters import close_kept, scope_of
 from instances.services.moves import RENTER, record_event, touch_renter
 from instances.services.terms import locked_with_wallets, payee_of, set_billing
 from instances.states import InstanceState
@@ -101,7 +102,15 @@ def follow_paid_time(*, now: datetime) -> int:
 def end_paid_time(instance: Instance) -> None:
     """It starts again: what its renter paid for and did not use is free. After `lock_parties`."""
     if instance.paid_from is not None:
-        close_meter(source_kind=RETENTION_SOURCE, source_id=instance.pk, at=clock.now())
+        close_kept(RETENTION_SOURCE, instance.pk)
+
+
+def resume_paid_time(instance: Instance, *, at: datetime) -> bool:
+    """Its host is heard again, so its data costs again from now on. After `lock_parties`."""
+    if instance.state not in _KEPT or instance.paid_from is None:
+        return False
+    _begin(instance, at=at)
+    return True
 
 
 def free_time_left(instance: Instance) -> timedelta | None:
@@ -133,7 +142,7 @@ def _pay(instance: Instance, price: KeepPrice, *, at: datetime) -> None:
     runs = instance.paid_from is not None and instance.paid_from <= at
     if runs:
         _begin(instance, at=at)
-        close_meter(source_kind=RETENTION_SOURCE, source_id=instance.pk, at=at)
+        close_kept(RETENTION_SOURCE, instance.pk, at=at)
     hours = -((at if runs else price.paid_from) - price.until) // _ONE_HOUR
     tariff = Tariff(daily_micros(instance), hours=24)
     hold_funds(
@@ -165,15 +174,19 @@ def _end(instance_id: UUID) -> bool:
         instance = locked_with_wallets(instance_id)
         if instance.paid_from is not None:
             return False
-        close_meter(source_kind=RETENTION_SOURCE, source_id=instance_id, at=clock.now())
+        close_kept(RETENTION_SOURCE, instance_id)
     return True
 
 
 def _begin(instance: Instance, *, at: datetime) -> None:
-    """From the end of the free time on, though the sweep came by later. Does nothing where it is charged already."""
+    """From the end of the free time on, though the sweep came by later; after a silence of its host from now on.
+
+    Does nothing where it is charged already.
+    """
     assert instance.paid_from is not None
     assert instance.release_at is not None
-    begins = min(instance.paid_from, at)
+    begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=[instance.pk]).get(instance.pk)
+    begins = at if begun is not None and begun >= instance.paid_from else min(instance.paid_from, at)
     _open(instance, daily_micros=instance.retention_micros_per_day, at=begins, until=instance.release_at)
 
 

@@ -105,6 +105,11 @@ class HostRecord:
     rents: int
 
 
+def last_report(host_id: UUID) -> datetime:
+    """When the host was last heard."""
+    return Host.objects.values_list("last_seen_at", flat=True).get(pk=host_id)
+
+
 def host_record(host_id: UUID) -> HostRecord:
     """Open to everyone."""
     row = Host.objects.filter(pk=host_id).values_list("enrolled_at", "last_seen_at").first()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
@@ -12,6 +13,7 @@ from common.errors import NotFound
 from common.prepared import Prepared
 from storage.models import Attachment, DataSet, DiskUse, Operation, Snapshot, Volume
 from storage.policy import NAME_PATTERN, UNPAID_KEPT
+from storage.selectors.presence import is_heard, is_silent
 from storage.states import OperationState, SnapshotState, VolumeState
 
 BATCH = 200
@@ -219,14 +221,41 @@ def _is_worked_on(subject: UUID) -> bool:
     return Operation.objects.filter(under_way, subject=subject).exists()
 
 
-def charged_volumes() -> list[Volume]:
-    """Those that should have a meter."""
+def charged_volumes(now: datetime) -> list[Volume]:
+    """Those that should have a meter: they are there, and their hosts are heard."""
     states = [VolumeState.READY, VolumeState.RESTORING, VolumeState.MOVING, VolumeState.COPYING]
-    return list(Volume.objects.filter(state__in=states, micros_per_day__gt=0, lost_at=None).order_by("pk"))
+    found = Volume.objects.filter(is_heard(now), state__in=states, micros_per_day__gt=0, lost_at=None)
+    return list(found.order_by("pk"))
 
 
-def charged_snapshots() -> list[Snapshot]:
-    return list(Snapshot.objects.filter(state=SnapshotState.READY, micros_gb_day__gt=0).order_by("pk"))
+def charged_snapshots(now: datetime) -> list[Snapshot]:
+    found = Snapshot.objects.filter(is_heard(now), state=SnapshotState.READY, micros_gb_day__gt=0)
+    return list(found.order_by("pk"))
+
+
+def silent_volumes(now: datetime, host_id: UUID | None = None) -> dict[UUID, datetime]:
+    """Volumes on hosts that are silent, or on this one if it is, with their hosts' last reports."""
+    return _silent(Volume.objects.exclude(state=VolumeState.GONE), now, host_id)
+
+
+def silent_snapshots(now: datetime, host_id: UUID | None = None) -> dict[UUID, datetime]:
+    return _silent(Snapshot.objects.exclude(state=SnapshotState.GONE), now, host_id)
+
+
+def last_reports_of_volumes() -> dict[UUID, datetime]:
+    """When the host of each volume was heard last."""
+    rows = Volume.objects.exclude(state=VolumeState.GONE).order_by()
+    return dict(rows.values_list("pk", "host__last_seen_at"))
+
+
+def last_reports_of_snapshots() -> dict[UUID, datetime]:
+    rows = Snapshot.objects.exclude(state=SnapshotState.GONE).order_by()
+    return dict(rows.values_list("pk", "host__last_seen_at"))
+
+
+def _silent(rows: QuerySet[Any], now: datetime, host_id: UUID | None) -> dict[UUID, datetime]:
+    found = rows.filter(is_silent(now)) if host_id is None else rows.filter(is_silent(now), host_id=host_id)
+    return dict(found.order_by().values_list("pk", "host__last_seen_at"))
 
 
 def unpaid_volumes(now: datetime) -> list[Volume]:

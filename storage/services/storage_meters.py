@@ -1,16 +1,20 @@
 """The meters of volumes and snapshots: a price per GB and day, whatever is done with them, until their deletion."""
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.pricing import hold_of
 from billing.services.holds import hold_funds
 from billing.services.meters import close_meter, open_meter
 from billing.tariffs import Tariff
+from common import clock
 from marketplace.selectors.storage import host_owner
 from storage.models import Snapshot, Volume
+from storage.selectors.presence import paid_until
 
 GIB: Final = 1024**3
 
@@ -26,7 +30,7 @@ def open_volume(volume: Volume, *, at: datetime) -> None:
 
 
 def close_volume(volume_id: UUID, *, at: datetime | None = None) -> None:
-    close_meter(source_kind=VOLUME_SOURCE, source_id=volume_id, at=at)
+    _close(VOLUME_SOURCE, Volume.objects.filter(pk=volume_id), volume_id, at)
 
 
 def snapshot_micros_per_day(snapshot: Snapshot) -> int:
@@ -50,7 +54,13 @@ def open_snapshot(snapshot: Snapshot, *, at: datetime) -> None:
 
 
 def close_snapshot(snapshot_id: UUID, *, at: datetime | None = None) -> None:
-    close_meter(source_kind=SNAPSHOT_SOURCE, source_id=snapshot_id, at=at)
+    _close(SNAPSHOT_SOURCE, Snapshot.objects.filter(pk=snapshot_id), snapshot_id, at)
+
+
+def _close(source_kind: str, rows: QuerySet[Any], source_id: UUID, at: datetime | None) -> None:
+    """By default now; at its host's last report where that is too long ago."""
+    host_id = rows.values_list("host_id", flat=True).get()
+    close_meter(source_kind=source_kind, source_id=source_id, at=paid_until(host_id=host_id, at=at or clock.now()))
 
 
 def _hold(owner_id: UUID, source_kind: str, source_id: UUID, micros_per_day: int) -> None:

@@ -67,13 +67,13 @@ def _end(model: type[Volume] | type[Snapshot], close: Callable[..., None], kept_
 
 
 def _begin_volumes(now: datetime) -> int:
-    candidates = charged_volumes()
+    candidates = charged_volumes(now)
     metered = open_holds(source_kind=VOLUME_SOURCE, source_ids=[row.pk for row in candidates])
     return sum(_begin(row, hold_for_volume, open_volume, now) for row in candidates if row.pk not in metered)
 
 
 def _begin_snapshots(now: datetime) -> int:
-    candidates = charged_snapshots()
+    candidates = charged_snapshots(now)
     metered = open_holds(source_kind=SNAPSHOT_SOURCE, source_ids=[row.pk for row in candidates])
     return sum(_begin(row, hold_for_snapshot, open_snapshot, now) for row in candidates if row.pk not in metered)
 

@@ -6,6 +6,7 @@ from celery import current_app
 
 from accounts.models import User
 from billing import tasks
+from instances.tasks import charge_meters
 from tests.billing.money import RATE, START, UNIT, Source, at, charged, grant, wallet
 
 
@@ -18,9 +19,9 @@ def test_the_sweeps_settle_and_renew(alice: User, hana: User) -> None:
     assert wallet(alice).held_micros == 2 * RATE
     source.run(START, at(hours=1))
     with time_machine.travel(at(hours=1), tick=False):
-        tasks.settle_meters()
+        charge_meters()
     assert charged(source.key) == RATE
 
 
 def test_the_names_are_registered() -> None:
-    assert {"billing.settle_meters", "billing.extend_holds"} <= set(current_app.tasks)
+    assert {"instances.charge_meters", "billing.extend_holds"} <= set(current_app.tasks)

@@ -20,7 +20,8 @@ from instances.services.observations import ObservedRow
 from instances.services.quote import create_quote
 from instances.services.reconcile import observe_report
 from instances.services.rent import rent_instance
-from marketplace.models import Offer
+from instances.services.silent_hosts import pause_on_silent_hosts
+from marketplace.models import Host, Offer
 from marketplace.services.hosts import GpuShape, HostShape, enrol_host, record_report
 from marketplace.services.join_tokens import issue_join_token
 from storage.models import Image
@@ -140,6 +141,10 @@ class FakeHost:
         self.host = enrol_host(token=token, shape=shape, agent_version="1")
         self.offer = Offer.objects.get(host=self.host)
 
+    def was_there(self) -> None:
+        """It has reported all the while, without as many exchanges: what lies there was proven, what runs was not."""
+        Host.objects.filter(pk=self.host.pk).update(last_seen_at=clock.now())
+
     # -- the exchange
 
     def sync(self) -> list[UUID]:
@@ -160,6 +165,7 @@ class FakeHost:
 
     def deliver(self, report: FakeReport) -> list[UUID]:
         at = clock.now()
+        pause_on_silent_hosts(now=at, host_id=self.host.pk)
         record_report(host_id=self.host.pk, at=at, engine_age_s=0.0, agent_version="1")
         return observe_report(host_id=self.host.pk, rows=report.rows, absent=report.absent, foreign=(), at=at)
 

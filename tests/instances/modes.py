@@ -69,7 +69,8 @@ def beat() -> None:
 def pass_time(host: FakeHost, hours: Clock, seconds: int, *, step: int = 1800) -> None:
     """The host reports all the while, and the jobs run. Few reports: the bridge between two proofs is long meanwhile."""
     left = seconds
-    with patch("billing.services.meters.PROOF_BRIDGE", timedelta(seconds=step)):
+    bridge = timedelta(seconds=step)
+    with patch("billing.services.meters.PROOF_BRIDGE", bridge), patch("storage.selectors.presence.PROOF_BRIDGE", bridge):
         while left > 0:
             span = min(step, left)
             hours.advance(seconds=span)

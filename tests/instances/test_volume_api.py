@@ -339,11 +339,13 @@ def test_what_nobody_pays_for_is_kept_and_then_deleted(api: Client, rin: User, h
     poor = row.balance_micros
     type(row).objects.filter(pk=row.pk).update(balance_micros=poor)
     hours.advance(hours=8)  # what is held lasts for so long, at the most
+    host.was_there()
     extend_holds(now=clock.now())
     settle_meters(now=clock.now())
     assert follow_storage_money(now=clock.now()) == 2
     spent = wallet(rin).balance_micros
     hours.advance(days=10)
+    host.was_there()
     assert follow_storage_money(now=clock.now()) == 0
     assert must(api.get(f"/api/v1/volumes/{volume['id']}"), 200)["delete_at"] is not None
     grant(rin, 10 * UNIT)

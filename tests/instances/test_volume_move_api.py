@@ -209,6 +209,7 @@ def test_where_the_money_does_not_reach_it_waits_for_money(
     row = wallet(rin)
     type(row).objects.filter(pk=row.pk).update(balance_micros=row.held_micros)
     hours.advance(hours=1)
+    other.was_there()
     VolumeMove.objects.update(micros_per_day=2000 * UNIT)  # the price of an hour is more than is left
     carry(host, other)
     assert shown(api, volume)["delete_at"] is not None

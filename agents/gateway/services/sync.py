@@ -34,6 +34,7 @@ from agents.gateway.translate import (
 )
 from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
+from billing.policy import PROOF_BRIDGE
 from common import clock
 from common.errors import DomainError, InvalidInput
 from common.ids import public_id
@@ -45,6 +46,7 @@ from instances.services.disk_use import note_disk_use
 from instances.services.leftovers import note_removed
 from instances.services.observations import ObservedRow
 from instances.services.reconcile import observe_report
+from instances.services.silent_hosts import pause_on_silent_hosts
 from instances.services.slips import slip_key
 from marketplace.services.hosts import freeze_host, note_refused, record_facts, record_report
 from marketplace.services.incidents import open_incident
@@ -76,6 +78,8 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
         _take_facts(host_id, report, refused, remote_address)
         if refused:
             note_refused(host_id=host_id, parts=refused)
+        if received_at - sender.last_seen_at > PROOF_BRIDGE:
+            pause_on_silent_hosts(now=received_at, host_id=host_id)
         _note_report(host_id, report, received_at)
         if tested is not None:
             record_self_test(host_id=host_id, row=tested, agent_version=report.agent_version, at=received_at)

@@ -61,7 +61,12 @@ def test_fault_058_a_clock_that_jumps_meters_and_sweeps_nothing(rin: User, host:
     before = Meter.objects.values().get()
     with time_machine.travel(clock.now() + jump):
         report(host)
-        for name in ("billing.settle_meters", "billing.extend_holds", "instances.stop_exhausted", "instances.purge_expired"):
+        for name in (
+            "instances.charge_meters",
+            "billing.extend_holds",
+            "instances.stop_exhausted",
+            "instances.purge_expired",
+        ):
             with pytest.raises(Ignore):
                 current_app.tasks[name]()
         assert Meter.objects.values().get() == before
@@ -73,7 +78,7 @@ def test_fault_058_a_clock_that_jumps_meters_and_sweeps_nothing(rin: User, host:
     report(host)
     assert Meter.objects.values().get() == before, "set right again, it is watched for a while"
     with pytest.raises(Ignore):
-        current_app.tasks["billing.settle_meters"]()
+        current_app.tasks["instances.charge_meters"]()
     assert "has jumped by" in Incident.objects.get().detail
 
 
@@ -83,7 +88,7 @@ def test_a_steady_clock_meters_and_sweeps(rin: User, host: FakeHost) -> None:
     before = Meter.objects.get().proven_until
     report(host)
     assert Meter.objects.get().proven_until > before
-    current_app.tasks["billing.settle_meters"]()
+    current_app.tasks["instances.charge_meters"]()
     assert not Incident.objects.filter(kind="clock_jumped").exists()
     assert_sound()
 

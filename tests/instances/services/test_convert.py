@@ -226,6 +226,7 @@ def test_kept_gpus_are_let_go_by_a_second_stop(rin: User, seller: FakeHost, hour
     instance = stopped(rin, seller, running(rin, seller, "tiered"), hold=True)
     assert "stop" in instance.actions
     hours.advance(seconds=1800)
+    seller.was_there()
     stop_instance(renter=rin, instance_id=instance.pk)
     after = again(instance)
     assert (after.holds_gpus, after.release_at) == (False, clock.now() + timedelta(days=30))

@@ -179,10 +179,12 @@ def test_fault_047_a_lost_volume_costs_nothing_and_a_snapshot_is_offered(
     path = f"/api/v1/volumes/{public_id('vol', volume.pk)}"
     assert is_charged(volume) and api.get(path).json()["lost_at"] is None
     hours.advance(minutes=30)
+    host.was_there()
     say(host, volume.pk, "missing")
     lost_at = clock.now()
     for _ in range(3):
         hours.advance(minutes=30)
+        host.was_there()
         say(host, volume.pk, "missing")
         follow_storage_money(now=clock.now())
     assert not is_charged(volume) and incidents_of(volume) == 1

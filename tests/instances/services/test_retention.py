@@ -51,6 +51,7 @@ def keep(renter: User, instance: Instance, days: int) -> Instance:
 def pass_days(hours: Clock, days: int, host: FakeHost) -> None:
     for _ in range(days):
         hours.advance(days=1)
+        host.was_there()
         now = clock.now()
         follow_paid_time(now=now)
         extend_holds(now=now)
