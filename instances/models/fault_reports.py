@@ -42,7 +42,7 @@ class FaultReport(models.Model):
         ordering = ("-opened_at",)
         constraints: ClassVar = [
             Printable(column="detail", name="fault_report_is_printable"),
-            models.UniqueConstraint(fields=["instance"], condition=Q(verdict="open"), name="one_open_report_of_instance"),
+            models.UniqueConstraint(fields=["instance", "run_generation"], name="one_fault_report_of_run"),
             models.CheckConstraint(
                 condition=Q(verdict="open", closed_at__isnull=True) | ~Q(verdict="open") & Q(closed_at__isnull=False),
                 name="fault_report_closed_when_decided",

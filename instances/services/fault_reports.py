@@ -6,6 +6,8 @@ An agent is its owner's program: it may report what is not so. What it earns by 
 from typing import Final
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from accounts.models import User
 from accounts.selectors import acts_as_staff
 from billing.estimates import RESERVED
@@ -21,6 +23,7 @@ from common.ids import public_id
 from common.printable import check_printable
 from instances.models import FaultReport, Instance
 from instances.selectors import all_terms_of, instance_of
+from instances.services.endings import let_go_failed
 from instances.services.host_faults import tell_given_back
 from instances.services.moves import RENTER, SYSTEM, record_event, retry_stale
 from instances.services.stop import stop_now
@@ -38,7 +41,8 @@ _RUNS: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
     """Stop it, charge nothing after this moment, and keep what its host earned from it until staff have decided.
 
-    Raises NotFound, InvalidInput, or UnlawfulMove for one that does not run.
+    A reserved term is paused, unless an earlier report of it was rejected. Raises NotFound, InvalidInput, or UnlawfulMove for
+    one that does not run.
     """
     detail = detail.strip()
     if not 1 <= len(detail) <= _DETAIL_CHARS:
@@ -57,7 +61,8 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
         owner = payee_of(instance)
         if instance.billing_mode == RESERVED:
             lock_parties(renter_id=instance.renter_id, host_owner_id=owner)
-            pause_term(instance)
+            if not _was_rejected(instance):
+                pause_term(instance)
         cap_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk, at=clock.now())
         for kind, source in _sources(instance):
             hold_back(owner_id=owner, source_kind=kind, source_id=source)
@@ -89,14 +94,34 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
             raise UnlawfulMove("Its host has not proven yet that it stopped: what the run cost is known then.")
         if upheld:
             _uphold(report, instance)
-        for kind, source in _sources(instance):
-            let_go(source_kind=kind, source_id=source)
+        is_last = not _open_reports(instance).exclude(pk=report.pk).exists()
+        if is_last:
+            _conclude(instance, upheld=upheld, by=staff)
         report.verdict = ReportVerdict.UPHELD if upheld else ReportVerdict.REJECTED
         report.decided_by, report.closed_at = staff, clock.now()
         report.save(update_fields=["verdict", "decided_by", "closed_at"])
-        close_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), closed_by=staff.email)
         record_event(instance, kind=f"report_{report.verdict}", actor=SYSTEM)
     return report
+
+
+def _open_reports(instance: Instance) -> QuerySet[FaultReport]:
+    return FaultReport.objects.filter(instance=instance, verdict=ReportVerdict.OPEN)
+
+
+def _was_rejected(instance: Instance) -> bool:
+    """Whose report of it was rejected holds its GPUs for no further one without paying for the term."""
+    return FaultReport.objects.filter(instance=instance, verdict=ReportVerdict.REJECTED).exists()
+
+
+def _conclude(instance: Instance, *, upheld: bool, by: User) -> None:
+    """Nothing of it is undecided any more. A term that keeps its GPUs goes on, unless its host was to blame: then it waits
+    for the start that its renter asks for."""
+    for kind, source in _sources(instance):
+        let_go(source_kind=kind, source_id=source)
+    close_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), closed_by=by.email)
+    if not upheld and instance.billing_mode == RESERVED and instance.state == InstanceState.STOPPED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
+        let_go_failed(instance, at=clock.now())
 
 
 def _uphold(report: FaultReport, instance: Instance) -> None:

@@ -12,15 +12,16 @@ from billing.selectors.payouts import payable_of
 from billing.services.settle import settle_meters
 from common import clock
 from common.errors import Forbidden, UnlawfulMove
-from instances.models import FaultReport, Instance
+from instances.models import FaultReport, Instance, Term
 from instances.selectors.unmetered import metering_findings
 from instances.services.fault_reports import decide_report, report_fault
 from instances.services.observations import ObservedRow
+from instances.services.start import start_instance
 from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import assert_sound, charged, pay_in, wallet
 from tests.instances.fake_host import FakeHost, FakeReport, again, order, refused
 from tests.instances.fixtures import Clock
-from tests.instances.modes import running, sell
+from tests.instances.modes import pass_time, running, sell
 from tests.panels.test_write_off import signed_in
 
 HOUR = 3_600_000
@@ -145,3 +146,89 @@ def test_by_the_console(rin: User, mallory: User, host: FakeHost, pretended: Ins
     client.post(f"{path}/report", {"detail": "Nothing answers."})
     assert again(pretended).state == "stopping"
     assert FaultReport.objects.get().detail == "Nothing answers."
+
+
+# -- what a greedy renter would make of it
+
+
+def stopped_by_report(renter: User, host: FakeHost, instance: Instance, detail: str = "It hangs.") -> None:
+    report_fault(renter=renter, instance_id=instance.pk, detail=detail)
+    host.settle()
+    assert again(instance).state == "stopped"
+
+
+def test_a_run_after_an_undecided_report_can_be_reported_too(
+    rin: User, stella: User, host: FakeHost, pretended: Instance, hours: Clock
+) -> None:
+    """Each run has its report; what the host earned waits for the last of them."""
+    hana = host.owner
+    stopped_by_report(rin, host, pretended)
+    start_instance(renter=rin, instance_id=pretended.pk)
+    host.settle()
+    hours.advance(minutes=1)
+    host.sync()
+    stopped_by_report(rin, host, pretended, "It hangs again.")
+    settle_meters(now=clock.now())
+    hours.advance(seconds=(PAYOUT_HOLDING + timedelta(hours=1)).total_seconds())
+    first, second = FaultReport.objects.order_by("opened_at")
+    decide_report(staff=stella, report_id=first.pk, upheld=False)
+    found = payable_of(owner_id=hana.pk, now=clock.now())
+    assert (found.reported_micros, found.payable_micros) == (wallet(hana, "host").balance_micros, 0)
+    assert Incident.objects.filter(kind="fault_report", closed_at=None).count() == 1
+    decide_report(staff=stella, report_id=second.pk, upheld=True)
+    assert payable_of(owner_id=hana.pk, now=clock.now()).reported_micros == 0
+    assert not Incident.objects.filter(kind="fault_report", closed_at=None).exists()
+    assert_sound()
+
+
+@pytest.fixture
+def term(rin: User, host: FakeHost, hours: Clock) -> Term:
+    """A week that was paid upfront, and has run for an hour."""
+    sell(host)
+    instance = running(rin, host, "reserved", term="week")
+    pass_time(host, hours, 3600)
+    return Term.objects.get(instance=instance)
+
+
+def test_a_term_goes_on_when_its_report_is_rejected(
+    rin: User, stella: User, host: FakeHost, hours: Clock, term: Term
+) -> None:
+    """It keeps its GPUs all the while: else a false report would reserve them for the rest of the term, for nothing."""
+    stopped_by_report(rin, host, term.instance)
+    assert again(term.instance).holds_gpus
+    before = charged(term.pk)
+    pass_time(host, hours, 3600)
+    assert charged(term.pk) == before, "nothing while nobody has decided"
+    decide_report(staff=stella, report_id=FaultReport.objects.get().pk, upheld=False)
+    pass_time(host, hours, 2 * 3600)
+    assert charged(term.pk) == before + 2 * term.unit_micros
+    assert_sound()
+
+
+def test_a_term_whose_report_is_upheld_waits_for_its_renter(
+    rin: User, stella: User, host: FakeHost, hours: Clock, term: Term
+) -> None:
+    stopped_by_report(rin, host, term.instance)
+    before = charged(term.pk)
+    decide_report(staff=stella, report_id=FaultReport.objects.get().pk, upheld=True)
+    pass_time(host, hours, 2 * 3600)
+    assert charged(term.pk) == before
+    start_instance(renter=rin, instance_id=term.instance_id)
+    host.settle()
+    pass_time(host, hours, 3600)
+    assert charged(term.pk) == before + term.unit_micros
+    assert_sound()
+
+
+def test_after_a_rejected_report_the_next_one_pauses_no_term(
+    rin: User, stella: User, host: FakeHost, hours: Clock, term: Term
+) -> None:
+    stopped_by_report(rin, host, term.instance)
+    decide_report(staff=stella, report_id=FaultReport.objects.get().pk, upheld=False)
+    start_instance(renter=rin, instance_id=term.instance_id)
+    host.settle()
+    before = charged(term.pk)
+    stopped_by_report(rin, host, term.instance)
+    pass_time(host, hours, 3600)
+    assert charged(term.pk) == before + term.unit_micros
+    assert_sound()
