@@ -144,8 +144,10 @@ def wallets_in_dispute() -> set[UUID]:
     return set(Dispute.objects.filter(state=DisputeState.OPEN).values_list("payment__owner_id", flat=True))
 
 
-def last_reconciled_until() -> datetime | None:
+def last_reconciled_until(before: datetime | None = None) -> datetime | None:
+    """Where the last good comparison ended; of those that had ended `before`."""
     good = Reconciliation.objects.filter(failure="", finished_at__isnull=False)
+    good = good if before is None else good.filter(until__lt=before)
     return good.order_by("-until").values_list("until", flat=True).first()
 
 

@@ -17,6 +17,16 @@ def money_is_frozen() -> bool:
     return MoneyFreeze.objects.filter(lifted_at=None).exists()
 
 
+def frozen_since() -> datetime | None:
+    """When the freeze that stands began."""
+    return MoneyFreeze.objects.filter(lifted_at=None).values_list("since", flat=True).first()
+
+
+def was_frozen_after(moment: datetime) -> bool:
+    """Whether a freeze has begun since: what a row from before says of the world outside may be out of date."""
+    return MoneyFreeze.objects.filter(since__gte=moment).exists()
+
+
 def lift_freeze(*, by: str, begun_before: datetime | None = None) -> bool:
     """Let money leave again. `begun_before`: only a freeze from before that moment."""
     with use_case():

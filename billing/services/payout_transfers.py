@@ -7,7 +7,7 @@ from uuid import UUID
 from billing.errors import PaymentsOff, StripeRefused, StripeUnreachable
 from billing.models import Payout, PayoutMethod
 from billing.policy import PAYOUT_BATCH, PAYOUT_RETRY_AFTER
-from billing.services.freezes import money_is_frozen
+from billing.services.freezes import money_is_frozen, was_frozen_after
 from billing.services.payouts import mark_failed, mark_paid, mark_sent
 from billing.states import PayoutState
 from billing.stripe.transfers import Transfer, fetch_transfer, find_transfer, send_transfer
@@ -37,7 +37,8 @@ def send_payout(*, payout_id: UUID) -> None:
     if payout is None or money_is_frozen():
         return
     if payout.state == PayoutState.PENDING:
-        first, ours = True, mark_sent(payout_id=payout_id, actor=_ACTOR)
+        first = not was_frozen_after(payout.created_at)  # a restored row may be of one that was sent after the backup
+        ours = mark_sent(payout_id=payout_id, actor=_ACTOR)
     else:
         first, ours = False, _take_up(payout_id)
     if not ours:

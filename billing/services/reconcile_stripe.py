@@ -12,7 +12,7 @@ from billing.models import Dispute, Payment, Payout, Reconciliation, Refund, Str
 from billing.policy import DAILY, EVENTS_LOOKED_BACK, RECONCILED_AGAIN
 from billing.selectors.payments import last_reconciled_until
 from billing.services.compare_balance import compare_balance
-from billing.services.freezes import lift_freeze
+from billing.services.freezes import frozen_since, lift_freeze
 from billing.services.payments import look_at_payment, sync_intent
 from billing.services.webhooks import apply_events, remember_event
 from billing.states import DisputeState, PaymentState, RefundState
@@ -60,12 +60,16 @@ def _reconcile_due(now: datetime) -> None:
 
 
 def run_reconciliation(*, reconciliation_id: UUID) -> Reconciliation:
-    """From a little before the end of the last good comparison until now. A failure leaves that end where it was."""
+    """From a little before the end of the last good comparison until now. A failure leaves that end where it was.
+
+    In a freeze all comparisons begin where the first did: what one has found is not settled by the next one's not looking
+    there.
+    """
     row = Reconciliation.objects.get(pk=reconciliation_id)
     if row.finished_at is not None:
         return row
     row.until = clock.now()
-    row.since = (last_reconciled_until() or row.until - EVENTS_LOOKED_BACK) - RECONCILED_AGAIN
+    row.since = (last_reconciled_until(frozen_since()) or row.until - EVENTS_LOOKED_BACK) - RECONCILED_AGAIN
     try:
         _compare(row, row.since, row.until)
     except (StripeUnreachable, StripeRefused) as error:

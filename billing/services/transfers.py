@@ -1,5 +1,6 @@
 """Money between members of one team: spendable cash of the sender's wallet, never what the market gave."""
 
+from typing import Final
 from uuid import UUID, uuid5
 
 from accounts.models import User
@@ -11,6 +12,7 @@ from billing.selectors.commitments import committed_micros
 from billing.selectors.people import blocking_debt_of
 from billing.selectors.promotional import transferable_micros
 from billing.selectors.transfers import Transfer, transfer_of
+from billing.services.freezes import money_is_frozen
 from billing.services.ledger import Movement, lock_wallets, post
 from billing.services.wallets import open_wallet
 from common import clock, wake
@@ -18,6 +20,11 @@ from common.database import use_case
 from common.errors import InvalidInput
 from common.ids import new_uuid
 from common.money import format_money
+
+_FROZEN: Final = (
+    "The market was restored from a backup: no money is passed on until its books have been compared, since it is not known "
+    "yet what went back to a card meanwhile."
+)
 
 
 def transfer_money(
@@ -42,8 +49,7 @@ def transfer_money(
         known = transfer_of(transfer_id)
         if known is not None:
             return known
-        if blocking_debt_of(sender.pk):
-            raise NotTransferable(OWES)
+        _check_sender(sender)
         if own.spendable_micros < amount_micros:
             raise too_little(amount_micros, own.spendable_micros)
         most = transferable_micros(own)
@@ -60,6 +66,13 @@ def transfer_money(
         _post(transfer_id, words, sender, movements)
         wake.touch(f"user:{sender.pk.hex}", f"user:{receiver.pk.hex}")
     return Transfer(transfer_id, amount_micros, words[:200], clock.now())
+
+
+def _check_sender(sender: User) -> None:
+    if money_is_frozen():
+        raise NotTransferable(_FROZEN)
+    if blocking_debt_of(sender.pk):
+        raise NotTransferable(OWES)
 
 
 def _post(transfer_id: UUID, words: str, sender: User, movements: list[Movement]) -> None:

@@ -40,12 +40,14 @@ class HeldRow:
 
 
 def begin_epoch(*, reason: str, backup_at: datetime | None = None, above: int = 0) -> int:
-    """The market goes on from a backup: nothing is rented out on a host before it has told what it holds."""
+    """The market goes on from a backup: nothing is rented out on a host before it has told what it holds.
+
+    Money is frozen first: whatever breaks off after that, none leaves.
+    """
+    freeze_money(reason=reason)
     with use_case():
         Instance.objects.exclude(state=InstanceState.GONE).update(fence=F("fence") + FENCE_JUMP)
-        number = open_epoch(reason=reason, backup_at=backup_at, above=above)
-    freeze_money(reason=reason)
-    return number
+        return open_epoch(reason=reason, backup_at=backup_at, above=above)
 
 
 def agree(*, host_id: UUID, held: Sequence[HeldRow], at: datetime) -> None:

@@ -41,8 +41,8 @@ _RUNS: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
     """Stop it, charge nothing after this moment, and keep what its host earned from it until staff have decided.
 
-    A reserved term is paused, unless an earlier report of it was rejected. Raises NotFound, InvalidInput, or UnlawfulMove for
-    one that does not run.
+    A reserved term is paused, unless an earlier report of it was rejected. Raises NotFound, InvalidInput, or UnlawfulMove
+    for one that does not run.
     """
     detail = detail.strip()
     if not 1 <= len(detail) <= _DETAIL_CHARS:

@@ -7,9 +7,10 @@ import time_machine
 
 from accounts.models import User
 from billing.models import Payout
+from billing.services.freezes import freeze_money, lift_freeze
 from billing.services.payout_accounts import freeze_payouts
 from billing.services.payout_transfers import check_transfer, send_payout, send_payouts
-from tests.billing.money import UNIT, assert_sound
+from tests.billing.money import UNIT, assert_sound, execute, triggers_off
 from tests.billing.payouts.connect import CONNECTED, Connect
 from tests.billing.payouts.world import NOW, account, ask, balance, earn
 
@@ -68,6 +69,20 @@ def test_an_answer_that_is_lost_and_a_key_that_is_forgotten(connect: Connect, pa
     sweep(later(60 * 48))
     assert state(payout) == "paid"
     assert connect.sent_cents == 9000
+
+
+def test_a_restored_payout_that_was_sent_after_the_backup(connect: Connect, payout: Payout) -> None:
+    """It is pending again, and Stripe has forgotten the key: its transfers are looked through before another is made."""
+    sweep()
+    with triggers_off():
+        execute("UPDATE billing_payout SET state = 'pending', sent_at = NULL, settled_at = NULL, reference = ''")
+    connect.forget_keys()
+    with time_machine.travel(later(60), tick=False):
+        freeze_money(reason="restored")
+        lift_freeze(by="the books agree")
+    sweep(later(60 * 48))
+    assert (state(payout), connect.sent_cents) == ("paid", 9000)
+    assert_sound(later(60 * 48))
 
 
 def test_a_transfer_that_was_reversed_before_it_was_found(connect: Connect, payout: Payout, hana: User) -> None:

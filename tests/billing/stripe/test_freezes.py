@@ -1,24 +1,29 @@
 """After a restore no money leaves the market before Stripe and the ledger agree (faults 82, 83)."""
 
+from datetime import timedelta
 from io import StringIO
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+import time_machine
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from accounts.models import User
-from billing.errors import PayoutsFrozen
+from accounts.models import Membership, User
+from accounts.services.teams import create_team
+from billing.errors import NotTransferable, PayoutsFrozen
 from billing.models import MoneyFreeze, Refund
 from billing.services.auto_top_up import top_up_low_wallets
 from billing.services.freezes import freeze_money, money_is_frozen
 from billing.services.payouts import request_payout
 from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.services.refunds import refund_payment, send_refund
+from billing.services.transfers import transfer_money
 from billing.states import RefundState
 from common import clock
 from tests.billing.money import UNIT
 from tests.billing.stripe.conftest import Market, balance
+from tests.instances.fake_host import refused
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +68,43 @@ def test_fault_083_nothing_leaves_until_the_books_agree(market: Market, alice: U
     assert Refund.objects.get().state == RefundState.SUCCEEDED
     compare()
     assert balance(alice) == (100 - 1 + 9) * UNIT
+
+
+def late_transfer(market: Market, payout: UUID) -> None:
+    """Sent after the backup that was restored, as Stripe has it."""
+    market.stripe.objects["transfers"]["tr_late"] = {
+        "id": "tr_late",
+        "object": "transfer",
+        "created": market.stripe.now(),
+        "amount": 500,
+        "currency": "usd",
+        "reversed": False,
+        "transfer_group": f"payout_{payout.hex}",
+        "metadata": {"berth_payout": payout.hex},
+    }
+
+
+def test_a_difference_does_not_grow_old(market: Market) -> None:
+    """A comparison a day later looks at a later stretch of Stripe's lists, and would find nothing to hold it back."""
+    compare()
+    freeze_money(reason="restored")
+    late_transfer(market, uuid4())
+    for days in range(4):
+        with time_machine.travel(clock.now() + timedelta(days=days), tick=False):
+            assert len(compare()) == 1
+            assert money_is_frozen()
+
+
+def test_money_is_not_passed_on_either(market: Market, alice: User, bob: User) -> None:
+    """What went back to a card after the backup lies in the wallet again until Stripe has been asked."""
+    team = create_team(user=alice, name="Lab")
+    Membership.objects.create(team=team, user=bob, email=bob.email, joined_at=clock.now())
+    market.paid(alice, 100)
+    freeze_money(reason="restored")
+    with pytest.raises(NotTransferable, match="restored from a backup"), refused():
+        transfer_money(sender=alice, team_id=team.pk, to_id=bob.pk, amount_micros=UNIT)
+    assert compare() == []
+    transfer_money(sender=alice, team_id=team.pk, to_id=bob.pk, amount_micros=UNIT)
 
 
 def test_a_person_may_lift_it_and_has_to_say_why() -> None:
