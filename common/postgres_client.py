@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Any, Final
 
 from django.db import connection
 
@@ -16,8 +17,9 @@ TOOLS: Final = ("pg_dump", "pg_restore", "psql")
 _BIN: Final = "PG_BIN"
 _DEBIAN: Final = Path("/usr/lib/postgresql")
 _NUMBER: Final = re.compile(r"\(PostgreSQL\) (\d+)")
-# In one transaction with what follows it: a restore that fails leaves the database as it was.
-_EMPTY: Final = "SET client_min_messages = warning;\nDROP SCHEMA public CASCADE;\nCREATE SCHEMA public;\n"
+# All is one transaction, which its last line alone makes true: what fails or is killed before changes nothing.
+_BEGIN: Final = "BEGIN;\nSET client_min_messages = warning;\nDROP SCHEMA public CASCADE;\nCREATE SCHEMA public;\n"
+_COMMIT: Final = "COMMIT;\n"
 
 
 class ClientFailed(Exception):
@@ -36,30 +38,55 @@ class PostgresClient:
         with open(target, "xb", opener=_private) as file:
             self._run(["pg_dump", "--format=custom", "--no-owner", "--no-privileges"], stdout=file.fileno())
 
-    def replace(self, dump: Path) -> None:
-        """Put the dump in place of everything that the database holds, or leave it as it is. Raises ClientFailed."""
-        script = dump.with_suffix(".sql")
-        try:
-            with open(script, "xb", opener=_private) as file:
-                file.write(_EMPTY.encode())
-                file.flush()
-                words = ["pg_restore", "--no-owner", "--no-privileges", "--file=-", str(dump)]
-                self._run(words, stdout=file.fileno(), to_database=False)
-            strict = ["psql", "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}"]
-            self._run(strict, stdout=subprocess.DEVNULL)
-        finally:
-            script.unlink(missing_ok=True)
+    def replace(self, dump: Path, *, and_then: str = "") -> None:
+        """Put the dump in place of everything that the database holds, or leave it as it is. Raises ClientFailed.
 
-    def _run(self, words: list[str], *, stdout: int, to_database: bool = True) -> None:
-        settings = connection.settings_dict
-        told = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
-        address = {name: str(settings[key]) for name, key in told.items() if settings[key]} if to_database else {}
+        `and_then`: SQL of the same transaction.
+        """
+        strict = [str(self.folder / "psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
+        unpacking = ["pg_restore", "--no-owner", "--no-privileges", "--file=-", str(dump)]
+        with TemporaryFile() as said:
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": said}
+            with subprocess.Popen(strict, env={**os.environ, **_address()}, **pipes) as database:  # noqa: S603 own tools
+                assert database.stdin is not None
+                failure = self._unpack(database.stdin, unpacking, and_then)
+            said.seek(0)
+            if database.returncode != 0:  # then the other one speaks of a broken pipe
+                failure = _failed("psql", said.read())
+        if failure is not None:
+            raise failure
+
+    def _unpack(self, database: IO[bytes], words: list[str], and_then: str) -> ClientFailed | None:
+        """Give the whole transaction to `psql`, which rolls back what has no last line."""
+        try:
+            database.write(_BEGIN.encode())
+            database.flush()
+            self._run(words, stdout=database.fileno())
+            database.write(f"{and_then}{_COMMIT}".encode())
+            database.flush()
+        except BrokenPipeError:
+            return ClientFailed("psql ended before it was told all.")
+        except ClientFailed as failure:
+            return failure
+        return None
+
+    def _run(self, words: list[str], *, stdout: int) -> None:
         command = [str(self.folder / words[0]), *words[1:]]
         done = subprocess.run(  # noqa: S603 own tools
-            command, env={**os.environ, **address}, stdout=stdout, stderr=subprocess.PIPE, check=False
+            command, env={**os.environ, **_address()}, stdout=stdout, stderr=subprocess.PIPE, check=False
         )
         if done.returncode != 0:
-            raise ClientFailed(f"{words[0]} failed: {done.stderr.decode(errors='replace').strip()[-1000:]}")
+            raise _failed(words[0], done.stderr)
+
+
+def _address() -> dict[str, str]:
+    settings = connection.settings_dict
+    told = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
+    return {name: str(settings[key]) for name, key in told.items() if settings[key]}
+
+
+def _failed(tool: str, said: bytes) -> ClientFailed:
+    return ClientFailed(f"{tool} failed: {said.decode(errors='replace').strip()[-1000:]}")
 
 
 def postgres_client() -> PostgresClient:

@@ -34,6 +34,13 @@ def _same_currency(**_kwargs: Any) -> None:
 
 
 @worker_init.connect
+def _no_half_restored_database(**_kwargs: Any) -> None:
+    restores = import_module("common.unfinished_restore")
+    if restores.restore_is_unfinished():
+        raise SystemExit(restores.TOLD)
+
+
+@worker_init.connect
 def _forget_former_sweeps(**_kwargs: Any) -> None:
     import_module("marketplace.services.sweep_runs").forget_sweeps(known=SWEEPS)
 

@@ -19,6 +19,8 @@ from billing.selectors.currency import currency_difference
 from common.api import problem_response
 from common.errors import Forbidden
 from common.redis_client import connect
+from common.unfinished_restore import TOLD as RESTORE_TOLD
+from common.unfinished_restore import restore_is_unfinished
 from config.gauges import registry
 
 logger = logging.getLogger(__name__)
@@ -49,6 +51,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _database_state() -> str:
     try:
+        if restore_is_unfinished():
+            return RESTORE_TOLD
         missing = _newest_migrations() - set(MigrationRecorder(connection).applied_migrations())
     except DatabaseError as error:
         logger.warning("not ready: %s", error)

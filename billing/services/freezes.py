@@ -5,6 +5,7 @@ from datetime import datetime
 from billing.models import MoneyFreeze
 from common import clock
 from common.database import use_case
+from common.unfinished_restore import restore_is_unfinished
 
 
 def freeze_money(*, reason: str) -> None:
@@ -14,7 +15,7 @@ def freeze_money(*, reason: str) -> None:
 
 
 def money_is_frozen() -> bool:
-    return MoneyFreeze.objects.filter(lifted_at=None).exists()
+    return MoneyFreeze.objects.filter(lifted_at=None).exists() or restore_is_unfinished()
 
 
 def frozen_since() -> datetime | None:

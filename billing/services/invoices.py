@@ -1,8 +1,11 @@
-"""Issues invoices: one for each renter and month with use, numbered without a gap, and never changed afterwards."""
+"""Issues invoices: one for each renter and month with use, numbered without a gap, and never changed afterwards.
+
+After a restore numbers go on at the next million: those since the backup are known to their renters alone.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -17,6 +20,9 @@ from billing.services.addresses import buyer_of
 from common import clock, wake
 from common.database import use_case
 from common.errors import InvalidInput, NotFound
+
+# More than a market issues between a backup and the restore of it.
+_NUMBERS_OF_AN_EPOCH: Final = 1_000_000
 
 
 def issue_invoices(*, now: datetime) -> int:
@@ -89,6 +95,13 @@ def correct_invoice(*, invoice_id: UUID, reason: str, actor: str, reissue: bool)
             }
             notes.append(_write(series, lines, **same, **anew))
     return notes
+
+
+def skip_invoice_numbers() -> None:
+    """In the caller's transaction: go on at the next million, since numbers may have been given out that the books lack."""
+    series = _locked_series()
+    following = (series.last_number // _NUMBERS_OF_AN_EPOCH + 1) * _NUMBERS_OF_AN_EPOCH
+    InvoiceSeries.objects.filter(pk=series.pk).update(last_number=following)
 
 
 def seller() -> dict[str, str]:

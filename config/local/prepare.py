@@ -22,7 +22,7 @@ from config.local.seed import seed  # noqa: E402
 
 def main() -> None:
     layout = layout_from_environment()
-    call_command("migrate", interactive=False, verbosity=0)
+    call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
     if settings.APP_DATABASE_URL:
         call_command("grant_app_role", verbosity=0)
     seed(state=layout.state, url=layout.url)

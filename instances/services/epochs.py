@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import F
 
 from billing.services.freezes import freeze_money
+from billing.services.invoices import skip_invoice_numbers
 from common.database import use_case
 from common.errors import DomainError
 from common.ids import public_id
@@ -47,6 +48,7 @@ def begin_epoch(*, reason: str, backup_at: datetime | None = None, above: int = 
     freeze_money(reason=reason)
     with use_case():
         Instance.objects.exclude(state=InstanceState.GONE).update(fence=F("fence") + FENCE_JUMP)
+        skip_invoice_numbers()
         return open_epoch(reason=reason, backup_at=backup_at, above=above)
 
 

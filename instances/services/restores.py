@@ -21,10 +21,16 @@ from billing.stripe import link
 from common.backup_folder import BadBackup, Manifest, read_manifest, unpack, write_private
 from common.database import use_case
 from common.postgres_client import postgres_client
+from common.roles import grant_role
+from common.unfinished_restore import SET_MARK, remove_mark
 from instances.services.backups import ANCHORS, DATABASE, KEPT, REGISTRY, SECRETS
 from instances.services.epochs import begin_epoch
 from marketplace.services.epochs import add_findings
 
+_INVOICES = (
+    "Invoices that were issued after the backup are not in the books: their months are invoiced anew, under numbers that "
+    "begin at the next million of the year, so no number is on two. Tell whoever has the former ones that they are void."
+)
 # Without these the database is worth little: what it keeps sealed cannot be opened, and its signatures are another's.
 _MUST_BE_THE_SAME = ("secret_key", "ledger_signing_key")
 
@@ -45,19 +51,20 @@ def restore_backup(
     _check_registry(folder, registry)
     client = postgres_client()
     connection.close()
-    client.replace(folder / DATABASE)
+    client.replace(folder / DATABASE, and_then=SET_MARK)  # from here on, until the mark is gone, the market cannot start
     say(f"The database is as it was at {manifest.made_at}.")
-    call_command("migrate", interactive=False, verbosity=0)
+    call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
     if settings.APP_DATABASE_URL:
-        call_command("grant_app_role", verbosity=0)
+        grant_role(settings.APP_DATABASE_URL)
     made_at = datetime.fromisoformat(manifest.made_at)
     number = begin_epoch(reason=f"restored from the backup of {made_at:%Y-%m-%d %H:%M:%S} UTC", backup_at=made_at)
     Session.objects.all().delete()
     if registry is not None:
         unpack(folder / REGISTRY, registry)
-    findings = [*_anchors(folder, number), *_stripe()]
+    findings = [_INVOICES, *_anchors(folder, number), *_stripe()]
     with use_case():
         add_findings(findings)
+        remove_mark()
     for line in findings:
         say(line)
     return number

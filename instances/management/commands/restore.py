@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from common.backup_folder import BadBackup
 from common.postgres_client import ClientFailed
+from common.roles import RoleRefused
 from instances.services.restores import RestoreRefused, restore_backup
 
 
@@ -36,7 +37,7 @@ class Command(BaseCommand):
                 secrets=options["secrets"],
                 say=self.stdout.write,
             )
-        except (BadBackup, RestoreRefused, ClientFailed, OSError, TarError) as error:
+        except (BadBackup, RestoreRefused, RoleRefused, ClientFailed, OSError, TarError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
             f"Epoch {number} has begun. Start the market: its hosts tell what they hold, and staff find what happened after "

@@ -16,7 +16,7 @@ from billing.papers import number_of_seconds, tax_within, thaw
 from billing.services.addresses import set_address
 from billing.services.credits import credit_source
 from billing.services.escrow import prepay, return_unused
-from billing.services.invoices import correct_invoice, issue_invoice, issue_invoices
+from billing.services.invoices import correct_invoice, issue_invoice, issue_invoices, skip_invoice_numbers
 from billing.services.renewals import extend_holds
 from billing.tariffs import Scope
 from common.database import use_case
@@ -230,3 +230,18 @@ def test_a_correction_is_a_credit_note_and_another_invoice(alice: User, hana: Us
         correct_invoice(invoice_id=anew.pk, reason=" ", actor="staff:x", reissue=False)
     assert InvoiceSeries.objects.get(year=2026).last_number == 4
     assert len(issue()) == 4
+
+
+def test_after_a_restore_no_number_is_given_out_that_somebody_may_have(alice: User, hana: User) -> None:
+    grant(alice, 50 * UNIT)
+    used(alice, hana)
+    InvoiceSeries.objects.create(year=2026, last_number=41)  # as the backup has it; 42 was issued after it
+    with time_machine.travel(NOVEMBER + SIX, tick=False):
+        skip_invoice_numbers()
+        (invoice,) = issue()
+        assert invoice.full_number == "INV-2026-1000001"
+        skip_invoice_numbers()
+    assert InvoiceSeries.objects.get(year=2026).last_number == 2_000_000
+    with time_machine.travel(datetime(2027, 1, 2, tzinfo=UTC), tick=False):
+        skip_invoice_numbers()  # of a year in which the backup knows no invoice
+    assert InvoiceSeries.objects.get(year=2027).last_number == 1_000_000
