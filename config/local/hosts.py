@@ -15,8 +15,8 @@ from agents.daemon.gpus import NvmlProbe
 from agents.daemon.link import LinkError
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from config.local.fleet import FLEET, DemoHost
-from config.local.image import ImageBuild, engine_answers
-from config.local.layout import ROOT, Layout
+from config.local.image import BASE_FOLDER, ImageBuild, engine_answers
+from config.local.layout import Layout
 from config.local.market import MarketRefused, join_token, sell_every_mode
 from config.local.processes import Program, Supervisor
 from config.local.terminal import say
@@ -77,7 +77,7 @@ class Hosts:
             say(f"container engine {version} answers, but only root can mount data disks: simulated hosts alone")
             return
         say(f"container engine {version} answers: this machine joins with real containers when its image is there")
-        self._image = ImageBuild(ROOT / "images" / "base", self._layout.image_file, self._layout.logs / "image.log")
+        self._image = ImageBuild(BASE_FOLDER, self._layout.image_file, self._layout.logs / "image.log")
         self._image.start()
 
     def _enrol_simulated(self, state: Path, host: DemoHost) -> None:

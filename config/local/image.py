@@ -1,4 +1,8 @@
-"""Builds the official base image on the local engine, in the background, with progress on the terminal and in a file."""
+"""Builds the official base image on the local engine, in the background, with progress on the terminal and in a file.
+
+Checkouts that share an engine may differ in it. Each has its own under a name that tells its content; the plain name leads
+to the one that was built last, for tools alone.
+"""
 
 import contextlib
 import hashlib
@@ -15,11 +19,13 @@ import docker
 import requests
 from docker.errors import DockerException
 
+from config.local.layout import ROOT
 from config.local.terminal import say
 
 REFERENCE = "berth/base:1"
 SYNC_REFERENCE = "berth/sync:1"
-SYNC_FOLDER = "sync"  # beside the base image's
+BASE_FOLDER = ROOT / "images" / "base"
+SYNC_FOLDER = ROOT / "images" / "sync"
 CONTENT_LABEL = "berth.content"
 LOCAL_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _PING_TIMEOUT_S = 3
@@ -83,18 +89,18 @@ class ImageBuild:
             self._note(state="failed", detail=str(error))
 
     def _build(self) -> None:
-        content = content_hash(self._context)
         with contextlib.closing(docker.APIClient(timeout=_BUILD_TIMEOUT_S)) as client:
-            self._build_unless_there(client, content)
+            self._build_unless_there(client)
             self._note(state="ready")
-            self._build_sync(client, self._context.parent / SYNC_FOLDER)
+            self._build_sync(client, self._context.parent / SYNC_FOLDER.name)
 
-    def _build_unless_there(self, client: Any, content: str) -> None:
-        if _content_of(client, REFERENCE) != content:
+    def _build_unless_there(self, client: Any) -> None:
+        content, own = content_hash(self._context), own_reference(REFERENCE, self._context)
+        if not _is_there(client, own, built_as=REFERENCE, content=content):
             say(f"image {REFERENCE}: building from {self._context} (once, some minutes; log: {self._log})")
             stream = client.build(
                 path=str(self._context),
-                tag=REFERENCE,
+                tag=own,
                 rm=True,
                 forcerm=True,  # a failed step leaves no container either
                 decode=True,
@@ -102,17 +108,22 @@ class ImageBuild:
                 buildargs={"BUILD_CA": local_authorities()},
             )
             self._follow(stream)
+            _name(client, own, REFERENCE)
             say(f"image {REFERENCE}: built in {self._seconds():.0f} s")
 
     def _build_sync(self, client: Any, context: Path) -> None:
         """What copies disks to and from object storage. Instances run without it."""
-        if not context.is_dir() or _content_of(client, SYNC_REFERENCE) == (content := content_hash(context)):
+        if not context.is_dir():
+            return
+        content, own = content_hash(context), own_reference(SYNC_REFERENCE, context)
+        if _is_there(client, own, built_as=SYNC_REFERENCE, content=content):
             return
         options: dict[str, Any] = {"rm": True, "forcerm": True, "decode": True, "labels": {CONTENT_LABEL: content}}
         try:
-            for line in client.build(path=str(context), tag=SYNC_REFERENCE, **options):
+            for line in client.build(path=str(context), tag=own, **options):
                 if "error" in line:
                     raise DockerException(str(line["error"]).strip())
+            _name(client, own, SYNC_REFERENCE)
             say(f"image {SYNC_REFERENCE}: built; disks can be copied to object storage")
         except (DockerException, requests.RequestException) as error:
             say(f"image {SYNC_REFERENCE}: the build failed: {error}; no disk can be copied to object storage")
@@ -157,6 +168,26 @@ def content_hash(context: Path) -> str:
         digest.update(f"{path.relative_to(context)}\0{path.stat().st_mode & 0o111}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def own_reference(reference: str, context: Path) -> str:
+    """What this checkout's own build of it is called."""
+    return f"{reference}-{content_hash(context)[:12]}"
+
+
+def _is_there(client: Any, own: str, *, built_as: str, content: str) -> bool:
+    """Also where it was built before images had names of their own: then it gets one."""
+    if _content_of(client, own) == content:
+        return True
+    if _content_of(client, built_as) != content:
+        return False
+    _name(client, built_as, own)
+    return True
+
+
+def _name(client: Any, reference: str, name: str) -> None:
+    repository, _, tag = name.rpartition(":")
+    client.tag(reference, repository, tag, force=True)
 
 
 def _content_of(client: Any, reference: str) -> str:

@@ -1,4 +1,4 @@
-"""What must be done before the web answers: tables and demo users. One process, so that Django loads once.
+"""What must be done before the web answers: tables, this checkout's image, demo users. In one process: Django loads once.
 
 OWNER_DATABASE_URL is whom the tables belong to, DATABASE_URL the role that the market works with: it is made here. Without
 the first, as with a server of one's own, the one role does both.
@@ -16,8 +16,10 @@ django.setup()
 from django.conf import settings  # noqa: E402  (Django must be set up first)
 from django.core.management import call_command  # noqa: E402  (Django must be set up first)
 
-from config.local.layout import layout_from_environment  # noqa: E402
-from config.local.seed import seed  # noqa: E402
+from config.local.image import BASE_FOLDER, REFERENCE, own_reference  # noqa: E402  (Django must be set up first)
+from config.local.layout import layout_from_environment  # noqa: E402  (Django must be set up first)
+from config.local.seed import seed  # noqa: E402  (Django must be set up first)
+from storage.services.images import follow_build  # noqa: E402  (Django must be set up first)
 
 
 def main() -> None:
@@ -25,6 +27,7 @@ def main() -> None:
     call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
     if settings.APP_DATABASE_URL:
         call_command("grant_app_role", verbosity=0)
+    follow_build(slug="berth-base", built_as=REFERENCE, reference=own_reference(REFERENCE, BASE_FOLDER))
     seed(state=layout.state, url=layout.url)
 
 

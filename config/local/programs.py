@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from config.local.image import SYNC_FOLDER, SYNC_REFERENCE, own_reference
 from config.local.layout import ROOT, Layout
 from config.local.processes import Program
 
@@ -55,6 +56,7 @@ def stack_environment(layout: Layout, environment: Mapping[str, str]) -> dict[st
         "RELAY_ORIGIN": layout.url,
         "RELAY_TCP_PORTS": RELAY_TCP_PORTS,
         "RELAY_TCP_LISTEN": layout.host,
+        "SYNC_IMAGE": environment.get("SYNC_IMAGE") or own_reference(SYNC_REFERENCE, SYNC_FOLDER),
         "RELAY_REACH_PRIVATE": "yes",  # the demo's own host is on this machine
         # Browsers take every name below localhost for this machine.
         "RELAY_WEB_HOST": f"localhost:{layout.relay_port}",

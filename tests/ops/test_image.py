@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from docker.errors import DockerException
 
 from config.local import image
-from config.local.image import ImageBuild, content_hash, engine_answers, local_authorities
+from config.local.image import ImageBuild, content_hash, engine_answers, local_authorities, own_reference
 
 REFERENCE = "berth/ops-test:1"
 
@@ -37,7 +38,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[docker.DockerClient]:
             raise
         pytest.skip(f"no container engine: {error}")
     yield client
-    client.images.remove(REFERENCE, force=True)
+    for made in client.images.list(REFERENCE.partition(":")[0]):
+        client.images.remove(made.id, force=True)
     client.close()
 
 
@@ -69,6 +71,37 @@ def test_built_once_and_again_when_a_file_changes(context: Path, engine: docker.
     (context / "word").write_text("two")
     assert build(context).ready
     assert engine.images.get(REFERENCE).id != first.id
+
+
+@pytest.mark.docker
+def test_another_checkout_on_the_same_engine_takes_nobodys_image_away(
+    context: Path, engine: docker.DockerClient, tmp_path: Path
+) -> None:
+    """Each goes on with its own, though the other has built since; back at the first nothing is built again."""
+    assert build(context).ready
+    own = own_reference(REFERENCE, context)
+    first = engine.images.get(own)
+    other = tmp_path / "elsewhere" / "context"
+    shutil.copytree(context, other)
+    (other / "word").write_text("another version's")
+    assert build(other).ready
+    assert engine.images.get(own).id == first.id != engine.images.get(REFERENCE).id
+    (context.parent / "image.log").unlink()
+    assert build(context).ready
+    assert not (context.parent / "image.log").exists()
+    assert engine.images.get(own).id == first.id
+
+
+@pytest.mark.docker
+def test_what_was_built_before_under_the_plain_name_is_known_by_its_content(
+    context: Path, engine: docker.DockerClient
+) -> None:
+    assert build(context).ready
+    engine.images.remove(own_reference(REFERENCE, context))
+    (context.parent / "image.log").unlink()
+    assert build(context).ready
+    assert engine.images.get(own_reference(REFERENCE, context)).id == engine.images.get(REFERENCE).id
+    assert not (context.parent / "image.log").exists()
 
 
 @pytest.mark.docker

@@ -13,7 +13,7 @@ from marketplace.needs import NO_IMAGE, ImageNeeds
 from marketplace.search.versions import version_number
 from storage.models import Image
 from storage.selectors import active_images, find_image, image_by_id, image_by_slug, image_needs
-from storage.services.images import register_image
+from storage.services.images import follow_build, register_image
 
 pytestmark = pytest.mark.django_db
 
@@ -59,3 +59,13 @@ def test_what_is_withdrawn_is_not_offered(official: Image, client: Client) -> No
 def test_registering_again_updates(official: Image) -> None:
     image = register_image(slug="berth-base", reference="berth/base:2", title="Newer", cuda="12.4")
     assert (image.pk, image.reference, image.cuda) == (official.pk, "berth/base:2", "12.4")
+
+
+def test_the_catalogue_follows_what_was_built_here_and_nothing_that_staff_chose(official: Image) -> None:
+    follow_build(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-0a1b")
+    assert find_image("berth-base").reference == "berth/base:1-0a1b"
+    follow_build(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-2c3d")
+    assert find_image("berth-base").reference == "berth/base:1-2c3d"
+    register_image(slug="berth-base", reference="mirror.example/base:7", title="Ours")
+    follow_build(slug="berth-base", built_as="berth/base:1", reference="berth/base:1-0a1b")
+    assert find_image("berth-base").reference == "mirror.example/base:7"
