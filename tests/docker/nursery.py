@@ -16,11 +16,13 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from agents.daemon import assembly, travel
+from agents.daemon import assembly, path_watch, travel
 from agents.daemon.config import load_config
+from agents.daemon.journal import Entry
 from agents.daemon.loop import Agent
 from agents.daemon.plan import Observed, plan
 from agents.daemon.runtime import Runtime
@@ -102,17 +104,41 @@ def _live(connection: socket.socket) -> None:
     announcer.announce(f"!{os.getpid()}")
     sys.addaudithook(announcer.hear)
     config = load_config(state)
+    _look_often(wanted["env"])
     agent = assembly.build_agent(state, config, announcer.checkpoint)
-    told, accept = threading.Event(), agent._accept
-
-    def accepted(*heard: Any) -> None:
-        accept(*heard)
-        told.set()
-
-    agent._accept = accepted  # type: ignore[method-assign, assignment]  # it passes on whatever it is told
+    told = _announce_epochs(agent, announcer)
     eyes = assembly.build_runtime(state, config)  # the agent's own belong to its loop
     threading.Thread(target=_obey, args=(lines, announcer, agent, eyes, told), daemon=True).start()
     agent.run()
+
+
+def _look_often(env: Mapping[str, str]) -> None:
+    """At the ways to its containers, where a test asks for it."""
+    if pause := env.get("BERTH_TEST_LOOK_S"):
+        path_watch.EVERY = path_watch.WHILE_CUT = path_watch.AGAIN = float(pause)  # type: ignore[misc]  # no test waits so long
+
+
+def _announce_epochs(agent: Agent, announcer: Announcer) -> threading.Event:
+    """The steps of agreeing to an epoch; when it has taken up all that it was told once."""
+    told, accept, record = threading.Event(), agent._accept, agent.parts.journal.record
+
+    def accepted(*heard: Any) -> None:
+        accept(*heard)
+        if agent._desired is None:
+            announcer.announce("=epoch-told")
+        else:
+            told.set()
+
+    def recorded(changes: Mapping[str, Entry], *, epoch: int = 0) -> None:
+        if epoch:
+            announcer.announce("=epoch-taken")
+        record(changes, epoch=epoch)
+        if epoch:
+            announcer.announce("=epoch-kept")
+
+    agent._accept = accepted  # type: ignore[method-assign, assignment]  # it passes on whatever it is told
+    agent.parts.journal.record = recorded  # type: ignore[method-assign]  # likewise
+    return told
 
 
 def _obey(lines: Any, announcer: Announcer, agent: Agent, eyes: Runtime, told: threading.Event) -> None:
@@ -130,7 +156,8 @@ def _is_busy(agent: Agent, eyes: Runtime) -> bool:
     """Whether it works, or would begin to if it looked now; of one that has taken up all that it was told once."""
     if agent.parts.operations.at_work():
         return True
-    assert agent._desired is not None
+    if agent._desired is None:  # of a new epoch it has taken nothing yet
+        return True
     observed = Observed(
         containers=eyes.containers(),
         entries=agent.parts.journal.entries(),
