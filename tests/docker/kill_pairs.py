@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -62,6 +62,7 @@ class Two:
 
     here: Stage
     there: Stage
+    direct: Mapping[str, str] = field(default_factory=dict)  # where who receives listens; none: all goes through the relay
 
     @property
     def both(self) -> tuple[Stage, Stage]:
@@ -72,7 +73,7 @@ class Two:
 
     def carry(self, kinds: tuple[str, str], args: Mapping[str, str]) -> None:
         pair = uuid.uuid4().hex
-        told = {**args, "pair": pair, "key": secrets.token_hex(32)}
+        told = {**args, **self.direct, "pair": pair, "key": secrets.token_hex(32)}
         for stage, kind, side in zip(self.both, kinds, ("source", "target"), strict=True):
             order = OperationOrder(uuid.uuid4().hex, kind, {**told, "ticket": sign(f"pair:{pair}:{side}")})
             stage.operations[kind] = order

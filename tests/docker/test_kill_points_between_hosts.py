@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import pytest
 
+from agents.daemon.config import load_config
 from agents.protocol.messages import Run
+from tests.docker.conftest import free_port as free_host_port
 from tests.docker.kill_matrix import build_greeter, checksum, nursery
 from tests.docker.kill_pairs import SECRET, Act, Two, join, sum_of_disk
 from tests.docker.kill_stage import GREETER, Stage, open_stage
@@ -173,6 +175,38 @@ def given_up(trip: Trip, side: Stage, step: str) -> None:
     side.spawn()
     trip.two.until(f"given up at {step}", lambda: trip.there.is_gone() and trip.two.inventories() == before)
     trip.is_untouched()
+
+
+def test_a_move_straight_from_host_to_host_is_cut_on_either_side(two: Two) -> None:
+    """Each agent that follows dials, or listens, again; a cut line never makes it a move by the relay."""
+    trip = Trip(two)
+    address = load_config(two.there.state).listen
+    two.direct = {"direct_address": address, "direct_port": str(free_host_port()), "direct_private": "1"}
+    # Of the engine's network, in which its agent is not here: nothing is published meanwhile.
+    subprocess.run(["ip", "addr", "add", f"{address}/32", "dev", "lo"], check=True)
+    carry, undo = trip.carrying(), trip.leaving()
+    bare = two.there.machine.inventory()
+    try:
+        carry.in_peace()
+        undo.in_peace()
+        sent, received = carry.in_peace()
+        went_straight(two)
+        undo.in_peace()
+        for side, steps in ((two.here, sent), (two.there, received)):
+            carry.cut(side, checkpoints(steps))
+            went_straight(two)
+            undo.in_peace()
+    finally:
+        two.direct = {}
+        subprocess.run(["ip", "addr", "del", f"{address}/32", "dev", "lo"], check=True)
+    assert two.there.machine.inventory() == bare
+
+
+def went_straight(two: Two) -> None:
+    order = two.there.operations["receive_root"].id
+    rows = (row for report in two.there.market.reports for row in report.operations)
+    [way] = {row.outcome["way"] for row in rows if row.id == order and row.phase == "done"}
+    assert way == "direct"
 
 
 def test_a_volume_is_cut_on_either_side(two: Two) -> None:
