@@ -52,7 +52,7 @@ def way_to(state: dict[str, Any]) -> Way | None:
         Door(place["HostIp"], int(place["HostPort"]), int(inside.partition("/")[0]))
         for inside, places in published
         for place in places or ()
-        if inside.endswith("/tcp") and ":" not in place["HostIp"]
+        if inside.endswith("/tcp")
     ]
     return Way(state["Id"], bridge_name(instance), network["IPAddress"], network["Gateway"], tuple(doors))
 

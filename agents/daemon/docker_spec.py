@@ -121,7 +121,7 @@ def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]
         **_walls(options),
         "NetworkMode": network_name(desired.id),
         "PortBindings": {
-            f"{inside}/tcp": [{"HostIp": options.listen, "HostPort": str(outside)}]
+            f"{inside}/tcp": [{"HostIp": place, "HostPort": str(outside)} for place in _places(options.listen)]
             for inside, outside in (published_ports(desired) if options.publish else [])
         },
         "PublishAllPorts": False,
@@ -132,6 +132,11 @@ def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]
         "Init": True,
         "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2", "mode": "non-blocking"}},
     }
+
+
+def _places(listen: str) -> tuple[str, ...]:
+    """Where to publish: to the engine `::` is IPv6 alone."""
+    return ("0.0.0.0", "::") if listen == "::" else (listen,)  # noqa: S104
 
 
 def network_options(instance: str, options: EngineOptions, attempt: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Final
 NET: Final = Path("/sys/class/net")
 PROC: Final = Path("/proc")
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104  (what the engine calls it; nothing listens here)
+ANYWHERE_V6: Final = "::"
 PAIRS: Final = 3
 TIMEOUT: Final = 2.0
 _UP: Final = 1
@@ -96,11 +97,11 @@ def _source_towards(address: str) -> str:
 
 
 def _door_trouble(way: Way, door: Door, rules: Rules, closed: Callable[[Way, Door], bool]) -> str:
-    """Translated packets are forwarded, past any program; what is not translated, as nothing of the loopback is, comes to
-    the engine's own proxy."""
+    """Translated packets are forwarded, past any program; what is not translated, as nothing of the loopback and of IPv6 is,
+    comes to the engine's own proxy."""
     target = f"--to-destination {way.address}:{door.port}"
     translated = any(line.endswith(target) and f"--dport {door.host_port} " in line for line in rules.nat)
-    if translated and not door.host_ip.startswith("127."):
+    if translated and ":" not in door.host_ip and not door.host_ip.startswith("127."):
         return "" if _is_forwarded(way, door, rules) else NOT_FORWARDED
     if door.host_port in rules.listening or not closed(way, door):
         return ""
@@ -122,7 +123,7 @@ def _is_forwarded(way: Way, door: Door, rules: Rules) -> bool:
 def is_closed(way: Way, door: Door) -> bool:
     """Whether the published port refuses while the container's own takes connections, each time, in an order that nobody
     inside can foresee. Where nothing inside listens, nothing is known."""
-    outside = "127.0.0.1" if door.host_ip in ("", ANYWHERE) else door.host_ip
+    outside = {"": "127.0.0.1", ANYWHERE: "127.0.0.1", ANYWHERE_V6: "::1"}.get(door.host_ip, door.host_ip)
     for _ in range(PAIRS):
         ends = [(outside, door.host_port), (way.address, door.port)]
         answers = {end: _connects(end) for end in random.sample(ends, 2)}

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -120,6 +121,31 @@ def test_what_cuts_it_off_is_seen_and_mended(host: Host, order: DesiredInstance,
     eventually(lambda: ssh.run(order, "true").returncode == 0, "SSH answers again", 30.0)
     assert host.inspect(order)["State"]["StartedAt"] == started, "its programs went on"
     assert address_of(host, order) == address
+
+
+def greeted(address: str, port: int) -> bool:
+    try:
+        with socket.create_connection((address, port), timeout=5) as door:
+            return door.recv(8) == b"SSH-2.0-"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(("listen", "addresses"), [("::", ("127.0.0.1", "::1")), ("::1", ("::1",))])
+def test_an_instance_is_reached_by_ipv6(host: Host, order: DesiredInstance, listen: str, addresses: tuple[str, ...]) -> None:
+    """`::` is both families. What leads there from IPv6 is seen and mended like the rest."""
+    host.market.report_interval_s = 1.0
+    host.config = replace(host.config, listen=listen)
+    host.start()
+    host.market.want(order)
+    host.market.until_phase(order.id, "running", 1)
+    port = dict(order.ports)[22]
+    assert all(greeted(address, port) for address in addresses)
+    end_proxies(host, order)
+    if listen == "::1":
+        assert host.market.until_phase(order.id, "unknown", 1).failure_code == CUT
+        host.market.until_phase(order.id, "running", 1)
+        eventually(lambda: greeted("::1", port), "it is reached again", 30.0)
 
 
 FULL_PERL = """
