@@ -341,6 +341,8 @@ def _as_failure(code: str) -> Iterator[None]:
     except (EngineRefused, DiskTrouble) as error:
         raise Failed("disk_full" if NO_SPACE in str(error).lower() else code, str(error)) from error
     except OSError as error:
+        if error.errno in (errno.EROFS, errno.EIO):
+            raise Failed(code, f"The host's disk takes no writes or cannot be read: {error.strerror}.") from error
         if error.errno != errno.ENOSPC:
             raise
         raise Failed("disk_full", "The host's disk is full.") from error

@@ -67,9 +67,14 @@ class LoopDisks:
         self._identify(image, instance)
         if ext4.is_short(image):
             self._fit(instance)
+        if mount.is_mount() and ext4.trouble_of(mount, image):
+            unmount(mount)  # of a file that is not there any more, or the kernel had stopped to write to it
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
             run_tool("mount", "-t", "ext4", "-o", "loop,nosuid,nodev,noatime", str(image), str(mount))
+            if ext4.trouble_of(mount, image):  # without a word where the file itself may not be written
+                unmount(mount)
+                raise DiskMissing(f"{image.name} takes no writes on this host.")
         return mount
 
     def used_mb(self, instance: str) -> int:
@@ -126,11 +131,19 @@ class LoopDisks:
 
     def _identify(self, image: Path, instance: str) -> None:
         """Raises DiskMissing unless the image is this instance's disk. One from before disks had labels gets its own."""
-        if not image.exists():
-            raise DiskMissing(f"{image.name} is not among the disks of this host.")
-        label, own = ext4.label_in(image), ext4.label_of(instance)
+        try:
+            if not image.exists():
+                raise DiskMissing(f"{image.name} is not among the disks of this host.")
+            label, own = ext4.label_in(image), ext4.label_of(instance)
+            missing = ext4.size_of_system(image) - image.stat().st_size
+        except DiskMissing:
+            raise
+        except OSError as error:
+            raise DiskMissing(f"{image.name} cannot be read: {error.strerror}.") from error
         if label is None:
             raise DiskMissing(f"{image.name} holds no file system.")
+        if missing > 0:
+            raise DiskMissing(f"{image.name} has been cut short: {missing} bytes of its file system are gone.")
         if label not in ("", own):
             raise DiskMissing(f"{image.name} is another disk: its label is {label!r}, not {own!r}.")
         ext4.give_to(image, instance)

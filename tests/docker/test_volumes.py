@@ -5,6 +5,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,57 @@ def test_a_disk_from_before_there_were_labels_gets_its_own(disks: LoopDisks, tmp
     subprocess.run(["e2label", image, ""], check=True)
     disks.mount(ID)
     assert ext4.label_in(image) == ext4.label_of(ID)
+
+
+@contextmanager
+def not_writable(folder: Path) -> Iterator[None]:
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", folder, folder], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_disk_that_takes_no_writes_is_not_handed_out(disks: LoopDisks, tmp_path: Path) -> None:
+    """`mount` itself says nothing and makes it one for reading alone: an instance would run, and pay, with that."""
+    (made(disks) / "file").write_text("kept")
+    disks.put_to_rest(ID)
+    with not_writable(tmp_path / "disks"), pytest.raises(DiskMissing, match="takes no writes"):
+        disks.mount(ID)
+    assert not disks.paths(ID)[1].is_mount()
+    mount = disks.mount(ID)
+    subprocess.run(["mount", "-o", "remount,ro", mount], check=True)  # as the kernel does after an error
+    assert (disks.mount(ID) / "file").read_text() == "kept"
+    (mount / "file").write_text("written")
+
+
+def test_a_disk_that_was_cut_short_is_told_and_left_as_it_is(disks: LoopDisks) -> None:
+    made(disks)
+    disks.put_to_rest(ID)
+    image, mount = disks.paths(ID)
+    os.truncate(image, GIB // 2)
+    with pytest.raises(DiskMissing, match="536870912 bytes of its file system are gone"):
+        disks.mount(ID)
+    assert image.stat().st_size == GIB // 2 and not mount.is_mount()
+
+
+def test_what_lies_on_a_file_that_is_gone_is_not_the_disk(disks: LoopDisks, tmp_path: Path) -> None:
+    """Still mounted from before: what is written there would vanish with the mount."""
+    (made(disks) / "file").write_text("kept")
+    image, _ = disks.paths(ID)
+    subprocess.run(["sync", "-f", made(disks)], check=True)
+    subprocess.run(["cp", "--sparse=always", image, tmp_path / "restored"], check=True)
+    image.unlink()
+    (tmp_path / "restored").rename(image)
+    (disks.mount(ID) / "file").write_text("written")
+    disks.put_to_rest(ID)
+    assert (disks.mount(ID) / "file").read_text() == "written"
+
+
+def test_a_folder_in_the_place_of_a_disk_is_told(disks: LoopDisks) -> None:
+    image, _ = disks.paths(ID)
+    image.mkdir()
+    with pytest.raises(DiskMissing, match="cannot be read"):
+        disks.mount(ID)
+    image.rmdir()
