@@ -13,6 +13,7 @@ from agents.daemon.findings import as_json, as_text, exit_code
 from agents.daemon.folder import folder_lock
 from agents.daemon.local_test import as_line, own_checks
 from agents.daemon.releases import NotInstalled, NotManaged, Releases, Versions, own_prefix
+from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.daemon.service import start_service, stop_service
 from agents.daemon.uninstall import StillInUse, uninstall
 from agents.daemon.upgrade import DEADLINE_S, RolledBack, Upgrade
@@ -101,8 +102,8 @@ def _uninstall(options: argparse.Namespace) -> int:
     try:
         with folder_lock(state):
             removed = uninstall(state, config, force=options.force)
-    except StillInUse:
-        start_service(state)
+    except (StillInUse, EngineSilent, EngineRefused):
+        start_service(state)  # not uninstalled: the host goes on
         raise
     print("\n".join(f"removed {line}" for line in removed))
     print("Images that somebody else pulled are left. Now retire the host on My hosts.")

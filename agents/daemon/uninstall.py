@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from agents.daemon import assembly
 from agents.daemon.claim import drop_claim
-from agents.daemon.config import AgentConfig
+from agents.daemon.config import CONFIG_FILE, AgentConfig
 from agents.daemon.docker_limits import LimitedRuntime
 from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL
 from agents.daemon.engine_words import open_engine
@@ -81,8 +81,18 @@ def uninstall(state: Path, config: AgentConfig, *, force: bool) -> list[str]:
         removed += _from_disks(state)
         removed += _from_firewall(config.host_id)
     removed += drop_service(state)
-    shutil.rmtree(state)
+    _drop_folder(state)
     return [*removed, f"folder {state}"]
+
+
+def _drop_folder(state: Path) -> None:
+    """What says which host this is goes last: when this is cut short, it can be typed again."""
+    for path in sorted(state.iterdir(), key=lambda path: path.name == CONFIG_FILE):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    state.rmdir()
 
 
 def _ask_market(state: Path, config: AgentConfig) -> tuple[tuple[str, ...], str]:

@@ -171,6 +171,27 @@ def test_uninstall_of_a_simulated_host(
     assert not state.exists()
 
 
+KILLED_UNINSTALL = """
+import os, signal, sys
+from agents.daemon.__main__ import main
+def hear(event, args):
+    if event == "os.remove" and os.fspath(args[0]).endswith("agent.json"):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(hear)
+main(["uninstall", "--force", "--state-dir", sys.argv[1]])
+"""
+
+
+def test_an_uninstall_that_was_killed_can_be_typed_again(market: Market, state: Path) -> None:
+    """What says which host this is goes last of all."""
+    enrol(market, state)
+    words = [sys.executable, "-c", KILLED_UNINSTALL, str(state)]
+    assert subprocess.run(words, capture_output=True, check=False, timeout=60).returncode == -signal.SIGKILL
+    assert [path.name for path in state.iterdir()] == ["agent.json"]
+    assert main(["uninstall", "--force", "--state-dir", str(state)]) == 0
+    assert not state.exists()
+
+
 def test_fault_020_a_copied_folder_is_told_from_its_original(
     market: Market, state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
