@@ -16,10 +16,10 @@ from agents.daemon.releases import NotInstalled, NotManaged, Releases, Versions,
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.daemon.service import start_service, stop_service
 from agents.daemon.uninstall import StillInUse, uninstall
-from agents.daemon.upgrade import DEADLINE_S, RolledBack, Upgrade
+from agents.daemon.upgrade import DEADLINE_S, RolledBack, Upgrade, UpgradeUnderWay
 from agents.protocol.release import BadRelease
 
-OWNER_FAULTS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack)
+OWNER_FAULTS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack, UpgradeUnderWay)
 
 
 def add_owner_commands(commands: Any) -> None:

@@ -4,11 +4,14 @@ Containers are not touched: neither version is asked to stop any. What is being 
 so that an upgrade that was cut off is finished or taken back by the next one.
 """
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +25,7 @@ from agents.daemon.whole_files import write_whole
 from agents.protocol.release import BadRelease, version_key
 
 TRIAL_FILE: Final = "upgrade.json"
+TRIAL_LOCK: Final = "upgrade.lock"
 DEADLINE_S: Final = 120.0
 LOOK_S: Final = 0.1
 BACK_S: Final = 30.0  # what ran before is heard sooner, unless the market is away
@@ -30,6 +34,20 @@ BACK_TRIES: Final = 2
 
 class RolledBack(Exception):
     """The new version was not heard at the market: the old one runs again."""
+
+
+class UpgradeUnderWay(Exception):
+    """Somebody else has typed it too: one would take the other's trial for one that was cut off."""
+
+
+@contextmanager
+def _alone(state: Path) -> Iterator[None]:
+    with (state / TRIAL_LOCK).open("w") as file:  # no child inherits it
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UpgradeUnderWay("Another upgrade of this host is under way.") from error
+        yield
 
 
 @dataclass(frozen=True)
@@ -49,8 +67,12 @@ class Upgrade:
         self._deadline_s = deadline_s
 
     def run(self, releases: Releases, *, older: bool = False) -> str:
-        """What was done, in a sentence. Raises BadRelease, LinkError, NotInstalled and RolledBack; whatever is raised, the
-        version of before runs, or is installed where no agent ran."""
+        """What was done, in a sentence. Raises BadRelease, LinkError, NotInstalled, RolledBack and UpgradeUnderWay; whatever
+        is raised, the version of before runs, or is installed where no agent ran."""
+        with _alone(self._state):
+            return self._run(releases, older=older)
+
+    def _run(self, releases: Releases, *, older: bool) -> str:
         self._settle()
         release = releases.newest()
         if release.version == __version__:
