@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tarfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -13,6 +14,8 @@ from typing import Any, Final
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
+_DRAFT: Final = ".{}.partial"
+_LEFT_AFTER_S: Final = 24 * 3600
 _CHUNK: Final = 1024 * 1024
 
 
@@ -39,9 +42,15 @@ class Manifest:
 
 @contextmanager
 def new_folder(parent: Path, name: str) -> Iterator[Path]:
-    """A folder that gets its name when all has been written, and is gone when something fails."""
+    """A folder that gets its name when all has been written, and is gone when something fails.
+
+    What a backup that was killed has left is taken away by the next one, a day later: it may hold a whole database.
+    """
     parent.mkdir(parents=True, exist_ok=True)
-    draft = parent / f".{name}.partial"
+    for left in parent.glob(_DRAFT.format("*")):
+        if time.time() - left.stat().st_mtime > _LEFT_AFTER_S:
+            shutil.rmtree(left, ignore_errors=True)
+    draft = parent / _DRAFT.format(name)
     draft.mkdir(mode=0o700)
     try:
         yield draft

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from instances.services.epochs import begin_epoch
 
@@ -26,5 +26,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        number = begin_epoch(reason=options["reason"], above=options["above"])
+        if not options["reason"].strip():
+            raise CommandError("Say what happened: it stands in the staff panel.")
+        number = begin_epoch(reason=options["reason"].strip(), above=options["above"])
         self.stdout.write(f"Epoch {number} has begun. Follow it in the staff panel under Epochs.")

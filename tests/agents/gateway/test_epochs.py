@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from agents.protocol.messages import DesiredState, Holding, Report
 from instances.models import Instance
@@ -169,6 +170,8 @@ def test_a_market_older_than_its_hosts_is_told_what_to_do(agent: Agent, running:
     assert running.state == InstanceState.RUNNING
     assert f"Run manage.py begin_epoch --above {number + 5}" in Incident.objects.get(kind="market_behind_its_hosts").detail
     out = StringIO()
+    with pytest.raises(CommandError, match="Say what happened"):
+        call_command("begin_epoch", "--reason", " ")
     call_command("begin_epoch", "--reason", "restored by hand", "--above", str(number + 5), stdout=out)
     assert Epoch.objects.order_by("-number").values_list("number", flat=True)[0] > number + 5
     assert "has begun" in out.getvalue()

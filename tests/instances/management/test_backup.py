@@ -1,6 +1,8 @@
 """`manage.py backup` and what `manage.py restore` refuses. A restore that is carried out: tests/stack/test_restore.py."""
 
 import json
+import os
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,17 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     with pytest.raises(CommandError, match="went away"):
         call_command("backup", "--to", str(tmp_path / "backups"))
     assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_what_a_killed_backup_has_left_goes_a_day_later(tmp_path: Path) -> None:
+    """One that another operator makes at the same time is left alone."""
+    old, young = (tmp_path / f".berth-{name}.partial" for name in ("20260101T000000Z", "20260102T000000Z"))
+    for draft in (old, young):
+        draft.mkdir()
+        (draft / DATABASE).write_bytes(b"half")
+    os.utime(old, (time.time() - 90_000,) * 2)
+    call_command("backup", "--to", str(tmp_path), stdout=StringIO())
+    assert not old.exists() and young.exists()
 
 
 def test_a_dump_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
