@@ -175,7 +175,12 @@ def test_an_engine_that_wants_the_network_first(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(DiskFull("x"), "disk_full"), (DiskTrouble("mount: only root can do that"), "create_failed")],
+    [
+        (DiskFull("x"), "disk_full"),
+        (DiskTrouble("mount: only root can do that"), "create_failed"),
+        (OSError(errno.EROFS, "Read-only file system"), "create_failed"),
+        (OSError(errno.EIO, "Input/output error"), "create_failed"),
+    ],
 )
 def test_fault_034_a_host_without_room(bench: Bench, error: Exception, code: str) -> None:
     bench.disks.trouble = error
