@@ -79,7 +79,8 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
 def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
     """Staff believe the renter, who gets back what the end of the run cost as for any fault of a host, or the host.
 
-    Either way the host's earnings are its own again, less what was given back. Decided once, it stays so.
+    Nobody decides in their own favour. Either way the host's earnings are its own again, less what was given back. Decided
+    once, it stays so.
     """
     if not acts_as_staff(staff):
         raise Forbidden("Only the market's staff decide about reports.")
@@ -90,6 +91,7 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
         if report.verdict != ReportVerdict.OPEN:
             return report
         instance = Instance.objects.select_related("host").get(pk=report.instance_id)
+        _check_party(staff, instance, upheld=upheld)
         if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.GONE):
             raise UnlawfulMove("Its host has not proven yet that it stopped: what the run cost is known then.")
         if upheld:
@@ -102,6 +104,12 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
         report.save(update_fields=["verdict", "decided_by", "closed_at"])
         record_event(instance, kind=f"report_{report.verdict}", actor=SYSTEM)
     return report
+
+
+def _check_party(staff: User, instance: Instance, *, upheld: bool) -> None:
+    """Whoever rents or owns it decides against oneself at most."""
+    if staff.pk == (instance.renter_id if upheld else instance.host.owner_id):
+        raise Forbidden("This decision is in your own favour: another one of the staff has to make it.")
 
 
 def _open_reports(instance: Instance) -> QuerySet[FaultReport]:

@@ -121,6 +121,20 @@ def test_refusals(rin: User, hana: User, host: FakeHost, pretended: Instance) ->
         decide_report(staff=hana, report_id=FaultReport.objects.get().pk, upheld=True)
 
 
+def test_staff_who_rent_or_own_it_decide_against_themselves_alone(
+    rin: User, hana: User, host: FakeHost, pretended: Instance
+) -> None:
+    stopped_by_report(rin, host, pretended)
+    User.objects.filter(pk__in=[rin.pk, hana.pk]).update(is_staff=True)
+    report = FaultReport.objects.get()
+    for staff, upheld in ((rin, True), (hana, False)):
+        staff.refresh_from_db()
+        with refused(), pytest.raises(Forbidden, match="own favour"):
+            decide_report(staff=staff, report_id=report.pk, upheld=upheld)
+    assert decide_report(staff=hana, report_id=report.pk, upheld=True).verdict == "upheld"
+    assert_sound()
+
+
 def test_by_the_api_and_decided_in_the_panel(
     rin: User, stella: User, host: FakeHost, pretended: Instance, sign: object
 ) -> None:
