@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from agents.daemon.docker_archives import chains_of, check_archive, parts_of
+from agents.daemon.docker_archives import chains_of, check_archive, packed_anew, parts_of
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, NO_HOST, ROOT_MESSAGE, root_repository
 from agents.daemon.engine_words import engine_answers
@@ -101,11 +101,12 @@ class DockerRoots:
         return frozenset(chains_of((found.get("RootFS") or {}).get("Layers") or []))
 
     def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
-        size = check_archive(path, target, most or sys.maxsize, held)
-        if self._runtime.image_room() < 2 * size + HEADROOM:  # the engine unpacks it beside the layers that it makes of it
+        root = check_archive(path, target, most or sys.maxsize, held)
+        # The engine unpacks it beside the layers that it makes of it.
+        if self._runtime.image_room() < 2 * root.size + HEADROOM:
             raise Failed("disk_full", NO_ROOM_HERE)
-        with self._engine() as engine, path.open("rb") as file:
-            told = list(engine.load_image(file, quiet=True))
+        with self._engine() as engine:
+            told = list(engine.load_image(packed_anew(path, root), quiet=True))
             image = _loaded(told)
             labels = engine.inspect_image(image)["Config"]["Labels"] or {}
             if labels.get(INSTANCE_LABEL) != target:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import tarfile
+import tracemalloc
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.tags: list[tuple[str, str, str]] = []
+        self.loaded = b""
 
     def engine(self) -> "Engine":
         return self
@@ -43,6 +45,7 @@ class Engine:
         return None
 
     def load_image(self, file: Any, quiet: bool) -> list[dict[str, str]]:
+        self.loaded = b"".join(file)
         return [{"stream": "Loaded image ID: sha256:1\n"}]
 
     def inspect_image(self, image: str) -> dict[str, Any]:
@@ -111,10 +114,83 @@ def test_the_host_has_room_for_it_twice(tmp_path: Path) -> None:
         taken_in(path, most=0, engine=engine)
 
 
-@pytest.mark.parametrize("layer", [b"\x28\xb5\x2f\xfdzstd", b"\xfd7zXZ\x00xz", b"BZh9bzip2", b"\x1f\x8bno gzip"])
+COMPRESSED = [b"\x28\xb5\x2f\xfdzstd", b"\x5a\x2a\x4d\x18\0\0\0\0zstd", b"\xfd7zXZ\x00xz", b"BZh9bzip2", b"\x1f\x8bno gzip"]
+
+
+@pytest.mark.parametrize("layer", [*COMPRESSED, *map(gzip.compress, COMPRESSED)])
 def test_what_cannot_be_counted_is_not_taken_in(tmp_path: Path, layer: bytes) -> None:
     with pytest.raises(Failed, match="bad_parcel"):
         taken_in(archive(tmp_path / "root.tar", layer), most=MIB)
+
+
+def added(path: Path, **files: bytes | str) -> Path:
+    """With more files than an image has; text is where a symbolic link leads."""
+    with tarfile.open(path, "a") as writer:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                entry.type, entry.linkname = tarfile.SYMTYPE, content
+            else:
+                entry.size = len(content)
+            writer.addfile(entry, io.BytesIO(content if isinstance(content, bytes) else b""))
+    return path
+
+
+def test_the_engine_sees_nothing_but_what_was_checked(tmp_path: Path) -> None:
+    """It takes "./manifest.json" for the manifest, believes an index beside it, and unpacks whatever else is there."""
+    named = json.dumps([{"Config": "config.json", "RepoTags": ["berth/base:1"], "Layers": []}]).encode()
+    layers, engine = (b"first layer", gzip.compress(b"second layer"), b""), Engine()
+    path = archive(tmp_path / "root.tar", *layers)
+    added(path, **{"./manifest.json": named, "index.json": b"{}", "oci-layout": b"{}", "junk": ZEROS, "x": ".", "x/0": b"2"})
+    assert taken_in(path, most=MIB, engine=engine)
+    with tarfile.open(fileobj=io.BytesIO(engine.loaded)) as seen:
+        assert seen.getnames() == ["config.json", "manifest.json", "0/layer.tar", "1/layer.tar", "2/layer.tar"]
+        read = [seen.extractfile(name) for name in seen.getnames()]
+        _config, manifest, *came = [file.read() for file in read if file is not None]
+    assert json.loads(manifest)[0]["RepoTags"] is None
+    assert came == [b"first layer", b"second layer", b""]
+
+
+@pytest.mark.parametrize("wrap", [gzip.compress, lambda content: b"\x50\x2a\x4d\x18" + content])
+def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path, wrap: Callable[[bytes], bytes]) -> None:
+    path = archive(tmp_path / "root.tar", b"layer")
+    path.write_bytes(wrap(path.read_bytes()))
+    with pytest.raises(Failed, match="bad_parcel"):
+        taken_in(path, most=MIB)
+
+
+def test_a_list_is_not_read_through_a_link_to_something_larger(tmp_path: Path) -> None:
+    path = archive(tmp_path / "root.tar", b"layer")
+    added(path, **{"big": bytes(5 * MIB), "manifest.json": "big"})
+    with pytest.raises(Failed, match="bad_parcel"):
+        taken_in(path, most=MIB)
+    loop = added(archive(tmp_path / "loop.tar", b"layer"), **{"manifest.json": "manifest.json"})
+    with pytest.raises(Failed, match="bad_parcel"):
+        taken_in(loop, most=MIB)
+
+
+def test_a_header_does_not_fill_the_memory(tmp_path: Path) -> None:
+    """The holes of a parcel cost its sender nothing: a long name, or a list of attributes, as large as the file."""
+    for kind in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
+        entry = tarfile.TarInfo("long")
+        entry.type, entry.size = kind, 64 * MIB
+        path = tmp_path / "root.tar"
+        with path.open("wb") as file:
+            file.write(entry.tobuf(tarfile.GNU_FORMAT))
+            file.truncate(65 * MIB)
+        tracemalloc.start()
+        try:
+            with pytest.raises(Failed, match="bad_parcel"):
+                taken_in(path, most=MIB)
+            assert tracemalloc.get_traced_memory()[1] < 32 * MIB
+        finally:
+            tracemalloc.stop()
+
+
+def test_an_archive_of_very_many_files_is_refused(tmp_path: Path) -> None:
+    path = added(archive(tmp_path / "root.tar", b"layer"), **{str(number): b"" for number in range(10_000)})
+    with pytest.raises(Failed, match="bad_parcel"):
+        taken_in(path, most=MIB)
 
 
 def test_the_root_of_another_instance_is_refused(tmp_path: Path) -> None:
