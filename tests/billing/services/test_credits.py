@@ -16,6 +16,7 @@ from billing.errors import StillMetered
 from billing.models import Entry, Posting, Usage
 from billing.policy import INSTANCE_SOURCE
 from billing.selectors import costs_of, earnings_of, ledger_findings, statement_lines
+from billing.services import credits
 from billing.services.credits import credit_source
 from billing.services.settle import extend_holds, settle_meters
 from common.database import use_case
@@ -154,8 +155,15 @@ def test_a_run_that_cost_nothing_gives_nothing_back(alice: User, hana: User) -> 
     assert not Posting.objects.filter(kind="credit").exists()
 
 
-def test_the_table_refuses_to_give_a_second_back_twice(alice: User, hana: User) -> None:
-    """The wall behind the key: another key for the same time."""
+def test_two_faults_of_one_time_give_it_back_once(alice: User, hana: User) -> None:
+    source = run(alice, hana, at(minutes=90))
+    assert give_back(source, at(minutes=90)) > 0
+    assert give_back(source, at(minutes=90), key="run-2") == 0
+
+
+def test_the_table_refuses_to_give_a_second_back_twice(alice: User, hana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wall behind the key, and behind the look at what was given back already."""
+    monkeypatch.setattr(credits, "_given_back_until", lambda _kind, _id, since, _until: since)
     source = run(alice, hana, at(minutes=90))
     give_back(source, at(minutes=90))
     with pytest.raises(IntegrityError, match="no_second_given_back_twice"):
