@@ -19,10 +19,13 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
 CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 
-.PHONY: up down setup test e2e lint format bench chaos upgrade-drill lock wheel help
+.PHONY: up dev down setup test e2e lint format bench chaos upgrade-drill lock wheel help
 
 up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
 	@exec $(PY) -m config.local
+
+dev: setup ## as `make up`, and web, relay, worker and beat start anew when a file changes
+	@exec $(PY) -m config.local dev
 
 down: ## stop a running `make up`
 	@if [ -x $(PY) ]; then exec $(PY) -m config.local down; else echo "Berth is not running."; fi

@@ -1,4 +1,9 @@
-"""`python -m config.local` runs the whole stack in the foreground; `python -m config.local down` stops a running one."""
+"""Runs the whole development stack in the foreground, or stops a running one.
+
+python -m config.local          start it
+python -m config.local dev      start it, and start its programs anew when their code changes
+python -m config.local down     stop it
+"""
 
 import sys
 
@@ -8,7 +13,7 @@ from config.local.lock import AlreadyRunning, StackLock, stop_running
 from config.local.stack import Stack
 
 
-def up() -> int:
+def up(*, reload: bool = False) -> int:
     layout = layout_from_environment()
     try:
         lock = StackLock(layout.pid_file)
@@ -18,7 +23,7 @@ def up() -> int:
         )
         return 1
     try:
-        Stack(layout).run()
+        Stack(layout, reload=reload).run()
     except StartFailed as failure:
         print(f"Berth did not start: {failure}", file=sys.stderr)
         return 1
@@ -38,7 +43,9 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case []:
             sys.exit(up())
+        case ["dev"]:
+            sys.exit(up(reload=True))
         case ["down"]:
             sys.exit(down())
         case _:
-            sys.exit("usage: python -m config.local [down]")
+            sys.exit("usage: python -m config.local [dev | down]")

@@ -4,7 +4,8 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from config.local.image import SYNC_FOLDER, SYNC_REFERENCE, own_reference
@@ -30,6 +31,12 @@ WEB_MARKET_AGE_MS = 1_000
 WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"}
 JOBS = {"BERTH_PROCESS": "jobs"}  # config.waits
 WORKER_GRACE_S = 10.0
+# What `make dev` watches: a change in any of these starts the programs anew.
+WATCHED = (
+    *("accounts", "agents", "billing", "common", "config", "instances", "locale", "marketplace", "static", "storage"),
+    "templates",
+)
+RELOAD_GRACE_S = 10.0
 RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance has it
 _BIN = Path(sys.executable).parent
 
@@ -105,6 +112,13 @@ def beat(layout: Layout, environment: dict[str, str]) -> Program:
     # The pid file is left out: a beat that was killed would leave one, and refuse to start again because of it.
     command = (str(_BIN / "celery"), "-A", "config", "beat", "--loglevel", "INFO", "--pidfile=")
     return Program("beat", command, {**environment, **JOBS})
+
+
+def reloading(program: Program, folders: Sequence[Path] = tuple(ROOT / name for name in WATCHED)) -> Program:
+    """Return `program` as one that starts anew whenever a file in `folders` changes."""
+    watch = [str(_BIN / "watchfiles"), "--sigint-timeout", f"{RELOAD_GRACE_S:g}", "--target-type", "command"]
+    command = [*watch, shlex.join(program.command), *map(str, folders)]
+    return replace(program, command=command, grace_s=program.grace_s + RELOAD_GRACE_S)
 
 
 def _secret_file(layout: Layout, name: str, content: str = "") -> Path:

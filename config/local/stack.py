@@ -30,8 +30,9 @@ class Stopped(Exception):
 class Stack:
     """Everything that `make up` starts."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, reload: bool = False) -> None:
         self.layout = layout
+        self._as_run: Callable[[Program], Program] = programs.reloading if reload else lambda program: program
         self._stopping = False
         self._supervisor = Supervisor(layout.logs)
         self._hosts: Hosts | None = None
@@ -72,10 +73,12 @@ class Stack:
         self._prepare(environment)
         environment.pop("OWNER_DATABASE_URL", None)  # from here on nobody needs the owner of the tables
         self._check()
-        self._supervisor.start(programs.relay(layout, environment), programs.web(layout, environment))
+        self._supervisor.start(
+            self._as_run(programs.relay(layout, environment)), self._as_run(programs.web(layout, environment))
+        )
         self._wait("the web answers", lambda: _answers(f"{layout.url}/readyz") and _answers(f"{layout.relay_url}/healthz"))
-        self._supervisor.start(programs.worker(environment))
-        self._supervisor.start(programs.beat(layout, environment))
+        self._supervisor.start(self._as_run(programs.worker(environment)))
+        self._supervisor.start(self._as_run(programs.beat(layout, environment)))
         say(f"market: {layout.url}")
         self._hosts = Hosts(layout, environment, self._supervisor)
         self._hosts.start(self._check)

@@ -15,6 +15,7 @@ import pytest
 
 from config.local import processes
 from config.local.processes import Program, Supervisor, last_lines
+from config.local.programs import reloading
 
 
 def program(name: str, code: str, **settings: object) -> Program:
@@ -157,3 +158,24 @@ def alive(pid: int) -> bool:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def test_a_changed_file_starts_a_reloading_program_anew(supervisor: Supervisor, tmp_path: Path) -> None:
+    watched = tmp_path / "watched"
+    watched.mkdir()
+    supervisor.start(
+        reloading(program("web", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"), [watched])
+    )
+    log = tmp_path / "logs" / "web.log"
+
+    def pids() -> list[int]:
+        return [int(line) for line in last_lines(log, 100) if line.isdigit()]
+
+    def has_started_anew() -> bool:
+        (watched / "views.py").write_text(str(time.monotonic()))  # again, since the watch may begin after the program
+        return len(set(pids())) > 1
+
+    wait_until(pids)
+    wait_until(has_started_anew)
+    supervisor.stop()
+    assert not any(psutil.pid_exists(pid) for pid in pids()), "neither the old one nor the new one is left"
