@@ -18,8 +18,8 @@ from accounts.selectors import all_ssh_keys_of, ssh_keys_of, token_of, tokens_of
 from accounts.services.profile import edit_profile
 from accounts.services.ssh_keys import add_ssh_key, remove_ssh_key
 from accounts.services.tokens import issue_token, revoke_token
-from common.endpoints import checked
-from common.ids import parse_public_id, public_id
+from common.endpoints import PublicId, checked
+from common.ids import parse_public_id
 from common.inputs import NameText
 
 
@@ -31,17 +31,6 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: object) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "bearerFormat": "berth_<prefix>_<secret>"}
-
-
-class PublicId(serializers.CharField):
-    """The primary key as the prefixed string that the outside sees."""
-
-    def __init__(self, prefix: str, **options: Any) -> None:
-        self.prefix = prefix
-        super().__init__(read_only=True, source="pk", **options)
-
-    def to_representation(self, value: Any) -> str:
-        return public_id(self.prefix, value)
 
 
 class ProfileIn(serializers.Serializer[User]):

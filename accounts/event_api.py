@@ -8,12 +8,11 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.api import PublicId
 from accounts.models import AccountEvent
 from accounts.permissions import asker
 from accounts.policy import EVENT_KINDS
 from accounts.selectors import events_of
-from common.endpoints import checked
+from common.endpoints import PublicId, checked
 
 
 class AccountEventOut(serializers.Serializer[AccountEvent]):

@@ -22,6 +22,14 @@ SCOPES: Final[dict[str, str]] = {
     "webhooks:write": "Add, change, test and remove webhooks",
     "tokens:write": "See, create and revoke API tokens",
 }
+# What a token needs for each method of the views of instances, and of volumes and snapshots.
+INSTANCE_SCOPES: Final[dict[str, str]] = {
+    "GET": "instances:read",
+    "POST": "instances:write",
+    "PATCH": "instances:write",
+    "DELETE": "instances:write",
+}
+STORAGE_SCOPES: Final[dict[str, str]] = {"GET": "storage:read", "POST": "storage:write", "DELETE": "storage:write"}
 # A view that any signed-in user or live token may use declares this instead of a scope.
 ANY_SCOPE: Final = ""
 

@@ -9,14 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import PublicId
 from accounts.idempotent_api import reply_once
 from accounts.models import Membership, Team
 from accounts.permissions import asker
 from accounts.policy import ANY_SCOPE
 from accounts.selectors import members_of, team_of, teams_of
 from accounts.services import invitations, teams
-from common.endpoints import checked
+from common.endpoints import PublicId, checked
 from common.ids import parse_public_id, public_id
 from common.inputs import NameText
 

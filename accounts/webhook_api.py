@@ -10,14 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import PublicId
 from accounts.idempotent_api import reply_once
 from accounts.models import Webhook, WebhookDelivery
 from accounts.permissions import asker
 from accounts.policy import MAX_WEBHOOK_URL_CHARS, WEBHOOK_KINDS
 from accounts.selectors import deliveries_of, webhook_of, webhooks_of
 from accounts.services import webhook_settings
-from common.endpoints import checked
+from common.endpoints import PublicId, checked
 from common.ids import parse_public_id, public_id
 from common.inputs import NameText
 

@@ -24,24 +24,14 @@ from billing.selectors.standings import wallet_now
 from billing.statements import StatementIn, statement_page
 from billing.states import StandingState
 from common import clock
+from common.endpoints import Money
 from common.ids import public_id
-from common.money import format_money
 
 _SOURCE_PREFIXES = {
     **dict.fromkeys((INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), "inst"),
     VOLUME_SOURCE: "vol",
     SNAPSHOT_SOURCE: "snap",
 }
-
-
-class Money(serializers.CharField):
-    """Micro-units as a decimal string."""
-
-    def __init__(self, source: str, **options: Any) -> None:
-        super().__init__(read_only=True, source=source, **options)
-
-    def to_representation(self, value: Any) -> str:
-        return format_money(value)
 
 
 class StandingOut(serializers.Serializer[Any]):

@@ -15,9 +15,8 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
-from billing.invoice_pdf import invoice_pdf
 from billing.models import Coupon, Entry, Invoice, Order
-from billing.papers_shapes import CouponOut, InvoiceOut, InvoiceSummary, OrderOut, coupon_row
+from billing.papers_shapes import CouponOut, InvoiceOut, InvoiceSummary, OrderOut, coupon_row, pdf_reply
 from billing.selectors.coupons import coupon_views, coupons_of
 from billing.selectors.papers import OrderFilter, invoice_of, invoices_of, orders_of
 from billing.services.coupon_codes import redeem_code
@@ -152,13 +151,6 @@ class InvoicePdfApi(APIView):
     def get(self, request: Request, invoice_id: str) -> HttpResponse:
         language = checked(PdfIn, request.query_params)["language"]
         return pdf_reply(_invoice(request, invoice_id), language)
-
-
-def pdf_reply(invoice: Invoice, language: str) -> HttpResponse:
-    """The document as a download, named by its number."""
-    reply = HttpResponse(invoice_pdf(invoice, language), content_type="application/pdf")
-    reply["Content-Disposition"] = f'attachment; filename="{invoice.full_number}.pdf"'
-    return reply
 
 
 def _invoice(request: Request, invoice_id: str) -> Invoice:

@@ -3,9 +3,11 @@
 from typing import Any
 from uuid import UUID
 
+from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from billing.invoice_pdf import invoice_pdf
 from billing.models import Invoice, Order
 from billing.papers import thaw
 from billing.policy import (
@@ -219,3 +221,10 @@ class InvoiceOut(InvoiceSummary):
             for line in thaw(invoice.lines)
         )
         return [dict(PaperLineOut(row).data) for row in rows]
+
+
+def pdf_reply(invoice: Invoice, language: str) -> HttpResponse:
+    """The document as a download, named by its number."""
+    reply = HttpResponse(invoice_pdf(invoice, language), content_type="application/pdf")
+    reply["Content-Disposition"] = f'attachment; filename="{invoice.full_number}.pdf"'
+    return reply

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 from accounts.signed_in import SignedInRequest, signed_in
 from billing.models import Invoice
 from billing.papers import thaw
-from billing.papers_api import pdf_reply
 from billing.papers_forms import AddressForm, CodeForm, OrdersForm
+from billing.papers_shapes import pdf_reply
 from billing.selectors.coupons import coupon_views, coupons_of
 from billing.selectors.papers import address_of, invoice_of, invoices_of, orders_of
 from billing.services.addresses import set_address

@@ -10,11 +10,10 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
-from billing.api import Money
 from billing.months import MonthIn, month_span
 from billing.selectors.transfers import MemberSpending, Transfer, team_spending
 from billing.services.transfers import transfer_money
-from common.endpoints import checked
+from common.endpoints import Money, checked
 from common.ids import parse_public_id, public_id
 from common.inputs import AmountText, NameText
 from common.money import parse_money

@@ -1,12 +1,15 @@
-"""What the API's views have in common: the input, checked, and being open to everyone."""
+"""What the API's views have in common: the input, checked, being open to everyone, fields of replies."""
 
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.permissions import AllowAny
-from rest_framework.serializers import Serializer
+from rest_framework.serializers import CharField, Serializer
 from rest_framework.views import APIView
+
+from common.ids import public_id
+from common.money import format_money
 
 
 class _Kept(threading.local):
@@ -29,6 +32,27 @@ class PublicView(APIView):
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
+
+
+class PublicId(CharField):
+    """The primary key as the prefixed string that the outside sees."""
+
+    def __init__(self, prefix: str, **options: Any) -> None:
+        self.prefix = prefix
+        super().__init__(read_only=True, source="pk", **options)
+
+    def to_representation(self, value: Any) -> str:
+        return public_id(self.prefix, value)
+
+
+class Money(CharField):
+    """Micro-units as a decimal string."""
+
+    def __init__(self, source: str, **options: Any) -> None:
+        super().__init__(read_only=True, source=source, **options)
+
+    def to_representation(self, value: Any) -> str:
+        return format_money(value)
 
 
 def checked(shape: type[Serializer[Any]], given: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from accounts.idempotent_api import reply_once
 from accounts.models import User
 from accounts.permissions import asker
+from accounts.policy import INSTANCE_SCOPES
 from common import clock
 from common.endpoints import checked
 from common.ids import parse_public_id
@@ -60,18 +61,11 @@ from instances.states import InstanceState, WatchState
 from marketplace.errors import PriceChanged
 from storage.services.named_images import current_image
 
-READ_AND_WRITE: dict[str, str] = {
-    "GET": "instances:read",
-    "POST": "instances:write",
-    "PATCH": "instances:write",
-    "DELETE": "instances:write",
-}
-
 
 class QuotesView(APIView):
     """All-in prices for an order, or for a change of an instance in place."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="quotes_create", request=schema.QuoteIn, responses={201: schema.QuoteOut})
     def post(self, request: Request) -> Response:
@@ -87,7 +81,7 @@ class QuotesView(APIView):
 class QuoteView(APIView):
     """One quote."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="quotes_retrieve", responses=schema.QuoteOut)
     def get(self, request: Request, quote_id: str) -> Response:
@@ -97,7 +91,7 @@ class QuoteView(APIView):
 class InstancesView(GenericAPIView[Instance]):
     """The renter's instances, and new ones."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = schema.InstanceOut
     states: ClassVar = OpenApiParameter(
         "state", str, many=True, enum=InstanceState.values, description="Only these; left out: all that are not gone"
@@ -139,7 +133,7 @@ class InstancesView(GenericAPIView[Instance]):
 class InstanceView(APIView):
     """One instance."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="instances_retrieve", responses=schema.InstanceOut)
     def get(self, request: Request, instance_id: str) -> Response:
@@ -163,7 +157,7 @@ class InstanceView(APIView):
 class StartView(APIView):
     """Start a stopped instance again."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="instances_start", request=schema.StartIn, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
@@ -185,7 +179,7 @@ class StartView(APIView):
 class RestartView(APIView):
     """End and start the container on the same GPUs; the meter goes on."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="instances_restart", request=None, responses={202: schema.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
@@ -196,7 +190,7 @@ class RestartView(APIView):
 class EventsView(GenericAPIView[InstanceEvent]):
     """What happened to an instance, newest first."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = schema.EventOut
     ordering: ClassVar = ("-id",)
 
@@ -209,7 +203,7 @@ class EventsView(GenericAPIView[InstanceEvent]):
 class UsageView(APIView):
     """What an instance has cost, charge by charge."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="instances_usage", responses=schema.UsageOut)
     def get(self, request: Request, instance_id: str) -> Response:
@@ -220,7 +214,7 @@ class UsageView(APIView):
 class WatchesView(GenericAPIView[Watch]):
     """The user's places in the wait list, and new ones."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = watch_schema.WatchOut
     ordering: ClassVar = ("-place",)
     states: ClassVar = OpenApiParameter(
@@ -252,7 +246,7 @@ class WatchesView(GenericAPIView[Watch]):
 class WatchView(APIView):
     """One place in the wait list."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="watches_retrieve", responses=watch_schema.WatchOut)
     def get(self, request: Request, watch_id: str) -> Response:

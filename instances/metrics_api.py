@@ -10,10 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.permissions import asker
+from accounts.policy import INSTANCE_SCOPES
 from common import clock
 from common.endpoints import checked
 from common.errors import wrong_field
-from instances.api import READ_AND_WRITE
 from instances.policy import METRICS_MINUTES_MAX, METRICS_POINTS_MAX
 from instances.replies import instance_id_of
 from instances.selectors import Sample, instance_of, latest_sample, metrics_of, nice_step, source_for
@@ -75,7 +75,7 @@ class MetricsOut(serializers.Serializer[Any]):
 class MetricsView(APIView):
     """Use over time: GPU, its memory, power and temperature, CPU, memory, disk, network."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="instances_metrics", parameters=[MetricsIn], responses=MetricsOut)
     def get(self, request: Request, instance_id: str) -> Response:

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from accounts.idempotent_api import reply_once
 from accounts.models import User
 from accounts.permissions import asker
+from accounts.policy import STORAGE_SCOPES
 from common.endpoints import checked
 from common.ids import parse_public_id
 from instances import sync_schema as schema
@@ -33,7 +34,6 @@ from instances.sync_shapes import (
     schedule_shape,
     sync_shape,
 )
-from instances.volume_api import STORAGE
 from instances.volume_shapes import VOLUME_PREFIX
 from storage.selectors.object_storage import connection_of, connections_of, schedules_of, sync_of, syncs_of
 from storage.selectors.volumes import volume_of
@@ -45,7 +45,7 @@ from storage.services.connections import (
 )
 from storage.services.syncs import cancel_sync, sync_volume
 
-SCOPES: dict[str, str] = {**STORAGE, "PUT": "storage:write"}
+SCOPES: dict[str, str] = {**STORAGE_SCOPES, "PUT": "storage:write"}
 
 
 class ConnectionsView(GenericAPIView[Any]):

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from accounts.idempotent_api import reply_once
 from accounts.models import User
 from accounts.permissions import asker
+from accounts.policy import STORAGE_SCOPES
 from common import clock
 from common.endpoints import checked
 from common.errors import wrong_field
@@ -36,6 +37,7 @@ from instances.volume_shapes import (
     VOLUME_PREFIX,
     data_set_shape,
     disks_shape,
+    shown_volume,
     snapshot_shape,
     storage_host_shape,
     volume_shape,
@@ -49,7 +51,6 @@ from storage.selectors.volumes import (
     open_operations,
     snapshot_of,
     snapshots_of,
-    volume_of,
     volumes_of,
 )
 from storage.services.data_sets import publish_snapshot, withdraw_data_set
@@ -59,8 +60,6 @@ from storage.states import SnapshotSource
 
 if TYPE_CHECKING:
     from storage.models import Snapshot
-
-STORAGE: dict[str, str] = {"GET": "storage:read", "POST": "storage:write", "DELETE": "storage:write"}
 
 
 class StorageHostsView(APIView):
@@ -76,7 +75,7 @@ class StorageHostsView(APIView):
 class VolumesView(GenericAPIView[Any]):
     """The account's volumes, and new ones."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.VolumeOut
 
     def get_queryset(self) -> QuerySet[Any]:
@@ -102,7 +101,7 @@ class VolumesView(GenericAPIView[Any]):
 class VolumeView(APIView):
     """One volume."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_retrieve", responses=schema.VolumeOut)
     def get(self, request: Request, volume_id: str) -> Response:
@@ -119,7 +118,7 @@ class VolumeView(APIView):
 class VolumeAttachView(APIView):
     """Give a volume to a stopped instance of its host: the one that writes it, from its next start on."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_attach", request=schema.AttachIn, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
@@ -138,7 +137,7 @@ class VolumeAttachView(APIView):
 class VolumeDetachView(APIView):
     """Take a volume from its instance, which must be stopped."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_detach", request=None, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
@@ -154,7 +153,7 @@ class VolumeDetachView(APIView):
 class SnapshotsView(GenericAPIView[Any]):
     """The account's snapshots, and new ones."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.SnapshotOut
 
     def get_queryset(self) -> QuerySet[Any]:
@@ -174,7 +173,7 @@ class SnapshotsView(GenericAPIView[Any]):
 class SnapshotView(APIView):
     """One snapshot."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="snapshots_retrieve", responses=schema.SnapshotOut)
     def get(self, request: Request, snapshot_id: str) -> Response:
@@ -190,7 +189,7 @@ class SnapshotView(APIView):
 class SnapshotRestoreView(APIView):
     """Put the volume, or the stopped instance's data disk, back to what it was then. What was written since is lost."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="snapshots_restore", request=None, responses={202: schema.SnapshotOut})
     def post(self, request: Request, snapshot_id: str) -> Response:
@@ -206,7 +205,7 @@ class SnapshotRestoreView(APIView):
 class DataSetsView(GenericAPIView[Any]):
     """The public data sets; staff publish more."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.DataSetOut
     ordering: ClassVar = ("slug",)
 
@@ -230,7 +229,7 @@ class DataSetsView(GenericAPIView[Any]):
 class DataSetView(APIView):
     """One public data set."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="datasets_retrieve", responses=schema.DataSetOut)
     def get(self, request: Request, slug: str) -> Response:
@@ -246,7 +245,7 @@ class DataSetView(APIView):
 class DataSetAttachView(APIView):
     """Let a stopped instance of its host read a public data set, from its next start on."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="datasets_attach", request=schema.AttachIn, responses={202: schema.InstanceStorageOut})
     def post(self, request: Request, slug: str) -> Response:
@@ -256,7 +255,7 @@ class DataSetAttachView(APIView):
 class DataSetDetachView(APIView):
     """Take a public data set from an instance, which must be stopped."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="datasets_detach", request=schema.AttachIn, responses={202: schema.InstanceStorageOut})
     def post(self, request: Request, slug: str) -> Response:
@@ -266,7 +265,7 @@ class DataSetDetachView(APIView):
 class InstanceStorageView(APIView):
     """What an instance stores on, and how full that is."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="instances_storage", responses=schema.InstanceStorageOut)
     def get(self, request: Request, instance_id: str) -> Response:
@@ -299,10 +298,6 @@ def _mount(request: Request, slug: str, change: Any) -> Response:
         return 202, _shown_disks(renter, instance_id)
 
     return reply_once(request, work)
-
-
-def shown_volume(owner: User, volume_id: UUID) -> Shape:
-    return volume_shape(volume_rows([volume_of(owner.pk, volume_id)], clock.now())[0])
 
 
 def _shown_snapshot(owner: User, snapshot_id: UUID) -> Shape:

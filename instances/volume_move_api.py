@@ -11,14 +11,14 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
+from accounts.policy import STORAGE_SCOPES
 from common.endpoints import checked
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances import volume_schema as schema
 from instances.services.volume_moves import copy_volume_to_host, move_volume_to_host
 from instances.shapes import HOST_PREFIX
-from instances.volume_api import STORAGE, shown_volume
-from instances.volume_shapes import VOLUME_PREFIX, volume_move_shape
+from instances.volume_shapes import VOLUME_PREFIX, shown_volume, volume_move_shape
 from storage.selectors.volume_moves import moves_of_volume
 from storage.selectors.volumes import volume_of
 from storage.services.volume_growth import resize_volume
@@ -28,7 +28,7 @@ from storage.services.volume_move_ends import cancel_volume_move
 class VolumeResizeView(APIView):
     """A larger volume, attached or not."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_resize", request=schema.ResizeVolumeIn, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
@@ -43,7 +43,7 @@ class VolumeResizeView(APIView):
 class VolumeMoveView(APIView):
     """A free volume goes to another host of its region."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_move", request=schema.MoveVolumeIn, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
@@ -57,7 +57,7 @@ class VolumeMoveView(APIView):
 class VolumeCopyView(APIView):
     """A new volume on another host, of any region, with what a free one has."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_copy", request=schema.CopyVolumeIn, responses={201: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
@@ -71,7 +71,7 @@ class VolumeCopyView(APIView):
 class VolumeCancelMoveView(APIView):
     """Give the copying up: the volume is as it was, and of a copy nothing comes."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_cancel_move", request=None, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
@@ -82,7 +82,7 @@ class VolumeCancelMoveView(APIView):
 class VolumeMovesView(GenericAPIView[Any]):
     """Every move and copy that carried a volume, or made it, newest first."""
 
-    scopes: ClassVar = STORAGE
+    scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.VolumeMoveOut
     ordering: ClassVar = ("-created_at", "-id")
 

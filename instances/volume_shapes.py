@@ -1,18 +1,27 @@
 """Volumes, snapshots and public data sets as the API shows them."""
 
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from accounts.models import User
+from common import clock
 from common.ids import public_id
 from common.money import format_money
 from instances.shapes import HOST_PREFIX, INSTANCE_PREFIX, Shape
-from instances.volume_rows import SnapshotRow, VolumeRow, percent_of
+from instances.volume_rows import SnapshotRow, VolumeRow, percent_of, volume_rows
 from marketplace.selectors.storage import StorageHost
+from storage.selectors.volumes import volume_of
 from storage.states import SnapshotSource, VolumeState
 
 if TYPE_CHECKING:
     from storage.models import Attachment, DataSet, DiskUse, Operation, Snapshot, Volume, VolumeMove
 
 VOLUME_PREFIX, SNAPSHOT_PREFIX, VOLUME_MOVE_PREFIX = "vol", "snap", "vmov"
+
+
+def shown_volume(owner: User, volume_id: UUID) -> Shape:
+    """One volume of `owner`, now."""
+    return volume_shape(volume_rows([volume_of(owner.pk, volume_id)], clock.now())[0])
 
 
 def volume_shape(row: VolumeRow) -> Shape:

@@ -11,10 +11,10 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
+from accounts.policy import INSTANCE_SCOPES
 from common.endpoints import checked
 from common.ids import parse_public_id, public_id
 from instances.alert_words import english_sentences_of, english_title_of
-from instances.api import READ_AND_WRITE
 from instances.models import Alert, InstanceEvent
 from instances.replies import instance_id_of
 from instances.selectors import instance_of
@@ -87,7 +87,7 @@ class AlertsIn(serializers.Serializer[Any]):
 class EventsOfAllView(GenericAPIView[InstanceEvent]):
     """What happened to one's instances, newest first."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = AnyEventOut
     ordering: ClassVar = ("-id",)
 
@@ -103,7 +103,7 @@ class EventsOfAllView(GenericAPIView[InstanceEvent]):
 class AlertsView(GenericAPIView[Alert]):
     """Alerts of one's instances, newest first; those that are over are kept for 180 days."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = AlertOut
     ordering: ClassVar = ("-raised_at", "-id")
 
@@ -118,7 +118,7 @@ class AlertsView(GenericAPIView[Alert]):
 class AlertResolveView(APIView):
     """Set an alert aside; it comes back after a day if it still is so, or never when muted."""
 
-    scopes: ClassVar = READ_AND_WRITE
+    scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="alerts_resolve", request=ResolveIn, responses={200: AlertOut})
     def post(self, request: Request, alert_id: str) -> Response:
@@ -129,7 +129,7 @@ class AlertResolveView(APIView):
 class AlertRulesView(APIView):
     """The kinds of alerts that are muted for an instance."""
 
-    scopes: ClassVar = {**READ_AND_WRITE, "PUT": "instances:write"}
+    scopes: ClassVar = {**INSTANCE_SCOPES, "PUT": "instances:write"}
 
     @extend_schema(operation_id="instances_alert_rules", responses=AlertRules)
     def get(self, request: Request, instance_id: str) -> Response:

@@ -11,16 +11,8 @@ from rest_framework.response import Response
 from common.endpoints import PublicView, checked
 from common.ids import parse_public_id
 from common.money import format_money
-from marketplace.policy import PRICE_HISTORY_DAYS
+from marketplace.market_shapes import HistoryQuery
 from marketplace.selectors import PriceDay, PricePoint, daily_prices, price_history
-
-
-class HistoryQuery(serializers.Serializer[Any]):
-    """The stretch of time."""
-
-    days = serializers.IntegerField(
-        min_value=1, max_value=PRICE_HISTORY_DAYS, default=PRICE_HISTORY_DAYS, help_text="How many days, today included"
-    )
 
 
 class PriceDayOut(serializers.Serializer[Any]):

@@ -12,7 +12,6 @@ from common import clock
 from common.endpoints import checked
 from common.ids import parse_public_id
 from instances.earnings import shapes
-from instances.earnings.page import earnings_answer, standing_answer
 from marketplace.selectors.hosts import host_of
 
 
@@ -24,7 +23,7 @@ class EarningsView(APIView):
     @extend_schema(operation_id="hosts_earnings_all", parameters=[shapes.EarningsIn], responses=shapes.EarningsOut)
     def get(self, request: Request) -> Response:
         wanted, owner_id, now = checked(shapes.EarningsIn, request.query_params), asker(request).pk, clock.now()
-        return Response(earnings_answer(owner_id, wanted, now=now) | standing_answer(owner_id, now=now))
+        return Response(shapes.earnings_answer(owner_id, wanted, now=now) | shapes.standing_answer(owner_id, now=now))
 
 
 class HostEarningsView(APIView):
@@ -36,4 +35,4 @@ class HostEarningsView(APIView):
     def get(self, request: Request, host_id: str) -> Response:
         wanted, owner_id = checked(shapes.HostEarningsIn, request.query_params), asker(request).pk
         host = host_of(owner_id, parse_public_id("host", host_id))
-        return Response(earnings_answer(owner_id, wanted, now=clock.now(), host_id=host.pk))
+        return Response(shapes.earnings_answer(owner_id, wanted, now=clock.now(), host_id=host.pk))

@@ -1,6 +1,6 @@
-"""Earnings as asked for: the answer of the API, what the page shows, and the table of a spreadsheet."""
+"""Earnings as asked for: what the page shows, and the table of a spreadsheet."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -14,8 +14,7 @@ from common.money import format_money
 from instances.earnings.chart import chart_of
 from instances.earnings.report import earnings_report
 from instances.earnings.rows import EarningRow, rows_by
-from instances.earnings.shapes import earnings_shape, standing_shape
-from instances.earnings.spans import Span, last_month, last_year, read_span, this_month
+from instances.earnings.spans import Span, last_month, last_year, this_month
 
 _BPS_PER_PERCENT: Final = 100
 _GIVEN_BACK_SHOWN: Final = 20
@@ -28,19 +27,6 @@ GROUPING_WORDS: Final = {
     "month": _("Month"),
 }
 _COLUMNS: Final = ("gross", "given_back", "fee", "net", "gpu_hours")
-
-
-def earnings_answer(
-    owner_id: UUID, wanted: Mapping[str, Any], *, now: datetime, host_id: UUID | None = None
-) -> dict[str, Any]:
-    """The body of the API."""
-    span = read_span(since=wanted.get("since"), until=wanted.get("until"), today=now.date())
-    report = earnings_report(owner_id=owner_id, since=span.since, until=span.until, host_id=host_id)
-    return earnings_shape(rows_by(report, wanted["by"]), report.total(), span, wanted["by"])
-
-
-def standing_answer(owner_id: UUID, *, now: datetime) -> dict[str, Any]:
-    return standing_shape(payable_of(owner_id=owner_id, now=now), accrued_earnings(owner_id=owner_id, now=now))
 
 
 def earnings_context(owner_id: UUID, span: Span, by: str, *, now: datetime) -> dict[str, Any]:

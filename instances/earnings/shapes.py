@@ -1,18 +1,23 @@
 """Earnings as the API shows them, and what it asks for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from rest_framework import serializers
 
 from billing.payable import Payable
+from billing.selectors.earned import accrued_earnings
+from billing.selectors.payouts import payable_of
 from common.ids import public_id
 from common.inputs import DayText
 from common.money import format_money
-from instances.earnings.rows import EarningRow
+from instances.earnings.report import earnings_report
+from instances.earnings.rows import EarningRow, rows_by
 from instances.earnings.shares import Sum
-from instances.earnings.spans import Span
+from instances.earnings.spans import Span, read_span
 
 _HOST_GROUPINGS = ("day", "month", "gpu", "instance", "offer")
 _OWNER_GROUPINGS = (*_HOST_GROUPINGS, "host")
@@ -117,3 +122,16 @@ def _row_shape(row: EarningRow) -> dict[str, Any]:
         "host_name": row.host_name or None,
         **_sum_shape(row.sum),
     }
+
+
+def earnings_answer(
+    owner_id: UUID, wanted: Mapping[str, Any], *, now: datetime, host_id: UUID | None = None
+) -> dict[str, Any]:
+    """The body of the API."""
+    span = read_span(since=wanted.get("since"), until=wanted.get("until"), today=now.date())
+    report = earnings_report(owner_id=owner_id, since=span.since, until=span.until, host_id=host_id)
+    return earnings_shape(rows_by(report, wanted["by"]), report.total(), span, wanted["by"])
+
+
+def standing_answer(owner_id: UUID, *, now: datetime) -> dict[str, Any]:
+    return standing_shape(payable_of(owner_id=owner_id, now=now), accrued_earnings(owner_id=owner_id, now=now))

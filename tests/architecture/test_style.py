@@ -1,4 +1,4 @@
-"""Sizes and words that keep the house readable (house.md, sections 8 and 9)."""
+"""Sizes and words that keep the house readable."""
 
 import ast
 import re

@@ -1,0 +1,144 @@
+"""What the modules of an app may import, by the ending of their names: import-linter has no patterns for parts of a name."""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import pytest
+
+from tests.architecture.source import Source, of_apps
+
+PATTERNS: Final = {
+    "models": r"^models$",
+    "selectors": r"^selectors$",
+    "services": r"^services$",
+    "base": r"^(states|errors|policy)$",
+    "shapes": r"(^|_)(shapes?|schema|serializers)$",
+    "forms": r"(^|_)forms?$",
+    "page": r"(^|_)(console|page|panel)$",
+    "views": r"(^|_)views$",
+    "api": r"(^|_)api$",
+    "admin": r"(^|_)admin$",
+    "tasks": r"^tasks$",
+    "urls": r"(^|_)urls$",
+}
+MESSAGES: Final = re.compile(r"(^|_)words$")  # texts, wherever they lie
+DOMAIN: Final = frozenset({"models", "selectors", "services", "base"})
+ENTRANCES: Final = frozenset({"views", "api", "admin", "tasks", "urls"})
+WEB: Final = ENTRANCES | {"shapes", "forms", "page"}
+MAY_NOT: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(DOMAIN, WEB),
+    "shapes": ENTRANCES | {"forms", "page"},
+    "forms": ENTRANCES | {"page"},
+    "page": ENTRANCES,
+    "views": ENTRANCES,
+    "api": ENTRANCES | {"forms", "page"},
+    "admin": ENTRANCES - {"admin"},
+    "tasks": WEB,
+    "urls": frozenset(),
+    "other": ENTRANCES,
+}
+Modules = Mapping[str, Source]
+
+
+def kind_of(module: str, source: Source) -> str:
+    """Return which rule `module` is under: that of its folder or, in the app's own folder, of its name."""
+    inside = module.split(".")[2:] if module.startswith("agents.") else module.split(".")[1:]
+    if not inside or MESSAGES.search(inside[-1]):
+        return "other"
+    for part in dict.fromkeys((inside[0], inside[-1])):
+        for kind, pattern in PATTERNS.items():
+            if re.search(pattern, part):
+                return "other" if kind == "api" and not _holds_views(source) else kind
+    return "other"
+
+
+def _holds_views(source: Source) -> bool:
+    """`accounts.idempotent_api` is what API modules stand on, and no API module itself."""
+    classes = (node for node in source.tree.body if isinstance(node, ast.ClassDef))
+    return any("View" in ast.unparse(base) for node in classes for base in node.bases)
+
+
+def imports_of(source: Source, modules: Modules) -> set[str]:
+    found = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            found.update(name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{name.name}" for name in node.names}
+            found.update(names & modules.keys() or {node.module})
+    return found & modules.keys()
+
+
+def by_module(sources: Iterable[Source]) -> dict[str, Source]:
+    return {".".join(source.rooms).removesuffix(".__init__"): source for source in sources}
+
+
+def breaches(modules: Modules) -> list[str]:
+    """List what is imported against the rules, directly or, by the domain, through modules that are under no rule."""
+    kinds = {module: kind_of(module, source) for module, source in modules.items()}
+    imports = {module: imports_of(source, modules) - {module} for module, source in modules.items()}
+    found = {
+        f"{module} imports {target}"
+        for module, targets in imports.items()
+        for target in targets
+        if kinds[target] in MAY_NOT[kinds[module]]
+    }
+    for module in (module for module, kind in kinds.items() if kind in DOMAIN):
+        seen, ahead = {module}, [module]
+        while ahead:
+            new = imports[ahead.pop()] - seen
+            seen |= new
+            ahead += [target for target in new if kinds[target] == "other"]
+            found |= {f"{module} reaches {target}" for target in new if kinds[target] in WEB}
+    return sorted(found)
+
+
+def test_imports_only_go_down_inside_an_app() -> None:
+    assert breaches(by_module(of_apps())) == []
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("instances.services.rent", "instances.volume_forms"),
+        ("instances.selectors.lives", "instances.volume_shapes"),
+        ("instances.models.instances", "instances.rent_console"),
+        ("instances.states", "instances.action_schema"),
+        ("billing.services.ledger", "billing.papers_api"),
+        ("billing.services.ledger", "billing.payment_page"),
+        ("billing.papers_views", "billing.papers_api"),
+        ("instances.views", "instances.access_api"),
+        ("instances.access_api", "instances.access_console"),
+        ("instances.access_api", "instances.volume_views"),
+        ("instances.metrics_api", "instances.api"),
+        ("marketplace.guide_forms", "marketplace.guide_console"),
+        ("marketplace.trust_shapes", "marketplace.trust_forms"),
+        ("marketplace.price_panel", "marketplace.price_views"),
+        ("marketplace.console.market", "marketplace.market_api"),
+        ("storage.volume_admin", "storage.views"),
+        ("storage.tasks", "storage.forms"),
+        ("accounts.services.profile", "accounts.webhook_forms"),
+        ("agents.gateway.services.sync", "agents.gateway.release_views"),
+        ("instances.ways", "instances.volume_views"),
+    ],
+)
+def test_each_breach_is_seen(importer: str, imported: str) -> None:
+    """The positive control: one import too many, and it is named."""
+    modules = by_module(of_apps())
+    assert imported in modules
+    assert f"{importer} imports {imported}" in breaches(_with_import(modules, importer, imported))
+
+
+def test_a_way_round_a_rule_is_seen() -> None:
+    """A service that imports a module under no rule, which imports a form."""
+    modules = _with_import(by_module(of_apps()), "instances.services.rent", "instances.ways")
+    modules = _with_import(modules, "instances.ways", "instances.volume_forms")
+    assert "instances.services.rent reaches instances.volume_forms" in breaches(modules)
+
+
+def _with_import(modules: Modules, importer: str, imported: str) -> dict[str, Source]:
+    source = modules[importer]
+    text = f"{source.text}\nimport {imported}\n"
+    return {**modules, importer: Source(source.path, text, ast.parse(text))}
