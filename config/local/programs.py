@@ -32,10 +32,13 @@ WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "Tru
 JOBS = {"BERTH_PROCESS": "jobs"}  # config.waits
 WORKER_GRACE_S = 10.0
 # What `make dev` watches: a change in any of these starts the programs anew.
-WATCHED = (
-    *("accounts", "agents", "billing", "common", "config", "instances", "locale", "marketplace", "static", "storage"),
-    "templates",
-)
+WATCHED = [
+    ROOT / name
+    for name in (
+        *("accounts", "agents", "billing", "common", "config", "instances", "locale", "marketplace", "static", "storage"),
+        "templates",
+    )
+]
 RELOAD_GRACE_S = 10.0
 RELAY_TCP_PORTS = "19000-19999"  # for hosts behind NAT; each is opened when an instance has it
 _BIN = Path(sys.executable).parent
@@ -114,7 +117,7 @@ def beat(layout: Layout, environment: dict[str, str]) -> Program:
     return Program("beat", command, {**environment, **JOBS})
 
 
-def reloading(program: Program, folders: Sequence[Path] = tuple(ROOT / name for name in WATCHED)) -> Program:
+def reloading(program: Program, folders: Sequence[Path] = WATCHED) -> Program:
     """Return `program` as one that starts anew whenever a file in `folders` changes."""
     watch = [str(_BIN / "watchfiles"), "--sigint-timeout", f"{RELOAD_GRACE_S:g}", "--target-type", "command"]
     command = [*watch, shlex.join(program.command), *map(str, folders)]

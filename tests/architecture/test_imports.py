@@ -61,7 +61,7 @@ def _holds_views(source: Source) -> bool:
 
 
 def imports_of(source: Source, modules: Modules) -> set[str]:
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
             found.update(name.name for name in node.names)
