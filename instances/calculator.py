@@ -47,7 +47,7 @@ _AIR: Final = Fraction(5, 4)
 _NEAR: Final = 4  # a break-even further away than so many times the hours does not stretch the chart
 _PERCENT: Final = 100
 
-# design.md, section 6: what is worked out, the address that fills the form, the mode to look at.
+# The worked examples of docs/pricing.md: what is worked out, the address that fills the form, the mode to look at.
 EXAMPLES: Final[tuple[tuple[Words, Mapping[str, str], str], ...]] = (
     (_("Hourly 3.06, 8,760 hours"), {"unit_price": "3.06", "hours": "8760"}, HOURLY),
     (

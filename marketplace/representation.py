@@ -1,4 +1,4 @@
-"""Offers and hosts as scripts see them (design.md §9). What is not measured or not offered is null, never invented."""
+"""Offers and hosts as scripts see them (docs/search.md). What is not measured or not offered is null, never invented."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -69,7 +69,7 @@ REQUIREMENTS: Final[dict[str, Requirement]] = {
         "agent",
         _("End what else computes on this GPU (nvidia-smi lists it); keep it off while the host is on the market."),
         per_gpu=True,
-        source="A GPU is leased to one holder (design.md §4).",
+        source="A GPU is leased to one holder (docs/locks.md).",
     ),
     "gpu_memory": Requirement(
         _("GPU memory"),

@@ -95,7 +95,7 @@ TERMS: Final[Mapping[str, Term]] = {
     )
 }
 
-# The parameters of design.md §9 that are written otherwise than `<term>__<suffix>`.
+# The parameters of the API that are written otherwise than `<term>__<suffix>`.
 PARAMETERS: Final[Mapping[str, tuple[str, Op]]] = {
     "gpu_model": ("gpu", Op.IN),
     "gpu_series": ("series", Op.IN),
