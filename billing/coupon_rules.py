@@ -59,11 +59,6 @@ class Bonus:
         return low * step_micros
 
 
-def pays_for(*, modes: Sequence[str], gpu_models: Sequence[str], mode: str, gpu_model: str) -> bool:
-    """Whether a coupon of this scope may pay for use in this mode on this GPU. An empty scope pays for everything."""
-    return (not modes or mode in modes) and (not gpu_models or gpu_model in gpu_models)
-
-
 def consume(unused: Sequence[int], paid_micros: int) -> list[int]:
     """How much of each draw a payment of the source consumes: coupons first, in the order in which they were drawn."""
     parts, left = [], paid_micros

@@ -46,14 +46,6 @@ def stretches(tariff: Tariff, from_us: int, to_us: int) -> Iterator[tuple[int, i
     return pairwise(cuts)
 
 
-def chargeable_until(
-    *, opened_at: datetime, proven_until: datetime, funded_until: datetime, capped_at: datetime | None = None
-) -> datetime:
-    """The end of what may be charged: proven, paid for by the hold, and not after the stop's cap."""
-    end = min(proven_until, funded_until)
-    return max(opened_at, end if capped_at is None else min(end, capped_at))
-
-
 def hold_for(rate_micros: int, hours: int = HOLD_HOURS) -> int:
     """The money that must be set aside for whole hours; exact, since a rate is whole micro-units per hour."""
     return rate_micros * hours

@@ -66,11 +66,6 @@ def bills_of(instances: Sequence[Instance], now: datetime) -> dict[UUID, Bill]:
     return found | {key: replace(found[key], place=place) for key, place in places.items()}
 
 
-def costs_of_instances(instances: Sequence[Instance], now: datetime) -> dict[UUID, Cost]:
-    """What each has cost so far: GPUs, disk, kept GPUs and terms. A running term that was paid upfront counts whole."""
-    return _costs(instances, _terms(instances), now)
-
-
 def charges_of(instance: Instance) -> list[StatementLine]:
     """What its renter paid for it and got back, line by line, newest first; coupon money that comes and goes left out."""
     names: list[UUID | tuple[str, UUID]] = [instance.pk]

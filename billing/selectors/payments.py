@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import F, QuerySet, Sum
 
-from billing.models import Dispute, Entry, Hold, Payment, PaymentProfile, Reconciliation, StripeEvent, Wallet
+from billing.models import Dispute, Entry, Hold, Payment, PaymentProfile, Reconciliation, Wallet
 from billing.policy import FROZEN_SOURCE
 from billing.selectors.bonuses import bonus_for
 from billing.selectors.commitments import committed_micros
@@ -149,7 +149,3 @@ def last_reconciled_until(before: datetime | None = None) -> datetime | None:
     good = Reconciliation.objects.filter(failure="", finished_at__isnull=False)
     good = good if before is None else good.filter(until__lt=before)
     return good.order_by("-until").values_list("until", flat=True).first()
-
-
-def events_waiting() -> int:
-    return StripeEvent.objects.filter(applied_at=None).count()

@@ -5,7 +5,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
-from billing.models import LedgerAudit, Seal
+from billing.models import Seal
 
 _CHUNK: Final = 5_000
 # In the order of the digests: each seal, then the rows that its body is made of.
@@ -36,10 +36,6 @@ def seal_of(posting_id: int) -> Seal | None:
 
 def latest_seals(count: int) -> list[Seal]:
     return list(Seal.objects.order_by("-number")[:count])
-
-
-def latest_audits(count: int) -> list[LedgerAudit]:
-    return list(LedgerAudit.objects.order_by("-started_at")[:count])
 
 
 def sealed_lines() -> Iterator[str]:

@@ -15,7 +15,6 @@ from billing.policy import FUNDED_AT_MOST
 from billing.pricing import (
     MICROSECONDS_PER_HOUR,
     charge,
-    chargeable_until,
     cost,
     elapsed_microseconds,
     funded_span,
@@ -172,14 +171,6 @@ def test_renewing_by_an_hour_costs_exactly_the_rate_wherever_it_begins() -> None
     for _ in range(2_000):
         rate, begin = rng.randrange(10**9), rng.randrange(YEAR_US)
         assert charge(Tariff(rate), begin, begin + MICROSECONDS_PER_HOUR) == rate
-
-
-def test_chargeable_is_the_least_of_proof_funds_and_cap_but_never_before_the_opening() -> None:
-    one, two, three = (EPOCH + timedelta(hours=n) for n in (1, 2, 3))
-    assert chargeable_until(opened_at=EPOCH, proven_until=two, funded_until=one) == one
-    assert chargeable_until(opened_at=EPOCH, proven_until=one, funded_until=two) == one
-    assert chargeable_until(opened_at=EPOCH, proven_until=two, funded_until=three, capped_at=one) == one
-    assert chargeable_until(opened_at=two, proven_until=three, funded_until=three, capped_at=one) == two
 
 
 @pytest.mark.django_db

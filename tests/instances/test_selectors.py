@@ -11,7 +11,6 @@ from accounts.models import User
 from agents.protocol.messages import DesiredInstance
 from common import clock
 from common.errors import NotFound
-from instances.bills import costs_of_instances
 from instances.models import InstanceSample
 from instances.policy import METRICS_POINTS
 from instances.selectors import (
@@ -25,7 +24,7 @@ from instances.selectors import (
 from instances.services.release import release_instance
 from instances.services.stop import stop_instance
 from marketplace.policy import SYSTEM_DISK_GB
-from tests.instances.fake_host import FakeHost, again, order, order_running
+from tests.instances.fake_host import FakeHost, order, order_running
 from tests.instances.fixtures import Clock
 
 
@@ -99,18 +98,6 @@ def test_lists_by_state(rin: User, host: FakeHost, hours: Clock) -> None:
     assert list(instances_in(rin, [])) == [running]
     assert list(instances_in(rin, ["gone"])) == [gone]
     assert list(instances_in(rin, ["gone", "running"])) == [running, gone]
-
-
-def test_costs_are_one_query_and_none_before_anything_ran(rin: User, host: FakeHost, hours: Clock) -> None:
-    waiting = order(rin, host)
-    with CaptureQueriesContext(connection) as queries:
-        assert costs_of_instances([waiting], clock.now())[waiting.pk].total_micros == 0
-    assert len(queries) == 0
-    host.settle()
-    hours.advance(seconds=100)
-    host.sync()
-    cost = costs_of_instances([again(waiting)], clock.now())[waiting.pk]
-    assert (cost.total_micros, cost.settled_micros) == (100_000, 0)
 
 
 def test_metrics_are_thinned(rin: User, host: FakeHost) -> None:
