@@ -4,8 +4,8 @@ import socket
 from pathlib import Path
 
 from agents.daemon import netns
+from agents.daemon.runtime import SSH_PORT
 
-SSH_PORT = 22
 BANNER = b"SSH-2.0"
 TRY_TIMEOUT = 2.0
 GPU_VARIABLE = "NVIDIA_VISIBLE_DEVICES="

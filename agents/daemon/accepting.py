@@ -3,9 +3,10 @@
 import logging
 import time
 
-from agents.daemon.bridge import SSH_PORT, Bridge
-from agents.daemon.jobs import Failed, Job
-from agents.daemon.runtime import Container, Runtime
+from agents.daemon.bridge import Bridge
+from agents.daemon.errors import Failed
+from agents.daemon.jobs import Job
+from agents.daemon.runtime import SSH_PORT, Container, Runtime
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
+from agents.daemon.runtime import SSH_PORT
 from agents.protocol.messages import DesiredInstance
-
-SSH_PORT: Final = 22
 
 
 @dataclass(frozen=True)

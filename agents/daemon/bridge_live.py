@@ -17,12 +17,13 @@ from typing import Any, Final
 
 import asyncssh
 
-from agents.daemon.bridge import SSH_PORT, Door, doors_of
+from agents.daemon.bridge import Door, doors_of
 from agents.daemon.bridge_keys import HostKeys, known_keys
 from agents.daemon.bridge_server import Pass, Room, Visitor, options_of, peer_of
 from agents.daemon.bridge_session import Inside, tell
 from agents.daemon.doorway import Command, Doorway, Terminal
 from agents.daemon.reach import open_server
+from agents.daemon.runtime import SSH_PORT
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)

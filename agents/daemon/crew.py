@@ -5,7 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from agents.daemon.jobs import Busy, Failed, Job, Superseded
+from agents.daemon.errors import Failed, Superseded
+from agents.daemon.jobs import Busy, Job
 from agents.daemon.journal import Journal
 from agents.daemon.plan import Action
 from agents.daemon.steps import Steps

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon import ext4
+from agents.daemon.errors import Failed
 from agents.daemon.image_copy import (
     Sums,
     allocated_bytes,
@@ -20,7 +21,6 @@ from agents.daemon.image_copy import (
     frozen,
     sums_on_disk,
 )
-from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.volume_store import LoopVolumes, checked_id
 from agents.daemon.volumes import GIB, HEADROOM, DiskFull, LoopDisks, unmount

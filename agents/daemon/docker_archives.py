@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from agents.daemon.docker_spec import INSTANCE_LABEL
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.parcels import Part
 
 TOO_LARGE: Final = "What arrives is larger than an image and a system disk can be."

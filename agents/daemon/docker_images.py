@@ -7,7 +7,7 @@ from typing import Any
 from agents.daemon import image_store
 from agents.daemon.docker_spec import ROOT_MESSAGE, SYSTEM_DISK_LABEL
 from agents.daemon.engine_words import engine_answers
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.pulls import Pull
 from agents.daemon.runtime import EngineRefused, ImageFacts
 from agents.daemon.volumes import GIB, HEADROOM

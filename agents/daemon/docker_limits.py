@@ -14,7 +14,7 @@ from typing import Any, Final
 from agents.daemon.docker_runtime import WATCH_RETRY, DockerRuntime
 from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, ROOT_LABEL, SYSTEM_DISK_LABEL, EngineOptions
 from agents.daemon.engine_words import engine_answers
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.journal import Journal
 from agents.daemon.root_watch import CODE, RootWatch, Written
 from agents.daemon.runtime import ContainerOrder, EngineRefused, EngineSilent, ImageFacts, RootLimit

@@ -15,7 +15,7 @@ from agents.daemon.docker_archives import chains_of, check_archive, packed_anew,
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, NO_HOST, ROOT_MESSAGE, root_repository
 from agents.daemon.engine_words import engine_answers
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.parcels import Part
 from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.simulated_runtime import SimulatedRuntime

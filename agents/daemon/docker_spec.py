@@ -8,9 +8,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Any
 
-from agents.daemon.bridge import SSH_PORT
-from agents.daemon.plan import spec_of
-from agents.daemon.runtime import ContainerOrder
+from agents.daemon.runtime import SSH_PORT, ContainerOrder, spec_of
 from agents.protocol.messages import DesiredInstance
 
 INSTANCE_LABEL = "berth.instance"

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-SSH_PORT: Final = 22
+from agents.daemon.runtime import SSH_PORT
+
 ENGINE_CHAIN: Final = "DOCKER-USER"
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]  # iptables with these arguments

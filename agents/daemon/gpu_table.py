@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.runtime import Runtime
 from agents.protocol.messages import DesiredInstance
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from agents.daemon.errors import Failed
 from agents.daemon.gpu_bench import BurnFailed, NotMeasurable
-from agents.daemon.jobs import Failed
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon import ext4
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.volume_store import checked_id
 from agents.daemon.volumes import GIB, HEADROOM, LoopDisks

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from agents.daemon.errors import Failed
 from agents.daemon.images import pull_failure
-from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.pulls import Pull
 from agents.daemon.runtime import EngineRefused, NoRoom, PullStalled, Runtime

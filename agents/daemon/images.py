@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from agents.daemon.errors import Failed
 from agents.daemon.image_cache import ImageCache
-from agents.daemon.jobs import Failed, Job
+from agents.daemon.jobs import Job
 from agents.daemon.pulls import ROOM_KEPT, STALL_SECONDS, TOTAL_SECONDS, UNPACKS_TO, Pull
 from agents.daemon.runtime import EngineRefused, ImageFacts, NoRoom, PullStalled, Runtime
 

@@ -5,21 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from agents.daemon.errors import Superseded
 from agents.daemon.plan import Action
 from agents.protocol.messages import DesiredInstance, LayerProgress, Phase
-
-
-class Superseded(Exception):
-    """The desired state changed while the work went on: leave it, the next plan starts from what is there."""
-
-
-class Failed(Exception):
-    """The instance cannot run: `code` is one of the protocol's FAILURES, `detail` a sentence for the renter."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(f"{code}: {detail}")
-        self.code = code
-        self.detail = detail
 
 
 class Busy(NamedTuple):

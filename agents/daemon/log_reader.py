@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.engine_words import engine_answers
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.operations import Operation
 from agents.daemon.runtime import Runtime
 

@@ -17,8 +17,8 @@ from agents.daemon import ext4
 from agents.daemon.carrying import Inbox, SealedLine, send_parcel
 from agents.daemon.docker_archives import TOO_LARGE
 from agents.daemon.docker_roots import Roots, roots_of
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.image_copy import allocated_bytes, bring_equal, sums_on_disk
-from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
 from agents.daemon.runtime import Runtime

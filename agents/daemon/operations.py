@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from agents.daemon.jobs import Failed, Superseded
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.protocol.messages import ObservedOperation, OperationOrder
 

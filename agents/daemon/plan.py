@@ -1,14 +1,12 @@
 """The pure planner: desired and observed in, actions out; at most one action for each instance."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from agents.daemon.access import access_digest
 from agents.daemon.journal import Entry
-from agents.daemon.runtime import Container
+from agents.daemon.runtime import Container, spec_of
 from agents.protocol.messages import DesiredInstance
 
 Kind = Literal["create", "start", "attach", "test", "advance", "replace", "reimage", "discard", "refresh", "stop", "remove"]
@@ -44,27 +42,6 @@ class Observed:
     entries: Mapping[str, Entry] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()  # proven: nothing is left of them
     access: Mapping[str, str] = field(default_factory=dict)  # digest of each written access folder
-
-
-def spec_of(desired: DesiredInstance) -> str:
-    """A hash of what a container cannot change after its creation."""
-    parts = [
-        desired.image,
-        sorted(desired.gpu_uuids),
-        desired.simulated_gpus,
-        desired.cpu_millis,
-        desired.ram_mb,
-        desired.pids_limit,
-        desired.data_disk_gb > 0,  # it grows in place
-        sorted(desired.ports),
-    ]
-    if desired.system_disk_gb:
-        parts.append(f"system disk {desired.system_disk_gb}")
-    if not desired.has_ssh:  # its SSH port is the agent's, and published by no container
-        parts.append("bridge")
-    if desired.mounts:  # without any the hash stays what it was
-        parts.append(sorted((item.kind, item.id, item.name) for item in desired.mounts))
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def plan(desired: Iterable[DesiredInstance], observed: Observed) -> list[Action]:

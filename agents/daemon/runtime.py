@@ -1,9 +1,11 @@
 """What the agent asks of a container engine, so that Docker and the simulation go through the same steps."""
 
+import hashlib
+import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from agents.protocol.messages import DesiredInstance
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 Status = Literal["created", "running", "paused", "exited"]
 EndedBy = Literal["itself", "host", "engine"]
 RootLimit = Literal["disk", "none"]
+
+SSH_PORT: Final = 22  # inside a container
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,27 @@ class ContainerOrder:
     access_path: str
     data_path: str = ""  # "" when the instance has no data disk
     binds: tuple[Bind, ...] = ()  # volumes and public data sets
+
+
+def spec_of(desired: DesiredInstance) -> str:
+    """Hash what a container cannot change after its creation."""
+    parts = [
+        desired.image,
+        sorted(desired.gpu_uuids),
+        desired.simulated_gpus,
+        desired.cpu_millis,
+        desired.ram_mb,
+        desired.pids_limit,
+        desired.data_disk_gb > 0,  # it grows in place
+        sorted(desired.ports),
+    ]
+    if desired.system_disk_gb:
+        parts.append(f"system disk {desired.system_disk_gb}")
+    if not desired.has_ssh:  # its SSH port is the agent's, and published by no container
+        parts.append("bridge")
+    if desired.mounts:  # without any the hash stays what it was
+        parts.append(sorted((item.kind, item.id, item.name) for item in desired.mounts))
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 class EngineSilent(Exception):

@@ -9,9 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.daemon.plan import spec_of
 from agents.daemon.pulls import Pull
-from agents.daemon.runtime import Container, ContainerOrder, EndedBy, EngineRefused, ImageFacts, RootLimit, Status, Usage
+from agents.daemon.runtime import (
+    Container,
+    ContainerOrder,
+    EndedBy,
+    EngineRefused,
+    ImageFacts,
+    RootLimit,
+    Status,
+    Usage,
+    spec_of,
+)
 from agents.protocol.messages import DesiredInstance
 
 VERSION = "simulated-1"

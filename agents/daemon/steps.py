@@ -15,11 +15,12 @@ from agents.daemon.accepting import Acceptance, find
 from agents.daemon.access import AccessFolders
 from agents.daemon.beside import Beside
 from agents.daemon.bridge import Bridge, SimulatedBridge
+from agents.daemon.errors import Failed
 from agents.daemon.gpu_table import GpuTable
 from agents.daemon.gpu_wipe import Wipes
 from agents.daemon.image_cache import ImageCache
 from agents.daemon.images import Images
-from agents.daemon.jobs import Failed, Job
+from agents.daemon.jobs import Job
 from agents.daemon.journal import Journal
 from agents.daemon.plan import Kind
 from agents.daemon.pulls import STALL_SECONDS, TOTAL_SECONDS

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from agents.daemon.docker_runtime import DockerRuntime
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.images import pull_failure
-from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator, Tidy
 from agents.daemon.pulls import Pull
 from agents.daemon.runtime import EngineRefused, EngineSilent, NoRoom, PullStalled, Runtime

@@ -9,7 +9,7 @@ from typing import Final
 
 from agents.daemon.carrying import Inbox, SealedLine, hear_parcel, receive_parcel
 from agents.daemon.direct import ClosableLine, Listener, Meeting, Opened, dial
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.operations import Operation
 from agents.daemon.parcels import BadSheet, Parcel
 from agents.daemon.whole_files import sync_folder, write_whole

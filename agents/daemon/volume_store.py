@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from agents.daemon import ext4
+from agents.daemon.errors import Failed
 from agents.daemon.image_copy import thaw
-from agents.daemon.jobs import Failed
 from agents.daemon.runtime import Bind
 from agents.daemon.volumes import MIB, DiskMissing, LoopDisks, run_tool, unmount
 from agents.protocol.messages import DiskUse, Mount

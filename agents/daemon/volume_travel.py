@@ -12,8 +12,8 @@ from typing import Final
 
 from agents.daemon import ext4
 from agents.daemon.carrying import Inbox, SealedLine, send_parcel
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.image_copy import allocated_bytes
-from agents.daemon.jobs import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
 from agents.daemon.travel import COMPLETE, Calling, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agents.daemon import ext4
+from agents.daemon.errors import Failed
 from agents.daemon.growth import AT_NEXT_START, KIND, NOW, Growth
-from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation
 from agents.daemon.volumes import GIB, LoopDisks
 from agents.protocol.messages import DesiredInstance, OperationOrder

@@ -14,8 +14,8 @@ import pytest
 
 from agents.daemon import image_cache
 from agents.daemon.docker_runtime import DockerRuntime
+from agents.daemon.errors import Failed
 from agents.daemon.image_orders import SAVE, ImageOrders
-from agents.daemon.jobs import Failed
 from agents.daemon.operations import Operation
 from agents.protocol.messages import DesiredInstance, OperationOrder, PrefetchImage
 from tests.docker.conftest import Host

@@ -26,8 +26,7 @@ from agents.daemon.bridge_session import FIND_SFTP, TELL
 from agents.daemon.bridge_sftp import ContainerFiles
 from agents.daemon.docker_spec import published_ports
 from agents.daemon.doorway import Command, Terminal
-from agents.daemon.plan import spec_of
-from agents.daemon.runtime import EngineRefused
+from agents.daemon.runtime import EngineRefused, spec_of
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.local_programs import LocalCommand
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agents.daemon.crew import Crew
-from agents.daemon.jobs import Failed, Job, Superseded
+from agents.daemon.errors import Failed, Superseded
+from agents.daemon.jobs import Job
 from agents.daemon.journal import Journal
 from agents.daemon.plan import Action
 from agents.daemon.runtime import EngineRefused

@@ -11,7 +11,7 @@ import pytest
 
 from agents.daemon.carrying import LineBroken, SealedLine
 from agents.daemon.direct import MOST_CALLERS, Listener, Meeting, Opened, SocketLine, dial
-from agents.daemon.jobs import Failed, Superseded
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.moving import Mover
 from agents.daemon.operations import Operation
 from tests.agents.daemon.test_carrying import pipes

@@ -17,7 +17,7 @@ import pytest
 from agents.daemon.docker_archives import chains_of, parts_of
 from agents.daemon.docker_roots import DockerRoots
 from agents.daemon.docker_spec import INSTANCE_LABEL
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.volumes import HEADROOM
 
 TARGET = "b" * 32

@@ -15,8 +15,7 @@ from agents.daemon.docker_spec import (
     container_env,
     network_options,
 )
-from agents.daemon.plan import spec_of
-from agents.daemon.runtime import ContainerOrder
+from agents.daemon.runtime import ContainerOrder, spec_of
 from agents.protocol.messages import DesiredInstance
 
 ID = "a" * 32

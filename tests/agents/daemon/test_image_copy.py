@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.daemon.errors import Failed
 from agents.daemon.image_copy import BLOCK, allocated_bytes, bring_equal, checksum_of, sums_on_disk
-from agents.daemon.jobs import Failed
 from agents.daemon.volume_store import LoopVolumes, SimulatedVolumes, checked_id
 from agents.protocol.messages import Mount
 

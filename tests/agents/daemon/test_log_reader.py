@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.log_reader import LONGEST_LINE, MOST_CHARS, LogReader, last_matching, split_lines
 from agents.daemon.operations import Operation
 from agents.daemon.runtime import ContainerOrder

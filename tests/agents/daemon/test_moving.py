@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agents.daemon import travel
-from agents.daemon.jobs import Failed, Superseded
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.moving import DISK, Mover, move_operators
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import CHUNK, Part

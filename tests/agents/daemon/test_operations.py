@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from agents.daemon.jobs import Failed, Superseded
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.operations import STEP_BYTES, Operation, Operations
 from agents.protocol.messages import OperationOrder
 

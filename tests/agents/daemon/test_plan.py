@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from agents.daemon.access import access_digest
 from agents.daemon.journal import Entry
-from agents.daemon.plan import Action, Observed, plan, spec_of
-from agents.daemon.runtime import Container
+from agents.daemon.plan import Action, Observed, plan
+from agents.daemon.runtime import Container, spec_of
 from agents.protocol.messages import DesiredInstance
 
 IDS = [uuid.UUID(int=number).hex for number in range(1, 4)]

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from agents.daemon.access import AccessFolders
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.gpu_bench import BurnFailed, NotMeasurable
 from agents.daemon.gpu_table import GpuTable
 from agents.daemon.gpu_wipe import Wipes
-from agents.daemon.jobs import Busy, Failed, Job, Superseded
+from agents.daemon.jobs import Busy, Job
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.plan import Action, Kind
 from agents.daemon.pulls import Pull

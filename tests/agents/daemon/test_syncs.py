@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agents.daemon.docker_spec import EngineOptions
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 from agents.daemon.operations import Operation
 from agents.daemon.sync_box import BoxOrder, BoxState, box_body
 from agents.daemon.sync_orders import simulated_syncs, sync_login, sync_words

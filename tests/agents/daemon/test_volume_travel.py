@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.daemon import travel, volume_travel
-from agents.daemon.jobs import Failed, Superseded
+from agents.daemon.errors import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.volume_travel import FILE, VolumeTravel, simulated_travel
 from agents.daemon.volumes import GIB, LoopDisks
