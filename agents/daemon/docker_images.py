@@ -8,7 +8,7 @@ from agents.daemon import image_store
 from agents.daemon.docker_spec import ROOT_MESSAGE, SYSTEM_DISK_LABEL
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.errors import Failed
-from agents.daemon.pulls import Pull
+from agents.daemon.image_pull import Pull
 from agents.daemon.runtime import EngineRefused, ImageFacts
 from agents.daemon.volumes import GIB, HEADROOM
 

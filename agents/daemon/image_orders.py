@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from agents.daemon.errors import Failed
+from agents.daemon.image_pull import NoRoom, Pull, PullStalled
 from agents.daemon.images import pull_failure
 from agents.daemon.operations import Operation, Operator
-from agents.daemon.pulls import Pull
-from agents.daemon.runtime import EngineRefused, NoRoom, PullStalled, Runtime
+from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.steps import Checkpoint, pass_by
 from agents.protocol.messages import LayerProgress
 

@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from agents.daemon.image_pull import ROOM_KEPT, NoRoom, Pull, PullStalled
 from agents.daemon.images import Images
-from agents.daemon.pulls import ROOM_KEPT, UNPACKS_TO, Pull
-from agents.daemon.runtime import EngineRefused, EngineSilent, NoRoom, PullStalled, Runtime
+from agents.daemon.pulls import UNPACKS_TO
+from agents.daemon.runtime import EngineRefused, EngineSilent, Runtime
 from agents.protocol.messages import DesiredState, PrefetchImage
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,8 @@ from agents.daemon.docker_spec import (
     ROOT_LABEL,
     SPEC_LABEL,
 )
-from agents.daemon.pulls import Line, Pull, follow_pull
+from agents.daemon.image_pull import Pull
+from agents.daemon.pulls import Line, follow_pull
 from agents.daemon.runtime import EngineRefused, ImageFacts
 
 SILENCE_MORE_S: Final = 5.0  # the engine may say nothing for so much longer than a pull may stand still

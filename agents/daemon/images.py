@@ -8,9 +8,10 @@ from typing import Final
 
 from agents.daemon.errors import Failed
 from agents.daemon.image_cache import ImageCache
+from agents.daemon.image_pull import ROOM_KEPT, STALL_SECONDS, TOTAL_SECONDS, NoRoom, Pull, PullStalled
 from agents.daemon.jobs import Job
-from agents.daemon.pulls import ROOM_KEPT, STALL_SECONDS, TOTAL_SECONDS, UNPACKS_TO, Pull
-from agents.daemon.runtime import EngineRefused, ImageFacts, NoRoom, PullStalled, Runtime
+from agents.daemon.pulls import UNPACKS_TO
+from agents.daemon.runtime import EngineRefused, ImageFacts, Runtime
 
 GB = 1000**3
 # What engines and registries say, in their own words → our code. The first that fits counts.

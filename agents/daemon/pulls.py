@@ -3,40 +3,22 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from agents.daemon.runtime import EngineRefused, NoRoom, PullStalled
+from agents.daemon.image_pull import ROOM_KEPT, NoRoom, Pull, PullStalled
+from agents.daemon.runtime import EngineRefused
 from agents.protocol.messages import LayerProgress
 
-STALL_SECONDS = 120.0
-TOTAL_SECONDS = 20 * 60.0
 LOOK_SECONDS = 0.5
 SAY_SECONDS = 1.0
 ROOM_SECONDS = 2.0
 MIB = 1024**2
-GIB = 1024**3
 LAYERS_TOLD = 64
-# What stays free on the engine's disk whatever an image claims or unpacks to: other instances live there, too.
-ROOM_KEPT = 2 * GIB
 UNPACKS_TO = 3  # times its compressed size, with what is downloaded beside what is unpacked
 
 Line = dict[str, Any]
 Lines = Callable[[], Iterator[Line]]
-Said = Callable[[str, tuple[LayerProgress, ...]], None]
-
-
-@dataclass(frozen=True)
-class Pull:
-    """An image to be brought. `auth` is the login of its registry: never written down, never in a log."""
-
-    reference: str
-    said: Said
-    auth: Mapping[str, str] = field(default_factory=dict, repr=False)
-    stall_s: float = STALL_SECONDS
-    total_s: float = TOTAL_SECONDS
-    room: Callable[[], int] = field(default=lambda: ROOM_KEPT)  # bytes free where the engine keeps images
 
 
 class Layers:

@@ -5,12 +5,10 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
+from agents.daemon.image_pull import Pull
 from agents.protocol.messages import DesiredInstance
-
-if TYPE_CHECKING:
-    from agents.daemon.pulls import Pull
 
 Status = Literal["created", "running", "paused", "exited"]
 EndedBy = Literal["itself", "host", "engine"]
@@ -110,14 +108,6 @@ class EngineRefused(Exception):
         self.conflict = conflict
 
 
-class PullStalled(Exception):
-    """The image did not arrive within the limits."""
-
-
-class NoRoom(Exception):
-    """What was asked for would fill the disk that the engine keeps everything on."""
-
-
 @dataclass(frozen=True)
 class ImageFacts:
     """What the engine knows of an image that it has."""
@@ -149,7 +139,7 @@ class Runtime(Protocol):
 
     def has_image(self, reference: str) -> bool: ...
 
-    def pull_image(self, pull: "Pull", cancelled: threading.Event) -> None:
+    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
         """Raises EngineRefused (no such image), PullStalled or NoRoom; returns early when cancelled."""
 
     def image_room(self) -> int:
@@ -167,7 +157,7 @@ class Runtime(Protocol):
     def tag_image(self, reference: str, name: str) -> None:
         """One more name for an image that is there."""
 
-    def push_image(self, push: "Pull", cancelled: threading.Event) -> str:
+    def push_image(self, push: Pull, cancelled: threading.Event) -> str:
         """Send the image to the registry in its name; its digest there. Raises like `pull_image`."""
 
     def drop_image(self, reference: str) -> None:

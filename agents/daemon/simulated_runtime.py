@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.daemon.pulls import Pull
+from agents.daemon.image_pull import Pull
 from agents.daemon.runtime import (
     Container,
     ContainerOrder,

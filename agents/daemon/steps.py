@@ -19,11 +19,11 @@ from agents.daemon.errors import Failed
 from agents.daemon.gpu_table import GpuTable
 from agents.daemon.gpu_wipe import Wipes
 from agents.daemon.image_cache import ImageCache
+from agents.daemon.image_pull import STALL_SECONDS, TOTAL_SECONDS
 from agents.daemon.images import Images
 from agents.daemon.jobs import Job
 from agents.daemon.journal import Journal
 from agents.daemon.plan import Kind
-from agents.daemon.pulls import STALL_SECONDS, TOTAL_SECONDS
 from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, Runtime
 from agents.daemon.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.volumes import DiskFull, DiskMissing, Disks, DiskTrouble

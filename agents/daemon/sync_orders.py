@@ -14,10 +14,10 @@ from typing import Final
 
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.errors import Failed, Superseded
+from agents.daemon.image_pull import NoRoom, Pull, PullStalled
 from agents.daemon.images import pull_failure
 from agents.daemon.operations import Operation, Operator, Tidy
-from agents.daemon.pulls import Pull
-from agents.daemon.runtime import EngineRefused, EngineSilent, NoRoom, PullStalled, Runtime
+from agents.daemon.runtime import EngineRefused, EngineSilent, Runtime
 from agents.daemon.sync_box import DISK_AT, Boxes, BoxOrder, BoxState, DockerBoxes
 from agents.daemon.sync_words import SyncLog, SyncStats, fault_of, read_log
 from agents.daemon.volume_store import LoopVolumes, Volumes, checked_id

@@ -8,8 +8,8 @@ import pytest
 from agents.daemon import image_cache
 from agents.daemon.image_cache import ImageCache
 from agents.daemon.image_prefetch import Prefetch
+from agents.daemon.image_pull import GIB, Pull
 from agents.daemon.images import Images
-from agents.daemon.pulls import GIB, Pull
 from agents.daemon.runtime import EngineRefused
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.protocol.messages import DesiredState, PrefetchImage

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.pulls import ROOM_KEPT, Layers, Line, Pull, follow_pull
-from agents.daemon.runtime import EngineRefused, EngineSilent, NoRoom, PullStalled
+from agents.daemon.image_pull import ROOM_KEPT, NoRoom, Pull, PullStalled
+from agents.daemon.pulls import Layers, Line, follow_pull
+from agents.daemon.runtime import EngineRefused, EngineSilent
 from agents.protocol.messages import LayerProgress
 
 MIB = 1024**2

@@ -16,11 +16,11 @@ from agents.daemon.errors import Failed, Superseded
 from agents.daemon.gpu_bench import BurnFailed, NotMeasurable
 from agents.daemon.gpu_table import GpuTable
 from agents.daemon.gpu_wipe import Wipes
+from agents.daemon.image_pull import Pull, PullStalled
 from agents.daemon.jobs import Busy, Job
 from agents.daemon.journal import Entry, Journal
 from agents.daemon.plan import Action, Kind
-from agents.daemon.pulls import Pull
-from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, PullStalled
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Limits, Steps
 from agents.daemon.volumes import DiskFull, DiskMissing, DiskTrouble, SimulatedDisks
