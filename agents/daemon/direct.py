@@ -12,6 +12,7 @@ import queue
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from agents.protocol.public import is_public
 LARGEST: Final = 1024 * 1024 + 64
 DIAL_S: Final = 3.0
 PROVE_S: Final = 10.0  # for a caller to show that it has the key
+LARGEST_PROOF: Final = 256  # bytes of a message until then
 MOST_CALLERS: Final = 4  # that have not shown it yet
 _NONCE: Final = 16
 _LENGTH: Final = struct.Struct(">I")
@@ -49,32 +51,38 @@ class Opened:
 class SocketLine:
     """Messages over a TCP connection, each behind its length. Raises OSError."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, largest: int = LARGEST) -> None:
         self._socket = connection
+        self.largest = largest
 
     def send(self, message: bytes) -> None:
         self._socket.settimeout(600.0)
         self._socket.sendall(_LENGTH.pack(len(message)) + message)
 
     def recv(self, timeout: float = 60.0) -> bytes:
-        self._socket.settimeout(timeout)
-        head = self._exactly(_LENGTH.size)
+        """The whole message by then, however little comes at a time."""
+        end = time.monotonic() + timeout
+        head = self._exactly(_LENGTH.size, end)
         if not head:
             return b""
         (length,) = _LENGTH.unpack(head)
-        if length > LARGEST:
+        if length > self.largest:
             raise LineBroken("the other host sent more than a message has")
-        return self._exactly(length)
+        return self._exactly(length, end)
 
     def close(self) -> None:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def _exactly(self, count: int) -> bytes:
+    def _exactly(self, count: int, end: float) -> bytes:
         """So many bytes; none when the other side has closed."""
         got = bytearray()
         while len(got) < count:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise LineBroken("the other host sent too slowly")
+            self._socket.settimeout(left)
             piece = self._socket.recv(count - len(got))
             if not piece:
                 return b""
@@ -93,7 +101,7 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
     try:
         connection.settimeout(DIAL_S)
         connection.connect(place)
-        line, own = SocketLine(connection), os.urandom(_NONCE)
+        line, own = SocketLine(connection, LARGEST_PROOF), os.urandom(_NONCE)
         line.send(own)
         other = line.recv(DIAL_S)
         if len(other) != _NONCE:
@@ -102,6 +110,7 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
         sealed.say(_HELLO)
         if sealed.hear(DIAL_S) != _HELLO:
             raise LineBroken("what answered there is not the other host")
+        line.largest = LARGEST
     except BaseException:
         connection.close()
         raise
@@ -135,7 +144,7 @@ class Listener:
             threading.Thread(target=self._prove, args=(connection,), daemon=True).start()
 
     def _prove(self, connection: socket.socket) -> None:
-        line = SocketLine(connection)
+        line = SocketLine(connection, LARGEST_PROOF)
         try:
             other, own = line.recv(PROVE_S), os.urandom(_NONCE)
             if len(other) != _NONCE:
@@ -145,6 +154,7 @@ class Listener:
             if sealed.hear(PROVE_S) != _HELLO:
                 raise LineBroken("not the other host")
             sealed.say(_HELLO)
+            line.largest = LARGEST
         except OSError:
             line.close()
             return

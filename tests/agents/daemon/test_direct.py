@@ -110,6 +110,35 @@ def test_those_who_only_connect_keep_nobody_out_for_long(
             one.close()
 
 
+@pytest.mark.parametrize("dripping", [b"\0\0\1\0", b"\0\x10\0\0"])
+def test_those_who_send_a_byte_at_a_time_keep_nobody_out_for_long(
+    dripping: bytes, port: int, calls: "queue.Queue[Opened]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And whoever has not shown the key is asked for no more than that takes."""
+    monkeypatch.setattr("agents.daemon.direct.PROVE_S", 0.5)
+    slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_CALLERS)]
+    for one in slow:
+        one.sendall(dripping)
+    ended = threading.Event()
+
+    def drip() -> None:
+        while not ended.wait(0.2):
+            for one in slow:
+                with suppress(OSError):
+                    one.sendall(b"x")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    try:
+        wait_until("the one with the key to be let in", lambda: _is_let_in(port), timeout=20)
+        assert calls.get(timeout=10).direct
+    finally:
+        ended.set()
+        thread.join()
+        for one in slow:
+            one.close()
+
+
 def _is_let_in(port: int) -> bool:
     with suppress(OSError):
         dial("127.0.0.1", port, KEY, private=True).line.close()
