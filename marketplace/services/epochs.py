@@ -1,11 +1,12 @@
 """A new epoch closes every host until its agent has told what it holds; what the market does not know is not sold."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from common import clock, wake
+from common.errors import wrong_field
 from common.ids import public_id
 from marketplace.models import Epoch, Gpu, Host
 from marketplace.selectors.epochs import present_epoch
@@ -17,15 +18,23 @@ from marketplace.states import HostState
 AGENT: Final = "agent"
 SUBJECT: Final = "market"
 AFTER_BACKUP: Final = "after_backup"  # the kind of the incident that names what the backup does not know
+# A number is of the time of its beginning. A host that says more is not believed: agents and the market take no number
+# without end, and none can be taken back.
+FURTHEST_AHEAD: Final = timedelta(days=1)
 _MOST_FINDINGS: Final = 2_000
 
 
 def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> int:
     """Inside a use case: the next epoch, to which every host has to agree before anything of it is rented out.
 
-    Its number is above `above`, which an agent may have accepted in a time that this database does not know.
+    Its number is above `above`, which an agent may have accepted in a time that this database does not know. Raises
+    InvalidInput when that time has not come yet.
     """
     now = clock.now()
+    if above > (now + FURTHEST_AHEAD).timestamp():
+        raise wrong_field(
+            "above", "No epoch has such a number: it is of a time that has not come. Whoever says so is wrong."
+        )
     number = max(int(now.timestamp()), present_epoch() + 1, above + 1)
     Epoch.objects.create(number=number, reason=reason[:200], backup_at=backup_at, begun_at=now)
     hosts = Host.objects.exclude(state=HostState.RETIRED).order_by("pk")

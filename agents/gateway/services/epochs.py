@@ -9,13 +9,18 @@ from agents.protocol.messages import Report
 from common.ids import public_id
 from instances.services.epochs import HeldRow, agree, note_unknown
 from instances.services.observations import ObservedRow
-from marketplace.services.epochs import quarantined_gpus
+from marketplace.services.epochs import FURTHEST_AHEAD, quarantined_gpus
 from marketplace.services.incidents import open_incident
 
 BEHIND = "market_behind_its_hosts"
 _TOLD = (
-    "Its agent has accepted epoch {theirs}, the market is at {ours}: its database is an older one, restored without a new "
-    "epoch. Run manage.py begin_epoch --above {theirs}."
+    "Its agent says that it has accepted epoch {theirs}; the market is at {ours}. If other hosts say so too, the database "
+    "is an older one, restored without a new epoch: run manage.py begin_epoch --above {theirs}. If this one alone does, do "
+    "not believe it: revoke its key and enrol it anew."
+)
+_FALSE = (
+    "Its agent says that it has accepted epoch {theirs}, of a time that has not come; the market is at {ours}. No market "
+    "has begun such an epoch. Do not begin one: revoke the host's key and enrol it anew."
 )
 
 
@@ -25,7 +30,8 @@ def meet_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], a
     An agent that knows no epochs agrees with its first report, by the instances that it reports.
     """
     if report.epoch is not None and report.epoch > sender.market_epoch:
-        detail = _TOLD.format(theirs=report.epoch, ours=sender.market_epoch)
+        is_false = report.epoch > (at + FURTHEST_AHEAD).timestamp()
+        detail = (_FALSE if is_false else _TOLD).format(theirs=report.epoch, ours=sender.market_epoch)
         open_incident(kind=BEHIND, subject=public_id("host", sender.host_id), detail=detail)
         return False
     if report.epoch is not None and report.epoch < sender.market_epoch:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from common.errors import InvalidInput
 from instances.services.epochs import begin_epoch
 
 
@@ -28,5 +29,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["reason"].strip():
             raise CommandError("Say what happened: it stands in the staff panel.")
-        number = begin_epoch(reason=options["reason"].strip(), above=options["above"])
+        try:
+            number = begin_epoch(reason=options["reason"].strip(), above=options["above"])
+        except InvalidInput as error:
+            raise CommandError(str(error.detail)) from error
         self.stdout.write(f"Epoch {number} has begun. Follow it in the staff panel under Epochs.")

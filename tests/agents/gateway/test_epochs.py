@@ -8,8 +8,7 @@ from io import StringIO
 from uuid import uuid4
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
+from django.core.management import CommandError, call_command
 
 from agents.protocol.messages import DesiredState, Holding, Report
 from instances.models import Instance
@@ -168,10 +167,22 @@ def test_a_market_older_than_its_hosts_is_told_what_to_do(agent: Agent, running:
     agent.sync(report(epoch=number + 5, instances=[observed(running, "stopped")]))
     running.refresh_from_db()
     assert running.state == InstanceState.RUNNING
-    assert f"Run manage.py begin_epoch --above {number + 5}" in Incident.objects.get(kind="market_behind_its_hosts").detail
+    assert f"run manage.py begin_epoch --above {number + 5}" in Incident.objects.get(kind="market_behind_its_hosts").detail
     out = StringIO()
     with pytest.raises(CommandError, match="Say what happened"):
         call_command("begin_epoch", "--reason", " ")
     call_command("begin_epoch", "--reason", "restored by hand", "--above", str(number + 5), stdout=out)
     assert Epoch.objects.order_by("-number").values_list("number", flat=True)[0] > number + 5
     assert "has begun" in out.getvalue()
+
+
+def test_no_host_can_lead_the_market_to_an_epoch_without_a_next(agent: Agent, running: Instance) -> None:
+    """An agent may say any number; the operator is not told to go above one that nobody can have begun."""
+    number, last = Epoch.objects.get().number, 4_102_444_800
+    agent.sync(report(epoch=last, instances=[observed(running, "stopped")]))
+    running.refresh_from_db()
+    assert running.state == InstanceState.RUNNING
+    assert "--above" not in Incident.objects.get(kind="market_behind_its_hosts").detail
+    with pytest.raises(CommandError, match="time that has not come"):
+        call_command("begin_epoch", "--reason", "the host said so", "--above", str(last))
+    assert Epoch.objects.get().number == number
