@@ -7,7 +7,7 @@ change anything. Whatever breaks the line, the receiver asks for the next chunk 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -101,16 +101,22 @@ def send_parcel(line: SealedLine, parcel: Parcel, files: Mapping[str, Path], pro
 
 
 def _describe(line: SealedLine, parcel: Parcel) -> None:
-    digests = b"".join(digest for sheet in parcel.sheets for digest in sheet.digests)
     line.say_words(
         names=[sheet.name for sheet in parcel.sheets],
         sizes=[sheet.size for sheet in parcel.sheets],
         whole=parcel.whole,
-        listed=len(digests),
+        listed=sum(len(sheet.digests.joined) for sheet in parcel.sheets),
         parts=[[part.name, part.start, part.size] for part in parcel.parts[:MOST_PARTS]],
     )
-    for start in range(0, len(digests), PIECE):
-        line.say(digests[start : start + PIECE])
+    held = bytearray()
+    for digests in (sheet.digests.joined for sheet in parcel.sheets):
+        for start in range(0, len(digests), PIECE):
+            held += digests[start : start + PIECE]
+            if len(held) >= PIECE:
+                line.say(bytes(held[:PIECE]))
+                del held[:PIECE]
+    if held:
+        line.say(bytes(held))
 
 
 def _read(path: Path, sheet: Sheet, at: int) -> bytes:
@@ -129,7 +135,7 @@ def hear_parcel(line: SealedLine, names: tuple[str, ...]) -> Parcel:
     while len(digests) < listed:
         digests += line.hear()
     sizes = [int(size) for size in told["sizes"]]
-    return parcel_of(names, sizes, bytes(digests), str(told["whole"]), _parts(told.get("parts", [])))
+    return parcel_of(names, sizes, digests, str(told["whole"]), _parts(told.get("parts", [])))
 
 
 def _parts(told: Any) -> list[Part]:
@@ -239,7 +245,7 @@ class _Pulse:
 
 def _take_in(line: SealedLine, parcel: Parcel, inbox: Inbox, first: int, progress: Progress) -> None:
     done, total = parcel.bytes_before(first), parcel.sent_bytes
-    numbers = [number for number, _sheet, _at in parcel.chunks(first)]
+    numbers = (number for number, _sheet, _at in parcel.chunks(first))
     for count, (number, chunk) in enumerate(_arriving(line, parcel, numbers), 1):
         inbox.write(*parcel.place(number), chunk)
         done += len(chunk)
@@ -249,7 +255,7 @@ def _take_in(line: SealedLine, parcel: Parcel, inbox: Inbox, first: int, progres
     inbox.note(parcel, parcel.count)
 
 
-def _arriving(line: SealedLine, parcel: Parcel, numbers: list[int]) -> Iterator[tuple[int, bytes]]:
+def _arriving(line: SealedLine, parcel: Parcel, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     """The chunks in this order, each as its digest says."""
     for number in numbers:
         message = line.hear()

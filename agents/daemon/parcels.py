@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Final
 
 CHUNK: Final = 512 * 1024
-HOLE: Final = bytes(32)  # stands for the digest of a chunk of zeros
+DIGEST: Final = 32
+HOLE: Final = bytes(DIGEST)  # stands for the digest of a chunk of zeros
 _ZEROS: Final = bytes(CHUNK)
+_AT_ONCE: Final = 4096  # chunks that are marked as zeros in one step
 
 Tell = Callable[[int, int], None]  # bytes looked at, of how many; may raise to break off
 
@@ -25,13 +27,36 @@ class BadSheet(Exception):
     """The list of chunks does not match its checksum, or names a file that nobody asked for."""
 
 
+class Digests:
+    """Digests one behind the other. A large disk has millions: as so many objects they would not fit into an agent's memory,
+    and another host chooses how many it sends."""
+
+    def __init__(self, joined: bytes | bytearray | memoryview) -> None:
+        self.joined = memoryview(joined)
+
+    def __len__(self) -> int:
+        return len(self.joined) // DIGEST
+
+    def __getitem__(self, at: int) -> bytes:
+        return bytes(self.joined[at * DIGEST : (at + 1) * DIGEST])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self[at] for at in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Digests) and self.joined == other.joined
+
+    def __hash__(self) -> int:
+        return hash(bytes(self.joined))
+
+
 @dataclass(frozen=True)
 class Sheet:
     """One file: its name in the parcel, its size, and the digest of each chunk."""
 
     name: str
     size: int
-    digests: tuple[bytes, ...]
+    digests: Digests
 
     @cached_property
     def sent_bytes(self) -> int:
@@ -73,19 +98,19 @@ class Parcel:
         if not skipped:
             return self
         first, *others = self.sheets
-        digests = list(first.digests)
-        for part in self.parts:
-            if part.name in skipped:
-                for at in part.chunks:
-                    digests[at] = HOLE
-        return replace(self, sheets=(replace(first, digests=tuple(digests)), *others), skipped=skipped)
+        digests = bytearray(first.digests.joined)
+        for chunks in (part.chunks for part in self.parts if part.name in skipped):
+            for start in range(chunks.start, chunks.stop, _AT_ONCE):
+                stop = min(chunks.stop, start + _AT_ONCE)
+                digests[start * DIGEST : stop * DIGEST] = bytes((stop - start) * DIGEST)
+        return replace(self, sheets=(replace(first, digests=Digests(digests)), *others), skipped=skipped)
 
     @cached_property
     def whole(self) -> str:
         """The checksum of everything: names, sizes and all digests."""
         state = hashlib.sha256(json.dumps([[sheet.name, sheet.size] for sheet in self.sheets]).encode())
         for sheet in self.sheets:
-            state.update(b"".join(sheet.digests))
+            state.update(sheet.digests.joined)
         return state.hexdigest()
 
     @property
@@ -124,16 +149,16 @@ def describe(name: str, path: Path, tell: Tell = lambda done, total: None) -> Sh
     """Read a file to its end, but for its holes."""
     size = path.stat().st_size
     with path.open("rb", buffering=0) as file:
-        digests = []
+        digests = bytearray()
         data_from, data_to = 0, 0
         for start in range(0, size, CHUNK):
             length = min(CHUNK, size - start)
             if start + length > data_to:
                 data_from, data_to = _next_data(file.fileno(), start, size)
             in_hole = start + length <= data_from
-            digests.append(HOLE if in_hole else digest_of(os.pread(file.fileno(), length, start)))
+            digests += HOLE if in_hole else digest_of(os.pread(file.fileno(), length, start))
             tell(start + length, size)
-    return Sheet(name, size, tuple(digests))
+    return Sheet(name, size, Digests(digests))
 
 
 def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
@@ -145,13 +170,14 @@ def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
         return size, size
 
 
-def parcel_of(names: Sequence[str], sizes: Sequence[int], digests: bytes, whole: str, parts: Sequence[Part] = ()) -> Parcel:
+def parcel_of(
+    names: Sequence[str], sizes: Sequence[int], digests: bytes | bytearray, whole: str, parts: Sequence[Part] = ()
+) -> Parcel:
     """What another host describes. Raises BadSheet unless its checksum is right, and its parts lie in its first file."""
     sheets, start = [], 0
     for name, size in zip(names, sizes, strict=True):
-        end = start + 32 * -(-size // CHUNK)
-        found = digests[start:end]
-        sheets.append(Sheet(name, size, tuple(found[at : at + 32] for at in range(0, len(found), 32))))
+        end = start + DIGEST * -(-size // CHUNK)
+        sheets.append(Sheet(name, size, Digests(memoryview(digests)[start:end])))
         start = end
     parcel = Parcel(tuple(sheets), tuple(parts))
     if any(part.start < 0 or part.size < 0 or part.start + part.size > sizes[0] for part in parts):

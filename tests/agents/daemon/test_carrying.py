@@ -1,20 +1,24 @@
 """Parcels between two agents: chunks, checksums, cuts at any place, and lies."""
 
+import hashlib
+import json
 import os
 import queue
 import threading
+import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.daemon import carrying
-from agents.daemon.carrying import Inbox, LineBroken, SealedLine, hear_parcel, receive_parcel, send_parcel
-from agents.daemon.parcels import CHUNK, HOLE, BadSheet, Parcel, Sheet, describe, parcel_of
+from agents.daemon.carrying import PIECE, Inbox, LineBroken, SealedLine, hear_parcel, receive_parcel, send_parcel
+from agents.daemon.parcels import CHUNK, HOLE, BadSheet, Digests, Parcel, Sheet, describe, parcel_of
 
 KEY = bytes(range(32))
 NAMES = ("root.tar", "data.ext4")
@@ -236,7 +240,7 @@ def test_a_list_longer_than_any_instance_has_is_not_listened_to(files: dict[str,
 def test_parts_that_do_not_lie_in_the_file_are_refused(parts: object) -> None:
     source, target = pipes()
     line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
-    parcel = Parcel((Sheet("root.tar", CHUNK, (HOLE,)),))
+    parcel = Parcel((Sheet("root.tar", CHUNK, Digests(HOLE)),))
     line.say_words(names=["root.tar"], sizes=[CHUNK], whole=parcel.whole, listed=32, parts=parts)
     line.say(HOLE)
     with pytest.raises(BadSheet):
@@ -261,7 +265,7 @@ def test_one_that_tells_of_no_parts_sends_everything(files: dict[str, Path], inb
 
 
 def test_a_list_that_does_not_match_its_checksum_is_refused() -> None:
-    sheet = Sheet("root.tar", CHUNK, (b"x" * 32,))
+    sheet = Sheet("root.tar", CHUNK, Digests(b"x" * 32))
     whole = Parcel((sheet,)).whole
     assert parcel_of(["root.tar"], [CHUNK], b"x" * 32, whole) == Parcel((sheet,))
     for sizes, digests in [([CHUNK], b"y" * 32), ([CHUNK], b"x" * 64), ([CHUNK - 1], b"x" * 32), ([-1], b"")]:
@@ -272,5 +276,42 @@ def test_a_list_that_does_not_match_its_checksum_is_refused() -> None:
 def test_a_file_of_zeros_is_all_hole(tmp_path: Path) -> None:
     path = tmp_path / "zeros"
     path.write_bytes(bytes(CHUNK + 5))
-    assert describe("zeros", path).digests == (HOLE, HOLE)
-    assert describe("empty", Path(os.devnull)).digests == ()
+    assert [*describe("zeros", path).digests] == [HOLE, HOLE]
+    assert [*describe("empty", Path(os.devnull)).digests] == []
+
+
+class Listing(SealedLine):
+    """Another host that lists the chunks of a file of this size, and says nothing else."""
+
+    def __init__(self, size: int) -> None:
+        count = -(-size // CHUNK)
+        self._size = size
+        state = hashlib.sha256(json.dumps([["root.tar", size]]).encode())
+        state.update(b"x" * 32 * count)
+        self._told: dict[str, Any] = {
+            "names": ["root.tar"],
+            "sizes": [size],
+            "whole": state.hexdigest(),
+            "listed": 32 * count,
+        }
+        self._left = 32 * count
+
+    def hear_words(self, *names: str) -> dict[str, Any]:
+        return self._told | {"parts": [[str(number), 0, self._size] for number in range(20)]}
+
+    def hear(self, timeout: float = 0.0) -> bytes:
+        length = min(PIECE, self._left)
+        self._left -= length
+        return b"x" * length
+
+
+def test_a_list_of_a_very_large_file_fits_into_an_agents_memory() -> None:
+    """Its unit gives it 256 MiB: another host would have it killed, time and again."""
+    line = Listing(128 * 1024**3)
+    tracemalloc.start()
+    try:
+        parcel = hear_parcel(line, ("root.tar",)).without([str(number) for number in range(20)])
+        assert parcel.sent_bytes == 0 and parcel.count == 256 * 1024
+        assert tracemalloc.get_traced_memory()[1] < 4 * 8 * 1024**2, "of a list of 8 MiB"
+    finally:
+        tracemalloc.stop()

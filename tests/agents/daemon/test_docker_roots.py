@@ -7,7 +7,7 @@ import json
 import os
 import tarfile
 import tracemalloc
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ def test_what_cannot_be_counted_is_not_taken_in(tmp_path: Path, layer: bytes) ->
         taken_in(archive(tmp_path / "root.tar", layer), most=MIB)
 
 
-def added(path: Path, **files: bytes | str) -> Path:
+def added(path: Path, files: Mapping[str, bytes | str]) -> Path:
     """With more files than an image has; text is where a symbolic link leads."""
     with tarfile.open(path, "a") as writer:
         for name, content in files.items():
@@ -141,7 +141,7 @@ def test_the_engine_sees_nothing_but_what_was_checked(tmp_path: Path) -> None:
     named = json.dumps([{"Config": "config.json", "RepoTags": ["berth/base:1"], "Layers": []}]).encode()
     layers, engine = (b"first layer", gzip.compress(b"second layer"), b""), Engine()
     path = archive(tmp_path / "root.tar", *layers)
-    added(path, **{"./manifest.json": named, "index.json": b"{}", "oci-layout": b"{}", "junk": ZEROS, "x": ".", "x/0": b"2"})
+    added(path, {"./manifest.json": named, "index.json": b"{}", "oci-layout": b"{}", "junk": ZEROS, "x": ".", "x/0": b"2"})
     assert taken_in(path, most=MIB, engine=engine)
     with tarfile.open(fileobj=io.BytesIO(engine.loaded)) as seen:
         assert seen.getnames() == ["config.json", "manifest.json", "0/layer.tar", "1/layer.tar", "2/layer.tar"]
@@ -161,10 +161,10 @@ def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path, wra
 
 def test_a_list_is_not_read_through_a_link_to_something_larger(tmp_path: Path) -> None:
     path = archive(tmp_path / "root.tar", b"layer")
-    added(path, **{"big": bytes(5 * MIB), "manifest.json": "big"})
+    added(path, {"big": bytes(5 * MIB), "manifest.json": "big"})
     with pytest.raises(Failed, match="bad_parcel"):
         taken_in(path, most=MIB)
-    loop = added(archive(tmp_path / "loop.tar", b"layer"), **{"manifest.json": "manifest.json"})
+    loop = added(archive(tmp_path / "loop.tar", b"layer"), {"manifest.json": "manifest.json"})
     with pytest.raises(Failed, match="bad_parcel"):
         taken_in(loop, most=MIB)
 
@@ -188,7 +188,7 @@ def test_a_header_does_not_fill_the_memory(tmp_path: Path) -> None:
 
 
 def test_an_archive_of_very_many_files_is_refused(tmp_path: Path) -> None:
-    path = added(archive(tmp_path / "root.tar", b"layer"), **{str(number): b"" for number in range(10_000)})
+    path = added(archive(tmp_path / "root.tar", b"layer"), {str(number): b"" for number in range(10_000)})
     with pytest.raises(Failed, match="bad_parcel"):
         taken_in(path, most=MIB)
 
