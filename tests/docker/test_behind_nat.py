@@ -22,7 +22,7 @@ RELAY_PORTS = "19000-19999"
 
 
 @pytest.fixture
-def stack(engine: Any, image: str) -> Iterator[Stack]:
+def stack(services: None, engine: Any, image: str) -> Iterator[Stack]:
     ports = {"RELAY_TCP_PORTS": RELAY_PORTS, "RELAY_TCP_LISTEN": "127.0.0.1", "RELAY_TCP_ADDRESS": "127.0.0.1"}
     stack = Stack(open_folder(), settings=ports)
     try:

@@ -60,7 +60,7 @@ def spawn(stack: Stack, place: Any, step: tuple[str, int] = ("", 0)) -> Doomed:
 
 
 @pytest.fixture
-def rented(engine: Any) -> Iterator[Rented]:
+def rented(services: None, engine: Any) -> Iterator[Rented]:
     build_greeter(GREETER)
     stack = Stack(open_folder())
     try:

@@ -43,7 +43,7 @@ def other_engine(there: SecondEngine) -> Iterator[Any]:
 
 
 @pytest.fixture
-def stack(engine: Any, there: SecondEngine) -> Iterator[Stack]:
+def stack(services: None, engine: Any, there: SecondEngine) -> Iterator[Stack]:
     build_tiny_image(TINY, there.socket, ballast_mb=BALLAST)
     stack = Stack(open_folder())
     try:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 
 
 @pytest.fixture
-def stack(engine: Any, image: str) -> Iterator[Stack]:
+def stack(services: None, engine: Any, image: str) -> Iterator[Stack]:
     stack = Stack(open_folder())
     try:
         stack.start()

@@ -15,7 +15,7 @@ REAL = ("engine_version", "kernel", "disk_free", "disk_read", "disk_write", "dis
 
 
 @pytest.fixture
-def stack(engine: Any) -> Iterator[Stack]:
+def stack(services: None, engine: Any) -> Iterator[Stack]:
     stack = Stack(open_folder())
     try:
         stack.start(jobs=False)

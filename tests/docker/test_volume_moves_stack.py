@@ -28,7 +28,7 @@ BURST = 0.01
 
 
 @pytest.fixture
-def stack(engine: Any) -> Iterator[Stack]:
+def stack(services: None, engine: Any) -> Iterator[Stack]:
     """Two agents on one engine: volumes are files of their hosts, each with a folder of its own."""
     build_tiny_image(TINY)
     stack = Stack(open_folder())

@@ -21,7 +21,7 @@ PORTS = "30000-30999"
 
 
 @pytest.fixture
-def stack(engine: Any, image: str) -> Iterator[Stack]:
+def stack(services: None, engine: Any, image: str) -> Iterator[Stack]:
     stack = Stack(open_folder())
     try:
         stack.start()

@@ -11,7 +11,7 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
+def stack(services: None) -> Iterator[Stack]:
     stack = Stack(open_folder(), workers=4).start()
     try:
         stack.enrol("sim", "--runtime", "simulated", "--simulate-gpus", "RTX 4090:2", "--ports", "40000-40999")
@@ -22,7 +22,7 @@ def stack() -> Iterator[Stack]:
 
 
 @pytest.fixture
-def own_stack() -> Iterator[Stack]:
+def own_stack(services: None) -> Iterator[Stack]:
     stack = Stack(open_folder())
     try:
         yield stack.start()

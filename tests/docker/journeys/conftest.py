@@ -52,7 +52,7 @@ def store() -> Iterator[ObjectStore]:
 
 
 @pytest.fixture(scope="package")
-def stack(engine: Any, there: SecondEngine, store: ObjectStore, images: dict[str, str]) -> Iterator[Stack]:
+def stack(services: None, engine: Any, there: SecondEngine, store: ObjectStore, images: dict[str, str]) -> Iterator[Stack]:
     """Two hosts, `one` and `two`, on two engines; an image with SSH and one that is small enough to travel; a bucket."""
     build_tiny_image(TINY, there.socket)
     stack = Stack(open_folder(), settings={})
