@@ -315,17 +315,18 @@ def test_every_endpoint_has_a_rule_and_every_rule_an_endpoint() -> None:
     assert {endpoint.label for endpoint in ENDPOINTS} == set(RULES)
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.label)
-def test_each_view_declares_what_its_rule_says(endpoint: Endpoint) -> None:
-    scope = RULES[endpoint.label].scope
-    if endpoint.view is None:
-        assert endpoint.label == "GET openapi"
-    elif scope is None:
-        assert list(endpoint.view.permission_classes) in ([AllowAny], [PublicToRead])
-    else:
-        writes = list(endpoint.view.permission_classes) == [PublicToRead] and endpoint.method != "GET"
-        assert writes or list(endpoint.view.permission_classes) == [HasScope]
-        assert endpoint.view.scopes[endpoint.method] == scope
+def test_each_view_declares_what_its_rule_says(subtests: pytest.Subtests) -> None:
+    for endpoint in ENDPOINTS:
+        with subtests.test(endpoint.label):
+            scope = RULES[endpoint.label].scope
+            if endpoint.view is None:
+                assert endpoint.label == "GET openapi"
+            elif scope is None:
+                assert list(endpoint.view.permission_classes) in ([AllowAny], [PublicToRead])
+            else:
+                writes = list(endpoint.view.permission_classes) == [PublicToRead] and endpoint.method != "GET"
+                assert writes or list(endpoint.view.permission_classes) == [HasScope]
+                assert endpoint.view.scopes[endpoint.method] == scope
 
 
 @each_guarded

@@ -27,19 +27,22 @@ def test_making_it_raises_no_warning() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("row", operations(), ids=lambda row: f"{row.method} {row.path}")
-def test_each_operation_is_described(row: Any) -> None:
-    statuses = dict(row.replies)
-    assert row.summary
-    assert row.name
-    assert any(status.startswith("2") for status in statuses)
-    assert statuses["429"] == statuses["503"] == "Problem"
-    if not row.public:
-        assert statuses["401"] == statuses["403"] == "Problem"
-    if "{" in row.path:
-        assert "404" in statuses
-    if row.method == "POST":
-        assert {"Idempotency-Key", "dry_run"} <= {parameter["name"] for parameter in row.parameters}
+def test_each_operation_is_described(subtests: pytest.Subtests) -> None:
+    rows = operations()
+    assert rows
+    for row in rows:
+        with subtests.test(f"{row.method} {row.path}"):
+            statuses = dict(row.replies)
+            assert row.summary
+            assert row.name
+            assert any(status.startswith("2") for status in statuses)
+            assert statuses["429"] == statuses["503"] == "Problem"
+            if not row.public:
+                assert statuses["401"] == statuses["403"] == "Problem"
+            if "{" in row.path:
+                assert "404" in statuses
+            if row.method == "POST":
+                assert {"Idempotency-Key", "dry_run"} <= {parameter["name"] for parameter in row.parameters}
 
 
 def test_operation_names_are_unique() -> None:

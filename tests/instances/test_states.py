@@ -1,10 +1,13 @@
 """Every pair of states: the table's moves are made and recorded, all others are refused and change nothing."""
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from accounts.models import User
 from common import clock
@@ -14,8 +17,6 @@ from instances.policy import DEADLINES, FAULT_OF
 from instances.services.moves import check_action, move_instance
 from instances.states import ACTIONS, INSTANCE_MACHINE, FaultOf, InstanceState
 from tests.instances.fake_host import FakeHost, again, order
-
-PAIRS = list(itertools.product(InstanceState, InstanceState))
 
 
 @pytest.fixture
@@ -30,8 +31,23 @@ def put(instance: Instance, state: str) -> Instance:
     return again(instance)
 
 
-@pytest.mark.parametrize(("origin", "target"), PAIRS)
-def test_moves(instance: Instance, origin: InstanceState, target: InstanceState) -> None:
+@contextmanager
+def undone() -> Iterator[None]:
+    """The next pair of states finds the instance as this one did."""
+    block: Any = transaction.atomic()
+    block._from_testcase = True  # lets use cases be outermost in it, as Django's own test transactions do
+    with block:
+        yield
+        transaction.set_rollback(True)
+
+
+def test_moves(instance: Instance, subtests: pytest.Subtests) -> None:
+    for origin, target in itertools.product(InstanceState, InstanceState):
+        with subtests.test(f"{origin}-{target}"), undone():
+            _check_move(instance, origin, target)
+
+
+def _check_move(instance: Instance, origin: InstanceState, target: InstanceState) -> None:
     row = put(instance, origin)
     fields: dict[str, Any] = {"released_at": clock.now()} if target == InstanceState.GONE else {}
     events = InstanceEvent.objects.filter(instance=row).count()
@@ -48,8 +64,13 @@ def test_moves(instance: Instance, origin: InstanceState, target: InstanceState)
         assert InstanceEvent.objects.filter(instance=row).count() == events
 
 
-@pytest.mark.parametrize(("state", "verb"), list(itertools.product(InstanceState, ACTIONS)))
-def test_actions(instance: Instance, state: InstanceState, verb: str) -> None:
+def test_actions(instance: Instance, subtests: pytest.Subtests) -> None:
+    for state, verb in itertools.product(InstanceState, ACTIONS):
+        with subtests.test(f"{state}-{verb}"), undone():
+            _check_action(instance, state, verb)
+
+
+def _check_action(instance: Instance, state: InstanceState, verb: str) -> None:
     row = put(instance, state)
     row.stopped_at = row.release_at = clock.now()
     row.holds_gpus = state == InstanceState.STOPPED and verb == "stop"

@@ -54,11 +54,12 @@ def seen(instance: Instance, phase: str, generation: int | None = None, **column
 # -- the pure rule
 
 
-@pytest.mark.parametrize(("state", "desired", "phase"), list(itertools.product(InstanceState, Desired, PHASES)))
-def test_next_state(state: str, desired: str, phase: str) -> None:
-    target = next_state(state, desired, phase)
-    assert target == MOVES.get((str(state), str(desired), phase))
-    assert target is None or INSTANCE_MACHINE.allows(state, target)
+def test_next_state(subtests: pytest.Subtests) -> None:
+    for state, desired, phase in itertools.product(InstanceState, Desired, PHASES):
+        with subtests.test(f"{state}-{desired}-{phase}"):
+            target = next_state(state, desired, phase)
+            assert target == MOVES.get((str(state), str(desired), phase))
+            assert target is None or INSTANCE_MACHINE.allows(state, target)
 
 
 # -- becoming running
