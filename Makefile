@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := .venv/.packages node_modules/.packages static/vendor/.copied
 CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 
-.PHONY: up dev down setup test e2e lint format bench chaos upgrade-drill lock wheel help
+.PHONY: up dev down setup test test-fast e2e lint format bench chaos upgrade-drill lock wheel help
 
 up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
 	@exec $(PY) -m config.local
@@ -34,6 +34,12 @@ setup: $(SETUP) $(CATALOGUES) ## install what is missing: Python packages by has
 
 test: setup ## the whole test suite, on its own embedded PostgreSQL and Redis (TESTS=tests/billing narrows it)
 	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n 2 --dist loadgroup --durations 15 $(TESTS)
+
+# The agent's and the relay's own tests start programs and wait for them: they are whole only in `make test`.
+FAST := agents/protocol architecture common web
+
+test-fast: setup ## protocol, rules, templates and the style of the code: no PostgreSQL, no engine, no browser
+	$(PY) -m pytest -q -n 0 --without-services $(or $(TESTS),$(addprefix tests/,$(FAST)))
 
 e2e: setup ## only the tests that drive a browser
 	$(PY) -m pytest -q -n 0 -m browser $(TESTS)
@@ -67,7 +73,7 @@ wheel: setup ## the host agent's own wheel, in dist/
 	$(PY) -m build --wheel --outdir dist agents
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # -- what `setup` consists of; each file is the stamp of work that need not be done again
 

@@ -129,10 +129,28 @@ def start() -> None:
     os.environ[MIGRATED] = str(folder / "migrated")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--without-services", action="store_true", help="only tests that need no PostgreSQL, stack or engine")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL before xdist starts its workers."""
-    if WORKER is None and config.getoption("dist") != "no":
+    if WORKER is None and config.getoption("dist") != "no" and not config.getoption("without_services"):
         start()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what asks for services, and groups: what is kept on one worker is there for a program that it starts."""
+    if config.getoption("without_services"):
+        left_out = [item for item in items if _needs_services(item)]
+        items[:] = [item for item in items if not _needs_services(item)]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _needs_services(item: pytest.Item) -> bool:
+    asked = {"services", "live_server"} & set(getattr(item, "fixturenames", ()))
+    marked = any(item.get_closest_marker(name) for name in ("django_db", "xdist_group", "docker", "browser"))
+    return bool(asked) or marked
 
 
 @pytest.fixture(scope="session")
