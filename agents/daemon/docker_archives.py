@@ -35,9 +35,11 @@ _MOST_FILES: Final = 10_000
 
 @dataclass(frozen=True)
 class CheckedRoot:
-    """What is taken of an archive: the image's configuration, and of each layer its name there and its bytes unpacked."""
+    """What is taken of an archive: the image's configuration, the digests of its layers, and of each
+    its name there and its bytes unpacked."""
 
     config: bytes
+    digests: tuple[str, ...]
     layers: tuple[tuple[str, int], ...]
 
     @property
@@ -80,13 +82,15 @@ def check_archive(path: Path, target: str, most: int, held: Collection[str]) -> 
             if labels.get(INSTANCE_LABEL) != target:
                 raise Failed("bad_parcel", "What arrived is not the root of this instance.")
             layers: list[tuple[str, int]] = []
+            digests: list[str] = []
             for chain, digest, name in _layers(archive):
                 came, found = _measure(archive, name, most, hashed=chain not in held)
                 if found and found != digest:
                     raise Failed("bad_parcel", "A layer of what arrived is not what its image says.")
                 layers.append((name, came))
+                digests.append(digest)
                 most -= came
-            return CheckedRoot(config, tuple(layers))
+            return CheckedRoot(config, tuple(digests), tuple(layers))
     except (tarfile.TarError, zlib.error, RecursionError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise Failed("bad_parcel", _NO_IMAGE) from error
 

@@ -108,8 +108,11 @@ class DockerRoots:
         with self._engine() as engine:
             told = list(engine.load_image(packed_anew(path, root), quiet=True))
             image = _loaded(told)
-            labels = engine.inspect_image(image)["Config"]["Labels"] or {}
-            if labels.get(INSTANCE_LABEL) != target:
+            # As the engine has understood it: to its reader of JSON, "RootFS" is "rootfs" too.
+            found = engine.inspect_image(image)
+            labels, came = found["Config"]["Labels"] or {}, (found.get("RootFS") or {}).get("Layers") or []
+            if labels.get(INSTANCE_LABEL) != target or came != list(root.digests):
+                engine.remove_image(image)
                 raise Failed("bad_parcel", "What arrived is not the root of this instance.")
             engine.tag(image, root_repository(target), str(number))
 

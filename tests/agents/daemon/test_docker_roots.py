@@ -49,7 +49,11 @@ class Engine:
         return [{"stream": "Loaded image ID: sha256:1\n"}]
 
     def inspect_image(self, image: str) -> dict[str, Any]:
-        return {"Config": {"Labels": {INSTANCE_LABEL: TARGET}}}
+        with tarfile.open(fileobj=io.BytesIO(self.loaded)) as reader:
+            config = reader.extractfile("config.json")
+            assert config is not None
+            layers = json.load(config)["rootfs"]["diff_ids"]
+        return {"Config": {"Labels": {INSTANCE_LABEL: TARGET}}, "RootFS": {"Layers": layers}}
 
     def tag(self, image: str, repository: str, number: str) -> None:
         self.tags.append((image, repository, number))
