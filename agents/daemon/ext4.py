@@ -19,6 +19,8 @@ _TIMEOUT: Final = 3600
 _DETACHED_WITHIN_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
 _REPAIRED: Final = 2  # e2fsck's statuses up to here leave a whole file system
+# What a file system says of itself is not asked: one that came from another host may want errors to end this machine.
+OPTIONS: Final = "loop,nosuid,nodev,noatime,errors=remount-ro"
 
 
 class Unfit(OSError):

@@ -28,7 +28,6 @@ from agents.daemon.whole_files import sync_folder
 LAYER: Final = ("diff", "work")
 CARD: Final = ("link", "lower")
 NAMES: Final = ("hostname", "resolv.conf", "hosts")
-OPTIONS: Final = "loop,nosuid,nodev,noatime"
 COPY_TIMEOUT: Final = 3600.0
 SPARE_ROOM: Final = 256 * MIB  # beside what a layer holds already that is larger than its disk should be
 NAMES_SIZE: Final = "size=1m,nr_inodes=8,mode=0711"
@@ -189,7 +188,7 @@ class SystemDisks:
         place = self._staging / image.name
         place.mkdir(mode=0o700, exist_ok=True)
         _unmount(place)
-        run_tool("mount", "-t", "ext4", "-o", OPTIONS, str(image), str(place))
+        run_tool("mount", "-t", "ext4", "-o", ext4.OPTIONS, str(image), str(place))
         try:
             yield place
         finally:

@@ -77,7 +77,7 @@ class LoopVolumes:
             raise Failed("volume_missing", "A public data set is not on its host.")
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
-            run_tool("mount", "-t", "ext4", "-o", "loop,ro,nosuid,nodev,noatime", str(image), str(mount))
+            run_tool("mount", "-t", "ext4", "-o", f"ro,{ext4.OPTIONS}", str(image), str(mount))
         return mount
 
     def _writable_mounts(self) -> list[Path]:

@@ -71,7 +71,7 @@ class LoopDisks:
             unmount(mount)  # of a file that is not there any more, or the kernel had stopped to write to it
         if not mount.is_mount():
             mount.mkdir(mode=0o755, exist_ok=True)
-            run_tool("mount", "-t", "ext4", "-o", "loop,nosuid,nodev,noatime", str(image), str(mount))
+            run_tool("mount", "-t", "ext4", "-o", ext4.OPTIONS, str(image), str(mount))
             if ext4.trouble_of(mount, image):  # without a word where the file itself may not be written
                 unmount(mount)
                 raise DiskMissing(f"{image.name} takes no writes on this host.")

@@ -123,6 +123,16 @@ def test_the_disk_of_another_is_not_mounted(disks: LoopDisks, tmp_path: Path) ->
         disks.mount(ID)
 
 
+def test_a_disk_of_another_host_does_not_end_this_machine(disks: LoopDisks, tmp_path: Path) -> None:
+    """A superblock may ask for a panic of the kernel at the first error, and its host can see to one."""
+    disks.make(ID, 1)
+    subprocess.run(["tune2fs", "-e", "panic", tmp_path / "disks" / f"{ID}.ext4"], check=True, capture_output=True)
+    mount = disks.mount(ID)
+    lines = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    [options] = [words[3].split(",") for words in lines if words[1] == str(mount)]
+    assert "errors=remount-ro" in options
+
+
 def test_a_disk_from_before_there_were_labels_gets_its_own(disks: LoopDisks, tmp_path: Path) -> None:
     image = tmp_path / "disks" / f"{ID}.ext4"
     disks.make(ID, 1)
