@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,13 @@ def _needs_services(item: pytest.Item) -> bool:
     asked = {"services", "live_server"} & set(getattr(item, "fixturenames", ()))
     marked = any(item.get_closest_marker(name) for name in ("django_db", "xdist_group", "docker", "browser"))
     return bool(asked) or marked
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were skipped for which reason: each of them needs something that this machine lacks."""
+    told = [str(report.longrepr[-1]) for report in terminalreporter.stats.get("skipped", ()) if report.longrepr]
+    for reason, count in Counter(told).most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}", yellow=True)
 
 
 @pytest.fixture(scope="session")

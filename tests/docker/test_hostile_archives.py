@@ -15,7 +15,7 @@ from agents.daemon.docker_archives import chains_of
 from agents.daemon.docker_roots import DockerRoots
 from agents.daemon.docker_runtime import DockerRuntime
 from agents.daemon.docker_spec import INSTANCE_LABEL, EngineOptions, root_repository
-from agents.daemon.jobs import Failed
+from agents.daemon.errors import Failed
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 Files = dict[str, bytes]

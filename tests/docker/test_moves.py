@@ -196,5 +196,5 @@ def test_fault_043_044_a_move_goes_on_after_a_cut_and_leaves_the_source_until_it
     )
     assert way == "direct" and checksum(one.disk(key) / "model.bin") == model
     renting.release(alice, work)
-    assert not one.traces(key) and not two.traces(key)
+    wait_until("both hosts to be cleared", lambda: not one.traces(key) and not two.traces(key), timeout=60)
     stack.manage("verify_ledger")
