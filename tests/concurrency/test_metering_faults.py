@@ -120,18 +120,18 @@ def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -
     current_app.loader.import_default_modules()
     sweep_runs._written.clear()
     with time_machine.travel(NOW, tick=False):
-        for name in ("billing.settle_meters", "marketplace.mark_silent_hosts", "billing.reconcile_stripe"):
+        for name in ("instances.charge_meters", "marketplace.mark_silent_hosts", "billing.reconcile_stripe"):
             current_app.tasks[name].apply(throw=True)
         look_after_sweeps(now=NOW, at_once=True)
         assert not Incident.objects.exists()
     look_after_sweeps(now=NOW + timedelta(seconds=181), at_once=True)
     look_after_sweeps(now=NOW + timedelta(seconds=190), at_once=True)
     told = Incident.objects.get(kind="sweeps_late", closed_at=None).detail
-    assert "billing.settle_meters" in told and "mark_silent_hosts" in told
+    assert "instances.charge_meters" in told and "mark_silent_hosts" in told
     assert "reconcile_stripe" not in told, "it comes every ten minutes"
     sweep_runs._written.clear()
     with time_machine.travel(NOW + timedelta(seconds=200), tick=False):
-        for name in ("billing.settle_meters", "marketplace.mark_silent_hosts"):
+        for name in ("instances.charge_meters", "marketplace.mark_silent_hosts"):
             current_app.tasks[name].apply(throw=True)
     look_after_sweeps(now=NOW + timedelta(seconds=201), at_once=True)
     assert Incident.objects.get().closed_by == "they are made again"
@@ -139,9 +139,9 @@ def test_fault_085_a_beat_that_is_absent_is_told_of_and_one_that_is_back_too() -
 
 def test_fault_085_a_pass_that_a_new_version_does_not_make_is_not_late() -> None:
     SweepRun.objects.create(name="instances.of_the_version_before", every_s=60, ended_at=NOW - timedelta(days=1))
-    SweepRun.objects.create(name="billing.settle_meters", every_s=60, ended_at=NOW - timedelta(days=1))
+    SweepRun.objects.create(name="instances.charge_meters", every_s=60, ended_at=NOW - timedelta(days=1))
     worker_init.send(sender=None)
-    assert [run.name for run in late_sweeps(now=NOW)] == ["billing.settle_meters"]
+    assert [run.name for run in late_sweeps(now=NOW)] == ["instances.charge_meters"]
 
 
 def test_fault_085_two_beats_do_everything_once(sources: list[Source]) -> None:

@@ -225,7 +225,7 @@ class Machine:
             place, names = Path(folder), [*files, *folders]
             if place.name in ("mounts", "public"):  # what is in a disk is the renter's
                 folders.clear()
-            for path in (place / name for name in names if name != "moves"):  # made with the first of them
+            for path in (place / name for name in names if name not in ("moves", "images.json")):  # made with the first
                 yield f"file {self._named(str(path.relative_to(self.state)))}"
 
     def _named(self, text: str) -> str:

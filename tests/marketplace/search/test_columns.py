@@ -23,7 +23,7 @@ from marketplace.search.layout import TERMS_SOLD
 from marketplace.search.store import Store
 from marketplace.search.terms import SORTS, OfferQuery
 from marketplace.selectors import offer_page_json, search_facets, search_offers
-from tests.marketplace.search.seeded import offer_columns, seed_market
+from tests.marketplace.search.seeded import EMPTY_OFFERS, offer_columns, seed_market
 from tests.marketplace.shapes import enrolled, leased, offer_of
 from tests.roles import as_owner
 
@@ -172,7 +172,7 @@ def test_an_emptied_table(hana: User, commits: bool) -> None:
     before = found()
     with transaction.atomic():
         with as_owner(), connection.cursor() as cursor:
-            cursor.execute("TRUNCATE marketplace_offer CASCADE")
+            cursor.execute(EMPTY_OFFERS)
         assert found() == []
         assert found() == []
         transaction.set_rollback(not commits)

@@ -17,7 +17,7 @@ from marketplace.search import columns
 from marketplace.search.orders import Walk
 from marketplace.search.terms import OfferQuery
 from marketplace.selectors import offer_page_json
-from tests.marketplace.search.seeded import seed_market
+from tests.marketplace.search.seeded import EMPTY_OFFERS, seed_market
 from tests.roles import as_owner
 from tests.waiting import wait_until
 
@@ -152,7 +152,7 @@ def test_a_lost_connection_ends_it_and_the_next_search_begins_another(
 def test_a_table_that_was_emptied_is_seen() -> None:
     total()
     with as_owner(), connection.cursor() as cursor:
-        cursor.execute("TRUNCATE marketplace_offer CASCADE")
+        cursor.execute(EMPTY_OFFERS)
     wait_until("the change is seen", lambda: total() == 0)
 
 
