@@ -41,14 +41,16 @@ class DockerImages:
             image_store.pull(client, pull, cancelled)
 
     def image_room(self) -> int:
+        return image_store.room_at(self._images_folder())
+
+    def image_disk_bytes(self) -> int:
+        return image_store.size_at(self._images_folder())
+
+    def _images_folder(self) -> str:
         if not self._images_at:
             with engine_answers():
                 self._images_at = str(self._reader.info()["DockerRootDir"])
-        return image_store.room_at(self._images_at)
-
-    def image_disk_bytes(self) -> int:
-        self.image_room()  # finds out where it is
-        return image_store.size_at(self._images_at)
+        return self._images_at
 
     def image_facts(self, reference: str) -> ImageFacts:
         with engine_answers():

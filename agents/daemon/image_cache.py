@@ -29,14 +29,10 @@ class ImageCache:
     def __init__(self, runtime: Runtime, path: Path | None = None, *, full_percent: int = FULL_PERCENT) -> None:
         self._runtime = runtime
         self._path = path
-        self._full = full_percent
+        self.full_percent = full_percent
         self._lock = threading.Lock()
         self._used: dict[str, float] = {}
         self._pulled = _read(path)
-
-    @property
-    def full_percent(self) -> int:
-        return self._full
 
     def pulled(self) -> list[str]:
         """Return the references of images that this agent pulled and has not removed, least recently used first."""
@@ -72,8 +68,8 @@ class ImageCache:
 
     def trim(self) -> None:
         """Remove unused images from a disk that is too full."""
-        if self.filled_percent() >= self._full:
-            self._evict_until(lambda: self.filled_percent() <= self._full - TRIM_PERCENT)
+        if self.filled_percent() >= self.full_percent:
+            self._evict_until(lambda: self.filled_percent() <= self.full_percent - TRIM_PERCENT)
 
     def filled_percent(self, more_bytes: int = 0) -> float:
         """Return how full the disk is, or would be with so many bytes more."""

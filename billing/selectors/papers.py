@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from billing.coupon_rules import Step, coupon_part
 from billing.models import BillingAddress, Invoice, Order
 from billing.papers import PaperLine
-from billing.selectors.rows import rows
+from billing.selectors.rows import METER_OF_CREDIT, rows
 from common.errors import NotFound
 
 _CHARGED = "('charge', 'prepaid', 'exit_fee', 'refund')"
@@ -54,11 +54,7 @@ SELECT entry.kind, posting.memo, posting.source_kind, posting.source_id, '',
 FROM billing_wallet wallet
 JOIN billing_entry entry ON entry.wallet_id = wallet.id AND entry.kind IN {_CHARGED}
 JOIN billing_posting posting ON posting.id = entry.posting_id AND posting.kind <> 'usage'
-LEFT JOIN LATERAL (
-    SELECT metered.rate_hours FROM billing_meter metered
-    WHERE posting.kind = 'credit' AND metered.source_kind = posting.source_kind AND metered.source_id = posting.source_id
-      AND metered.opened_at <= posting.period_from AND posting.period_to <= metered.settled_until
-    LIMIT 1) AS given ON true
+{METER_OF_CREDIT}
 WHERE wallet.owner_id = %(owner)s AND wallet.kind = 'renter'
   AND posting.created_at >= %(begin)s AND posting.created_at < %(end)s
 ORDER BY entry.id

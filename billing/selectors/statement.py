@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from billing.selectors.rows import rows
+from billing.selectors.rows import METER_OF_CREDIT, rows
 from common.errors import InvalidInput
 
 # The balance after an entry is the wallet's less all entries after it, in one snapshot. An entry for usage stands for its
@@ -44,11 +44,7 @@ LEFT JOIN LATERAL (
                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS above
     FROM billing_usage usage WHERE usage.{side} = ledger.id) AS line ON true
 LEFT JOIN billing_meter meter ON meter.id = line.meter_id
-LEFT JOIN LATERAL (
-    SELECT metered.rate_hours FROM billing_meter metered
-    WHERE posting.kind = 'credit' AND metered.source_kind = posting.source_kind AND metered.source_id = posting.source_id
-      AND metered.opened_at <= posting.period_from AND posting.period_to <= metered.settled_until
-    LIMIT 1) AS given ON true
+{given}
 WHERE (%(entry)s::bigint IS NULL OR ledger.id < %(entry)s
        OR ledger.id = %(entry)s AND (line.period_to, line.id) < (
            SELECT period_to, id FROM billing_usage WHERE id = %(usage)s))
@@ -61,8 +57,8 @@ WHERE (%(entry)s::bigint IS NULL OR ledger.id < %(entry)s
 ORDER BY ledger.id DESC, line.period_to DESC, line.id DESC
 LIMIT %(limit)s
 """
-_PAYER = _STATEMENT.format(side="charge_entry_id", amount="-charge_micros")
-_PAYEE = _STATEMENT.format(side="share_entry_id", amount="charge_micros - fee_micros")
+_PAYER = _STATEMENT.format(side="charge_entry_id", amount="-charge_micros", given=METER_OF_CREDIT)
+_PAYEE = _STATEMENT.format(side="share_entry_id", amount="charge_micros - fee_micros", given=METER_OF_CREDIT)
 
 # What a credit took back from all three, for a host's statement.
 _SPLITS = """
