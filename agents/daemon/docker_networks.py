@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from agents.daemon.docker_containers import is_attached, way_to
 from agents.daemon.docker_images import DockerImages
-from agents.daemon.docker_spec import HOST_LABEL, NO_HOST, EngineOptions, network_name, network_options
+from agents.daemon.docker_spec import HOST_LABEL, NO_HOST, EngineOptions, bridge_name, network_name, network_options
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.firewall import Firewall
 from agents.daemon.path_watch import PathWatch
-from agents.daemon.paths import Door, Way, is_closed, shares_network_with, trouble_on
+from agents.daemon.paths import NET, Door, Way, is_closed, shares_network_with, trouble_on
 from agents.daemon.runtime import EngineRefused
 
 SUBNET_TRIES: Final = 64
@@ -49,7 +49,7 @@ class DockerNetworks(DockerImages):
 
     def attach(self, container: str, instance: str) -> None:
         """The engine remembers a stopped container's network by its id: one of the same name is another one to it."""
-        if self.paths.why_cut(container):
+        if self.paths.why_cut(container) or self._has_lost_bridge(instance):
             self._plug_in_again(container, instance)
             return
         self.make_network(instance)
@@ -80,6 +80,12 @@ class DockerNetworks(DockerImages):
             with engine_answers():
                 self._changer.connect_container_to_network(container, network_name(instance))
         self.paths.look()
+
+    def _has_lost_bridge(self, instance: str) -> bool:
+        """Whether the engine still lists its network although the bridge was removed on the host: nothing connects to it."""
+        if not self._networks(instance) or not shares_network_with(self._place):
+            return False
+        return not (NET / bridge_name(instance)).exists()
 
     def _states(self, labels: list[str]) -> Iterator[dict[str, Any]]:
         with engine_answers():
