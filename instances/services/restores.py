@@ -7,6 +7,7 @@ the backup is listed, as far as the anchors of the ledger and Stripe know it; th
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
@@ -19,7 +20,7 @@ from billing.selectors.seals import latest_seals
 from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.stripe import link
 from common.backup_folder import BadBackup, Manifest, read_manifest, unpack, write_private
-from common.database import use_case
+from common.database import only_one, use_case
 from common.postgres_client import postgres_client
 from common.roles import grant_role
 from common.unfinished_restore import SET_MARK, remove_mark
@@ -33,6 +34,8 @@ _INVOICES = (
 )
 # Without these the database is worth little: what it keeps sealed cannot be opened, and its signatures are another's.
 _MUST_BE_THE_SAME = ("secret_key", "ledger_signing_key")
+# The number means nothing.
+_RESTORE_LOCK: Final = 7_260_418_335
 
 
 class RestoreRefused(Exception):
@@ -42,16 +45,27 @@ class RestoreRefused(Exception):
 def restore_backup(
     *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
 ) -> int:
-    """The new epoch's number. Raises BadBackup, RestoreRefused and ClientFailed; then the database is as it was."""
+    """The new epoch's number. Raises BadBackup, RestoreRefused and ClientFailed; then the database is as it was.
+
+    Of two at once the second is refused. The lock is the connection's, so this one stays open until the end.
+    """
+    with only_one(_RESTORE_LOCK) as ours:
+        if not ours:
+            raise RestoreRefused("Another restore of this database is under way: wait for its end.")
+        return _restore(folder=folder, replace=replace, registry=registry, secrets=secrets, say=say)
+
+
+def _restore(
+    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
+) -> int:
     manifest = _checked(folder)
     if secrets is not None:
         _give_secrets(folder, secrets)
     _check_keys(folder)
     _check_target(replace=replace)
     _check_registry(folder, registry)
-    client = postgres_client()
-    connection.close()
-    client.replace(folder / DATABASE, and_then=SET_MARK)  # from here on, until the mark is gone, the market cannot start
+    # From here on, until the mark is gone, the market cannot start.
+    postgres_client().replace(folder / DATABASE, and_then=SET_MARK)
     say(f"The database is as it was at {manifest.made_at}.")
     call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
     if settings.APP_DATABASE_URL:

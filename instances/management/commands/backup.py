@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from common.backup_folder import read_manifest
 from common.postgres_client import ClientFailed
+from common.unfinished_restore import TOLD, restore_is_unfinished
 from instances.services.backups import make_backup
 
 
@@ -27,6 +28,8 @@ class Command(BaseCommand):
         registry = options["registry"]
         if registry is not None and not registry.is_dir():
             raise CommandError(f"{registry} is no folder.")
+        if restore_is_unfinished():
+            raise CommandError(TOLD)
         try:
             made = make_backup(parent=options["to"].absolute(), registry=registry)
         except (ClientFailed, OSError) as error:

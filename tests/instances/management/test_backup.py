@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 from pytest_django import Settings
 
 from common import backup_folder
 from common.backup_folder import MANIFEST, read_manifest
 from common.postgres_client import ClientFailed, PostgresClient, postgres_client
+from common.unfinished_restore import SET_MARK
 from instances.services.backups import DATABASE
 from marketplace.models import Epoch
+from tests.roles import as_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -119,6 +122,15 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     with pytest.raises(CommandError, match="went away"):
         call_command("backup", "--to", str(tmp_path / "backups"))
     assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_no_backup_is_made_of_a_database_whose_restore_was_broken_off(tmp_path: Path) -> None:
+    """It would lack the new epoch and the freeze of money, and no restore of it could be begun."""
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(SET_MARK)
+    with pytest.raises(CommandError, match="broken off before its end"):
+        call_command("backup", "--to", str(tmp_path / "backups"))
+    assert not (tmp_path / "backups").exists()
 
 
 def test_what_a_killed_backup_has_left_goes_a_day_later(tmp_path: Path) -> None:
