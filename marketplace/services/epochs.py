@@ -21,7 +21,9 @@ AFTER_BACKUP: Final = "after_backup"  # the kind of the incident that names what
 # A number is of the time of its beginning. A host that says more is not believed: agents and the market take no number
 # without end, and none can be taken back.
 FURTHEST_AHEAD: Final = timedelta(days=1)
-_MOST_FINDINGS: Final = 2_000
+# Of one host, so that none can fill the list and hide what others found.
+_MOST_FINDINGS: Final = 300
+_FINDING_CHARS: Final = 500
 
 
 def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> int:
@@ -51,17 +53,21 @@ def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
     Host.objects.filter(pk=host_id).update(awaits_epoch=False)
     record_event(host_id=host_id, kind="epoch_agreed", detail="", actor=AGENT)
     refresh_offers_of_host(host_id=host_id)
-    add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in findings])
+    told = [line[:_FINDING_CHARS] for line in findings[:_MOST_FINDINGS]]
+    if len(findings) > len(told):
+        told.append(f"{len(findings) - len(told)} more are not listed.")
+    add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in told])
     wake.touch(f"user:{host.owner_id.hex}")
 
 
 def add_findings(findings: Sequence[str]) -> None:
     """To the present epoch, and to the incident that staff have open for it."""
     epoch = Epoch.objects.select_for_update(no_key=True).order_by("-number").first()
-    fresh = [line for line in findings if epoch is not None and line not in epoch.findings]
+    known = set() if epoch is None else set(epoch.findings)
+    fresh = [line for line in findings if line not in known]
     if epoch is None or not fresh:
         return
-    epoch.findings = [*epoch.findings, *fresh][:_MOST_FINDINGS]
+    epoch.findings = [*epoch.findings, *fresh]
     epoch.save(update_fields=["findings"])
     close_incident(kind=AFTER_BACKUP, subject=SUBJECT, closed_by="more was found")
     open_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail="\n".join(epoch.findings))

@@ -11,12 +11,13 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents.protocol.messages import DesiredState, Holding, Report
+from common.database import use_case
 from instances.models import Instance
 from instances.services.epochs import FENCE_JUMP, begin_epoch
 from instances.states import Desired, FaultOf, InstanceState
 from marketplace.errors import OfferClosed
 from marketplace.models import Epoch, Gpu, Host, HostEvent, Incident, Lease, Offer, ReliabilityEvent
-from marketplace.services.epochs import AFTER_BACKUP
+from marketplace.services.epochs import AFTER_BACKUP, close_agreement
 from marketplace.services.lease import check_open
 
 from .conftest import Agent, report
@@ -132,6 +133,28 @@ def test_no_host_can_put_another_s_gpus_in_quarantine(enrolled: Callable[[], Age
     agree(agent)
     agree(thief, Holding(uuid4().hex, 1, 1, "running", [gpu.uuid for gpu in agent.facts.gpus]))
     assert (free(agent), free(thief)) == (2, 2)
+
+
+def test_no_host_can_hide_what_others_found(enrolled: Callable[[], Agent], agent: Agent) -> None:
+    """Ten hosts that name as much as is listed of each, then one that names one container."""
+    liars = [enrolled() for _ in range(10)]
+    begin_epoch(reason="a test")
+    for liar in liars:
+        agree(liar, *(Holding(uuid4().hex, 1, 1, "running", ["GPU-made-up"]) for _ in range(250)))
+    late = Holding(uuid4().hex, 2, 1, "running", [agent.facts.gpus[0].uuid])
+    agree(agent, late)
+    told = Epoch.objects.get().findings
+    assert agent.facts.gpus[0].uuid in told[-1]
+    assert Incident.objects.get(kind=AFTER_BACKUP, closed_at=None).detail.endswith(told[-1])
+
+
+def test_what_one_host_tells_is_listed_up_to_a_bound(agent: Agent) -> None:
+    begin_epoch(reason="a test")
+    with use_case():
+        close_agreement(host_id=agent.host, findings=[f"{n} {'x' * 1000}" for n in range(1000)])
+    told = Epoch.objects.get().findings
+    assert len(told) == 301 and told[-1].endswith("700 more are not listed.")
+    assert max(map(len, told)) < 600
 
 
 def test_no_host_can_settle_another_s_instance(enrolled: Callable[[], Agent], running: Instance) -> None:
