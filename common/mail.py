@@ -19,9 +19,16 @@ _NAME_CHARS: Final = 40
 _NO_NAME: Final = "–"
 
 
-def send_mail(subject: str, body: str, sender: str | None, recipients: Sequence[str]) -> None:
-    """Send plain text. No part of the subject can begin another header. Raises one of MAIL_FAULTS."""
-    mail.send_mail(one_line(subject, most=_SUBJECT_CHARS), _encodable(body), sender, list(recipients))
+def send_mail(
+    subject: str, body: str, sender: str | None, recipients: Sequence[str], *, message_id: str | None = None
+) -> None:
+    """Send plain text. No part of the subject can begin another header. Raises one of MAIL_FAULTS.
+
+    `message_id`: the same each time that a mail is sent again, so that whoever receives it twice can tell.
+    """
+    headers = {} if message_id is None else {"Message-ID": message_id}
+    subject = one_line(subject, most=_SUBJECT_CHARS)
+    mail.EmailMessage(subject, _encodable(body), sender, list(recipients), headers=headers).send()
 
 
 def is_of_one_mail(fault: Exception) -> bool:

@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db.models import F, QuerySet
 
 from accounts.models import OutgoingMail
@@ -95,10 +97,15 @@ def _claim(now: datetime) -> OutgoingMail | None:
 def _try(one: OutgoingMail) -> Exception | None:
     """Outside of any transaction."""
     try:
-        send_mail(one.subject, one.body, None, [one.to])
+        send_mail(one.subject, one.body, None, [one.to], message_id=_message_id(one))
     except MAIL_FAULTS as fault:
         return fault
     return None
+
+
+def _message_id(one: OutgoingMail) -> str:
+    """The row's own, so the same in each try and in a database that was restored."""
+    return f"<{one.pk.hex}@{urlsplit(settings.SITE_URL).hostname}>"
 
 
 def _note_sent(one: OutgoingMail, now: datetime) -> None:

@@ -130,7 +130,7 @@ def test_mail_is_tried_again_until_it_leaves(kim: User, monkeypatch: pytest.Monk
 
     issue_token(user=kim, name="x", scopes=["keys:read"])
     with monkeypatch.context() as broken:
-        broken.setattr("common.mail.mail.send_mail", refuse)
+        broken.setattr("common.mail.mail.EmailMessage.send", refuse)
         assert send_mails(now=clock.now()) == 0
     assert send_mails(now=clock.now()) == 0, "claimed by the one that failed"
     assert send_mails(now=clock.now() + timedelta(minutes=3)) == 1

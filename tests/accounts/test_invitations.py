@@ -175,7 +175,7 @@ def test_a_mail_that_fails_never_loses_the_secret(
 
     alice = User.objects.get(email="alice@example.com")
     team = new_team(alice)
-    monkeypatch.setattr("common.mail.mail.send_mail", refuse)
+    monkeypatch.setattr("common.mail.mail.EmailMessage.send", refuse)
     assert invite(alice, team, "bob@example.com").json()["secret"]
     page = signed_in.post(f"/settings/teams/{team}", {"email": "hana@example.com", "role": "member"})
     assert page.status_code == 200

@@ -94,14 +94,14 @@ def test_what_does_not_hold_any_more_is_taken_back_until_it_has_left() -> None:
 @pytest.mark.parametrize("sent_before", [False, True])
 def test_a_worker_that_dies_loses_no_mail_and_doubles_at_most_the_one_in_hand(sent_before: bool) -> None:
     put("kim", "lee")
-    real: Callable[..., int] = mail.send_mail
+    real: Callable[..., int] = mail.EmailMessage.send
 
     def die(*message: Any, **options: Any) -> None:
         if sent_before:
             real(*message, **options)
         raise Killed
 
-    with patch("common.mail.mail.send_mail", die), pytest.raises(Killed):
+    with patch("common.mail.mail.EmailMessage.send", die), pytest.raises(Killed):
         send_mails(now=clock.now())
     assert send_mails(now=clock.now()) == 1, "the other one, by another worker at once"
     assert send_mails(now=clock.now() + MAIL_CLAIM - SECOND) == 0, "the dead one's hand may still be on it"
@@ -138,13 +138,24 @@ def test_of_senders_at_once_none_sends_what_another_has_in_hand(alone: bool, mon
     assert sorted(receivers()) == sorted(names)
 
 
+def test_a_mail_that_is_sent_twice_has_one_message_id_and_each_mail_its_own(mailoutbox: list[mail.EmailMessage]) -> None:
+    """Sent after the dump that a market is restored from, it waits there still: only the row is the same."""
+    put("kim", "lee")
+    assert send_mails(now=clock.now()) == 2
+    restored = OutgoingMail.objects.filter(to="kim@example.com")
+    restored.update(sent_at=None, body="again", tries=0, due_at=clock.now())
+    assert send_mails(now=clock.now()) == 1
+    ids = [(message.to[0], message.message()["Message-ID"]) for message in mailoutbox]
+    assert len(ids) == 3 and len(set(ids)) == len({name for _, name in ids}) == 2
+
+
 # -- mail servers
 
 
 def test_nothing_is_open_in_the_database_while_the_server_is_asked() -> None:
     put()
     seen: list[bool] = []
-    with patch("common.mail.mail.send_mail", lambda *_: seen.append(connection.in_atomic_block)):
+    with patch("common.mail.mail.EmailMessage.send", lambda *_: seen.append(connection.in_atomic_block)):
         assert send_mails(now=clock.now()) == 1
     assert seen == [False]
 
@@ -207,7 +218,7 @@ def test_what_is_out_of_date_is_not_sent(tried: bool, caplog: pytest.LogCaptureF
     now = clock.now()
     put(key="watch:1", expires_at=now + timedelta(minutes=10))
     if tried:
-        with patch("common.mail.mail.send_mail", side_effect=OSError("away")):
+        with patch("common.mail.mail.EmailMessage.send", side_effect=OSError("away")):
             assert send_mails(now=now) == 0
     assert send_mails(now=now + timedelta(minutes=10)) == 0
     assert (row().given_up_at is not None, row().body, mail.outbox) == (True, "", [])
@@ -250,7 +261,7 @@ def test_what_is_over_is_forgotten_after_a_week_and_what_waits_is_not() -> None:
 
 def test_the_panel_shows_what_waits_and_no_body(stella: User, client: Client) -> None:
     put(key="invitation:1")
-    with patch("common.mail.mail.send_mail", side_effect=OSError("away")):
+    with patch("common.mail.mail.EmailMessage.send", side_effect=OSError("away")):
         send_mails(now=clock.now())
     client.force_login(stella)
     shown = client.get("/admin/accounts/outgoingmail/").content.decode()

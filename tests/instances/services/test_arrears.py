@@ -237,7 +237,7 @@ def test_a_mail_that_the_server_refused_is_sent_later_once(
 ) -> None:
     judge()
     with monkeypatch.context() as broken:
-        broken.setattr("common.mail.mail.send_mail", refuse)
+        broken.setattr("common.mail.mail.EmailMessage.send", refuse)
         assert send() == 0
     assert send() == 0, "claimed a moment ago"
     hours.advance(minutes=10)
@@ -263,7 +263,7 @@ def test_a_worker_that_dies_loses_no_mail_and_doubles_at_most_the_one_in_hand(  
     grant(bob, 10 * UNIT)
     order_running(bob, host)
     judge()
-    real: Callable[..., int] = mail.send_mail
+    real: Callable[..., int] = mail.EmailMessage.send
 
     def die(*message: object) -> None:
         if sent_before:
@@ -271,7 +271,7 @@ def test_a_worker_that_dies_loses_no_mail_and_doubles_at_most_the_one_in_hand(  
         raise Killed
 
     with monkeypatch.context() as dying:
-        dying.setattr("common.mail.mail.send_mail", die)
+        dying.setattr("common.mail.mail.EmailMessage.send", die)
         with pytest.raises(Killed):
             send()
     assert send() == 1, "the other one, by another worker at once"

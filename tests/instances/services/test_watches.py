@@ -259,7 +259,7 @@ def test_mail_that_was_refused_is_tried_again(full: Instance, host: FakeHost, bo
     free(host, full)
     serve()
     assert queue_watch_mails(now=clock.now()) == 1
-    with patch("common.mail.mail.send_mail", side_effect=OSError("mail server away")):
+    with patch("common.mail.mail.EmailMessage.send", side_effect=OSError("mail server away")):
         assert sent() == []
     hours.advance(minutes=1)
     assert (queue_watch_mails(now=clock.now()), len(sent())) == (0, 1)
@@ -273,7 +273,7 @@ def test_a_worker_that_dies_loses_no_mail(full: Instance, host: FakeHost, bob: U
     with killed_at("instances.services.watch_mails.queue_mail"):
         queue_watch_mails(now=clock.now())
     assert queue_watch_mails(now=clock.now()) == 1
-    with killed_at("common.mail.mail.send_mail"):
+    with killed_at("common.mail.mail.EmailMessage.send"):
         sent()
     assert (queue_watch_mails(now=clock.now()), sent()) == (0, [])
     hours.advance(seconds=MAIL_CLAIM.total_seconds())
@@ -298,7 +298,7 @@ def test_other_news_is_told_for_three_days(full: Instance, host: FakeHost, bob: 
     watch = wait_to_rent(bob)
     expire_watches(now=watch.expires_at)
     queue_watch_mails(now=clock.now())
-    with patch("common.mail.mail.send_mail", side_effect=OSError("mail server away")):
+    with patch("common.mail.mail.EmailMessage.send", side_effect=OSError("mail server away")):
         assert sent() == []
     hours.advance(days=2, hours=23)
     assert len(sent()) == 1

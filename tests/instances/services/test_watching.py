@@ -217,7 +217,7 @@ def test_mail_about_an_alert_is_lost_with_no_worker_and_not_sent_when_it_is_over
     with killed_at("instances.services.alert_mails.queue_mail"):
         queue_alert_mails(now=clock.now())
     assert queue_alert_mails(now=clock.now()) == 1
-    with killed_at("common.mail.mail.send_mail"):
+    with killed_at("common.mail.mail.EmailMessage.send"):
         sent()
     pass_time(host, running, hours, 2, util=80)
     assert Alert.objects.get().resolution == "over"

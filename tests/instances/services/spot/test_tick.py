@@ -371,7 +371,7 @@ def test_a_worker_that_dies_loses_no_mail_about_a_notice(spot: FakeHost, rin: Us
     with killed_at("instances.services.spot.notice_mails.queue_mail"):
         queue_notice_mails(now=clock.now())
     assert queue_notice_mails(now=clock.now()) == 1
-    with killed_at("common.mail.mail.send_mail"):
+    with killed_at("common.mail.mail.EmailMessage.send"):
         sent()
     assert sent() == []
     hours.advance(seconds=MAIL_CLAIM.total_seconds())
