@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import Any
 
 from agents.daemon import image_store
-from agents.daemon.docker_spec import ROOT_MESSAGE, SYSTEM_DISK_LABEL
+from agents.daemon.docker_spec import ROOT_MESSAGE, disk_limit_gb
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.errors import Failed
 from agents.daemon.image_pull import Pull
@@ -74,7 +74,7 @@ class DockerImages:
             [listed] = self._changer.containers(all=True, size=True, filters={"id": container})
             layers = self._changer.history(listed["ImageID"])
         written = int(listed.get("SizeRw") or 0)
-        limit = int(listed["Labels"].get(SYSTEM_DISK_LABEL, "0"))
+        limit = disk_limit_gb(listed["Labels"])
         held = written + sum(int(item["Size"]) for item in layers if item["Comment"] == ROOT_MESSAGE)
         if limit and held > limit * GIB:
             raise Failed("system_disk_full", TOO_MUCH.format(size=held / GIB, limit=limit))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agents.daemon.docker_runtime import WATCH_RETRY, DockerRuntime
-from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, ROOT_LABEL, SYSTEM_DISK_LABEL, EngineOptions
+from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, ROOT_LABEL, EngineOptions, disk_limit_gb
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.errors import Failed
 from agents.daemon.journal import Journal
@@ -106,7 +106,7 @@ class LimitedRuntime(DockerRuntime):
         own = {item.id: item for item in self.containers() if item.status == "running"}
         if not own:
             return []
-        filters = {"label": [f"{HOST_LABEL}={self.options.host_id}", SYSTEM_DISK_LABEL]}
+        filters = {"label": f"{HOST_LABEL}={self.options.host_id}"}
         with engine_answers():
             listed = self._changer.containers(filters=filters, size=True)
         return [
@@ -114,11 +114,11 @@ class LimitedRuntime(DockerRuntime):
                 own[item["Id"]].instance,
                 own[item["Id"]].generation,
                 int(item.get("SizeRw") or 0),
-                int(item["Labels"][SYSTEM_DISK_LABEL]) * GIB,
+                disk_limit_gb(item["Labels"]) * GIB,
                 own[item["Id"]].run_seconds,
             )
             for item in listed
-            if item["Id"] in own
+            if item["Id"] in own and disk_limit_gb(item["Labels"])
         ]
 
     def remove(self, container: str) -> None:
@@ -169,7 +169,7 @@ class LimitedRuntime(DockerRuntime):
 
     def _layer(self, container: str) -> Layer | None:
         state = self._inspect(container)
-        if state is None or not state["Config"]["Labels"].get(SYSTEM_DISK_LABEL) or self.root_limit() != "disk":
+        if state is None or not disk_limit_gb(state["Config"]["Labels"]) or self.root_limit() != "disk":
             return None
         return layer_of(state)
 
@@ -241,7 +241,7 @@ def layer_of(state: Mapping[str, Any]) -> Layer:
         container=state["Id"],
         instance=labels.get(INSTANCE_LABEL, TRIAL_INSTANCE),
         root=int(labels.get(ROOT_LABEL, "0")),
-        size_gb=int(labels.get(SYSTEM_DISK_LABEL, "0")),
+        size_gb=disk_limit_gb(labels),
         base=str(state["Image"]).removeprefix("sha256:"),
         folder=folder,
         names=folder.parent.parent / "containers" / state["Id"],

@@ -13,7 +13,15 @@ from typing import Any, Final, Protocol
 
 from agents.daemon.docker_archives import chains_of, check_archive, packed_anew, parts_of
 from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, NO_HOST, ROOT_MESSAGE, root_repository
+from agents.daemon.docker_spec import (
+    HOST_LABEL,
+    INSTANCE_LABEL,
+    NO_HOST,
+    PARCEL_LABEL,
+    PARCELS,
+    ROOT_MESSAGE,
+    root_repository,
+)
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.errors import Failed
 from agents.daemon.parcels import Part
@@ -21,8 +29,6 @@ from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.volumes import HEADROOM
 
-PARCELS: Final = "berth-parcel"
-PARCEL_LABEL: Final = "berth.parcel"  # one that was packed twice, by an agent that was killed meanwhile, keeps no name
 NO_ROOM: Final = "The host has no room to pack what was installed."
 NO_ROOM_HERE: Final = "The host has no room to unpack what was installed elsewhere."
 _CONTENT_STORE: Final = ["driver-type", "io.containerd.snapshotter.v1"]  # an engine that keeps images in containerd

@@ -25,6 +25,7 @@ from agents.daemon.docker_spec import (
     bridge_name,
     container_body,
     container_name,
+    is_made_here,
     root_repository,
 )
 from agents.daemon.engine_words import READ_TIMEOUT, engine_answers, engine_place
@@ -260,7 +261,10 @@ class DockerRuntime(DockerNetworks):
         return [int(tag.rpartition(":")[2]) for item in own for tag in item["RepoTags"] or []]
 
     def _roots(self, instance: str) -> list[str]:
-        """Saved roots by tag and by label: a crash can leave one without a tag."""
+        """Saved roots by label: a crash can leave one without a name. Without one, and used by another instance, it is not
+        ours: an image has the labels that its maker gave it."""
         with engine_answers():
             labelled = self._reader.images(filters={"label": f"{INSTANCE_LABEL}={instance}"}, all=False)
-        return [item["Id"] for item in labelled if self._is_own(item["Labels"])]
+            own = [item["Id"] for item in labelled if self._is_own(item["Labels"]) and is_made_here(item)]
+            used = {item["ImageID"] for item in self._reader.containers(all=True)} if own else set()
+        return [image for image in own if image not in used]

@@ -5,6 +5,7 @@ The control plane names an image, GPUs, shares and ports. Privileges, devices, h
 
 import hashlib
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,25 @@ GPUS_LABEL = "berth.gpus"
 ROOT_LABEL = "berth.root"
 SYSTEM_DISK_LABEL = "berth.system_disk_gb"
 OFFICIAL_LABEL = "berth.official"
+SYNC_LABEL = "berth.sync"
+SYNC_HOST_LABEL = "berth.sync-host"
+PARCEL_LABEL = "berth.parcel"  # an image packed twice, by an agent that was killed meanwhile, keeps no name
+# Set on every container, so that it takes none of them from its image, whose labels are its maker's.
+OWN_LABELS = (
+    INSTANCE_LABEL,
+    HOST_LABEL,
+    FENCE_LABEL,
+    SPEC_LABEL,
+    GPUS_LABEL,
+    ROOT_LABEL,
+    SYSTEM_DISK_LABEL,
+    OFFICIAL_LABEL,
+    SYNC_LABEL,
+    SYNC_HOST_LABEL,
+    PARCEL_LABEL,
+)
 ROOT_REPOSITORY = "berth-root"
+PARCELS = "berth-parcel"
 ROOT_MESSAGE = "berth: a root on its way"  # by which the layer of a root that was brought is told from those of its image
 BRIDGE_PREFIX = "berth"
 
@@ -72,6 +91,23 @@ def root_repository(instance: str) -> str:
     return f"{ROOT_REPOSITORY}/{instance}"
 
 
+def is_own_name(image: str) -> bool:
+    """Return whether `image` is a name that the agent alone gives: to saved roots, and to roots on their way."""
+    return image.startswith((f"{ROOT_REPOSITORY}/", f"{PARCELS}:", f"{PARCELS}@"))
+
+
+def is_made_here(image: Mapping[str, Any]) -> bool:
+    """Return whether an image that bears our labels, as any can, may be one of ours: none of its names is another's."""
+    names = [*(image["RepoTags"] or []), *(image["RepoDigests"] or [])]
+    return all(is_own_name(name) for name in names if not name.startswith("<none>"))
+
+
+def disk_limit_gb(labels: Mapping[str, str]) -> int:
+    """Return the size of a container's system disk; 0 if it has none. Older containers have their image's labels."""
+    text = labels.get(SYSTEM_DISK_LABEL, "")
+    return int(text) if text.isdecimal() else 0
+
+
 def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]:
     desired = order.desired
     return {
@@ -79,13 +115,14 @@ def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, A
         "Hostname": f"berth-{desired.id[-8:]}",
         "Env": container_env(desired),
         "Labels": {
+            **dict.fromkeys(OWN_LABELS, ""),
             INSTANCE_LABEL: desired.id,
             HOST_LABEL: options.host_id,
             FENCE_LABEL: str(desired.fence),
             SPEC_LABEL: spec_of(desired),
             GPUS_LABEL: ",".join(desired.gpu_uuids),
             ROOT_LABEL: str(desired.root),
-            **({SYSTEM_DISK_LABEL: str(desired.system_disk_gb)} if desired.system_disk_gb else {}),
+            SYSTEM_DISK_LABEL: str(desired.system_disk_gb or ""),
         },
         "ExposedPorts": {f"{inside}/tcp": {} for inside, _ in published_ports(desired)},
         # A shell as the main program of an image goes on while it has a terminal.

@@ -1,5 +1,6 @@
 """Images in a Docker Engine: brought, sent, saved from containers. Every call may raise what docker raises."""
 
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -10,25 +11,21 @@ import docker
 from docker import auth
 
 from agents.daemon.docker_spec import (
-    FENCE_LABEL,
-    GPUS_LABEL,
-    HOST_LABEL,
-    INSTANCE_LABEL,
-    OFFICIAL_LABEL,
-    ROOT_LABEL,
-    SPEC_LABEL,
+    OWN_LABELS,
+    is_own_name,
 )
 from agents.daemon.image_pull import Pull
 from agents.daemon.pulls import Line, follow_pull
 from agents.daemon.runtime import EngineRefused, ImageFacts
 
 SILENCE_MORE_S: Final = 5.0  # the engine may say nothing for so much longer than a pull may stand still
-# What makes a container this instance's. An image that kept them would count as a leftover of the instance.
-_OWN_LABELS: Final = (INSTANCE_LABEL, HOST_LABEL, FENCE_LABEL, SPEC_LABEL, ROOT_LABEL, GPUS_LABEL, OFFICIAL_LABEL)
+_HUB: Final = re.compile(r"^(index\.)?docker\.io/")  # left out in the names by which the engine keeps images
 
 
 def pull(client: Any, wanted: Pull, cancelled: threading.Event) -> None:
     repository, tag = split_reference(wanted.reference)
+    if is_own_name(f"{_HUB.sub('', repository)}:"):
+        raise EngineRefused(f"{repository} is a name that this host gives to images itself")
     _follow(client, "/images/create", {"fromImage": repository, "tag": tag}, wanted, cancelled)
 
 
@@ -49,7 +46,7 @@ def push(client: Any, wanted: Pull, cancelled: threading.Event) -> str:
 
 def save(client: Any, container: str, reference: str) -> None:
     repository, tag = split_reference(reference)
-    own = " ".join(f'{name}=""' for name in _OWN_LABELS)
+    own = " ".join(f'{name}=""' for name in OWN_LABELS)  # with them it would count as a leftover of the instance
     client.commit(container, repository=repository, tag=tag, changes=[f"LABEL {own}"])
 
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.docker_spec import MIB, MILLI_TO_NANO, EngineOptions, network_name
+from agents.daemon.docker_spec import MIB, MILLI_TO_NANO, SYNC_HOST_LABEL, SYNC_LABEL, EngineOptions, network_name
 from agents.daemon.engine_words import engine_answers
 from agents.daemon.runtime import EngineRefused
 
-SYNC_LABEL: Final = "berth.sync"
-SYNC_HOST_LABEL: Final = "berth.sync-host"
 DISK_AT: Final = "/disk"
 UNTOLD: Final = 90  # the status of one that was not told its login: see images/sync/berth-sync
 _KILLED: Final = 128  # and above: ended by a signal, such as the machine going down

@@ -16,7 +16,7 @@ from agents.daemon import assembly
 from agents.daemon.claim import drop_claim
 from agents.daemon.config import CONFIG_FILE, AgentConfig
 from agents.daemon.docker_limits import LimitedRuntime
-from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL
+from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, is_made_here
 from agents.daemon.engine_words import open_engine
 from agents.daemon.firewall import FORWARD_CHAIN, INPUT_CHAIN, Firewall
 from agents.daemon.folder import known_place
@@ -154,7 +154,7 @@ def _images(client: Any, config: AgentConfig, instances: Iterable[str]) -> Itera
     seen = set()
     for label in (_own(config), *(f"{INSTANCE_LABEL}={instance}" for instance in sorted(instances))):
         for item in client.images(filters={"label": label}):
-            if item["Id"] not in seen:
+            if item["Id"] not in seen and is_made_here(item):
                 seen.add(item["Id"])
                 yield item
 

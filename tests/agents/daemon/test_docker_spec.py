@@ -79,6 +79,8 @@ def test_shares_and_labels() -> None:
         "berth.spec": spec_of(wanted()),
         "berth.gpus": "GPU-1,GPU-2",
         "berth.root": "0",
+        # What an image may say of these is overridden.
+        **dict.fromkeys(("berth.official", "berth.parcel", "berth.sync", "berth.sync-host", "berth.system_disk_gb"), ""),
     }
 
 
