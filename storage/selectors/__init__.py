@@ -1,15 +1,5 @@
 """Which images there are to choose from, and which work hosts have to do."""
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from uuid import UUID
-
-from django.db.models import QuerySet
-
-from common.sealing import unseal
-from storage.models import Operation
 from storage.selectors.images import (
     PREFIX,
     active_images,
@@ -22,6 +12,15 @@ from storage.selectors.images import (
     pull_of,
     saving_of,
     usable_images,
+)
+from storage.selectors.operations import (
+    OrderRow,
+    desired_operations,
+    open_operation,
+    operations_of,
+    operations_open_on,
+    operations_overdue,
+    operations_to_conclude,
 )
 
 __all__ = [
@@ -44,48 +43,3 @@ __all__ = [
     "saving_of",
     "usable_images",
 ]
-
-BATCH = 200
-
-
-@dataclass(frozen=True)
-class OrderRow:
-    """One operation as its agent reads it; see the protocol's OperationOrder."""
-
-    id: UUID
-    kind: str
-    args: dict[str, str]
-
-
-def desired_operations(host_id: UUID) -> list[OrderRow]:
-    """What the host's agent should be at work on, secrets unsealed."""
-    rows = Operation.objects.filter(host_id=host_id, ended_at=None).order_by("created_at", "pk")
-    return [
-        OrderRow(row.pk, row.kind, {**row.args, **(json.loads(unseal(row.sealed_args)) if row.sealed_args else {})})
-        for row in rows
-    ]
-
-
-def operations_open_on(host_id: UUID, ids: Sequence[UUID]) -> QuerySet[Operation]:
-    return Operation.objects.filter(host_id=host_id, pk__in=ids, ended_at=None).order_by("pk")
-
-
-def operations_overdue(now: datetime) -> list[UUID]:
-    overdue = Operation.objects.filter(ended_at=None, deadline__lte=now)
-    return list(overdue.order_by("deadline").values_list("pk", flat=True)[:BATCH])
-
-
-def operations_of(subject: UUID) -> QuerySet[Operation]:
-    """Newest first."""
-    return Operation.objects.filter(subject=subject)
-
-
-def open_operation(subject: UUID, kind: str) -> Operation | None:
-    return Operation.objects.filter(subject=subject, kind=kind, ended_at=None).first()
-
-
-def operations_to_conclude(only: Sequence[UUID] | None = None) -> list[Operation]:
-    """Ended, and not yet acted on; of all, or of these."""
-    ended = Operation.objects.filter(ended_at__isnull=False, concluded_at=None)
-    chosen = ended if only is None else ended.filter(pk__in=only)
-    return list(chosen.order_by("ended_at", "pk")[:BATCH])
