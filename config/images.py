@@ -3,9 +3,9 @@
 from common.ids import parse_public_id, public_id
 from marketplace.console import ImageChoice, Images
 from marketplace.search.beside import VolumePlace
-from storage.selectors import active_images, image_needs
-from storage.selectors.volume_moves import carried_bytes_of
-from storage.selectors.volumes import placed_volume
+from storage.images.selectors import active_images, image_needs
+from storage.volumes.selectors import placed_volume
+from storage.volumes.transfer_selectors import carried_bytes_of
 
 
 def image_choices() -> list[ImageChoice]:

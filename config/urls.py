@@ -16,7 +16,7 @@ from instances.urls import web_urlpatterns as instances_web
 from marketplace.urls import api_urlpatterns as marketplace_api
 from marketplace.urls import market_urlpatterns, search_urlpatterns
 from marketplace.urls import web_urlpatterns as marketplace_web
-from storage.selectors import image_needs
+from storage.images.selectors import image_needs
 from storage.urls import api_urlpatterns as storage_api
 from storage.urls import web_urlpatterns as storage_web
 

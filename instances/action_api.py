@@ -16,7 +16,7 @@ from instances.replies import instance_id_of, may_connect, reply_with_instance, 
 from instances.selectors import instance_of
 from instances.services.reimage import reimage_instance, take_back_reimage
 from instances.services.resize import price_of_size, resize_instance, size_of
-from storage.selectors import find_image
+from storage.images.selectors import find_image
 
 
 class ReimageView(APIView):

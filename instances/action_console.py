@@ -17,7 +17,8 @@ from instances.selectors import instance_of
 from instances.services.resize import price_of_size, size_of
 from instances.states import InstanceState
 from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
-from storage.selectors import active_images, operations_of
+from storage.images.selectors import active_images
+from storage.operations.selectors import operations_of
 
 ACTION_WORDS: Final[Mapping[str, str | Promise]] = {
     "cpu_start_asked": _("You started it without a GPU"),

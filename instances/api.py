@@ -59,7 +59,7 @@ from instances.shapes import (
 )
 from instances.states import InstanceState, WatchState
 from marketplace.errors import PriceChanged
-from storage.services.named_images import current_image
+from storage.images.resolve import current_image
 
 
 class QuotesView(APIView):

@@ -19,7 +19,7 @@ from common.origin import page_named
 from instances.alert_console import alert_rows
 from instances.selectors import data_ending
 from instances.selectors.archives import archive_name
-from storage.selectors.volumes import storage_ending
+from storage.volumes.selectors import storage_ending
 
 # How many stand there in full: on a phone more would push the page itself out of sight.
 _SHOWN: Final = 2

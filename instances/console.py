@@ -32,7 +32,7 @@ from instances.volume_move_console import volumes_on_the_way
 from instances.volume_words import MOUNT_EVENTS
 from marketplace.catalogue import by_slug
 from marketplace.selectors.reliability import coming_maintenance
-from storage.selectors import pull_of
+from storage.images.selectors import pull_of
 
 ROWS_ON_A_PAGE: Final = 20
 EVENTS_SHOWN: Final = 60

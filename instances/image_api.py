@@ -13,8 +13,8 @@ from common.endpoints import checked
 from instances.replies import instance_id_of
 from instances.selectors import instance_of
 from instances.services.save_image import save_image_of
-from storage import image_shapes as shapes
-from storage.selectors import pull_of
+from storage.images.selectors import pull_of
+from storage.web.images import serializers as shapes
 
 
 class SaveImageView(APIView):

@@ -7,7 +7,7 @@ from instances.selectors.moves import Progress, open_move, progress_of
 from instances.states import InstanceState, MoveState
 from marketplace.search.terms import OfferQuery
 from marketplace.selectors import offers_like, search_offers
-from storage.selectors import needs_of_image
+from storage.images.selectors import needs_of_image
 
 SHOWN: Final = 40
 

@@ -21,7 +21,7 @@ from marketplace.policy import DATA_DISK_GB_MAX
 from marketplace.prices import all_in_micros
 from marketplace.search.beside import MOUNTABLE
 from marketplace.selectors import OfferView
-from storage.selectors import active_images, usable_images
+from storage.images.selectors import active_images, usable_images
 
 if TYPE_CHECKING:
     from storage.models import Image

@@ -35,15 +35,10 @@ from instances.sync_shapes import (
     sync_shape,
 )
 from instances.volume_shapes import VOLUME_PREFIX
-from storage.selectors.object_storage import connection_of, connections_of, schedules_of, sync_of, syncs_of
-from storage.selectors.volumes import volume_of
-from storage.services.connections import (
-    change_login,
-    retry_connection,
-    save_connection,
-    try_connection,
-)
-from storage.services.syncs import cancel_sync, sync_volume
+from storage.object_sync.connections import change_login, retry_connection, save_connection, try_connection
+from storage.object_sync.selectors import connection_of, connections_of, schedules_of, sync_of, syncs_of
+from storage.object_sync.syncs import cancel_sync, sync_volume
+from storage.volumes.selectors import volume_of
 
 SCOPES: dict[str, str] = {**STORAGE_SCOPES, "PUT": "storage:write"}
 

@@ -17,9 +17,9 @@ from instances.selectors.archives import archive_default, archive_place, is_arch
 from instances.selectors.storage import instances_with_disks
 from instances.sync_forms import ConnectionForm, SyncForm
 from instances.volume_rows import percent_of
-from storage.selectors.object_storage import connections_of, running_syncs, schedules_of, sync_of, syncs_of
-from storage.selectors.volumes import volumes_of
+from storage.object_sync.selectors import connections_of, running_syncs, schedules_of, sync_of, syncs_of
 from storage.states import SnapshotSource, SyncCause, SyncState, VolumeState
+from storage.volumes.selectors import volumes_of
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,7 +10,7 @@ from instances.occurrences import is_zone
 from instances.schedule_forms import DAY_WORDS
 from instances.services.sync_schedules import HOURS_MAX, Rhythm
 from instances.sync_orders import connection_id_of, subject_of
-from storage.services.syncs import Wish
+from storage.object_sync.syncs import Wish
 
 _PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
 _DAYS = [(str(number), word) for number, word in enumerate(DAY_WORDS)]

@@ -8,7 +8,7 @@ from common.ids import parse_public_id
 from instances.occurrences import DAYS
 from instances.replies import instance_id_of
 from instances.services.sync_schedules import Rhythm
-from storage.services.syncs import Wish
+from storage.object_sync.syncs import Wish
 from storage.states import SnapshotSource
 
 

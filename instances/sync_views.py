@@ -20,14 +20,9 @@ from instances.services.syncs_by_form import begin_or_schedule
 from instances.sync_console import connection_form, runs_context, storage_context, sync_form
 from instances.sync_forms import LoginForm
 from instances.sync_orders import connection_id_of
-from storage.selectors.object_storage import connection_of
-from storage.services.connections import (
-    change_login,
-    retry_connection,
-    save_connection,
-    try_connection,
-)
-from storage.services.syncs import cancel_sync
+from storage.object_sync.connections import change_login, retry_connection, save_connection, try_connection
+from storage.object_sync.selectors import connection_of
+from storage.object_sync.syncs import cancel_sync
 
 
 @signed_in

@@ -43,7 +43,9 @@ from instances.volume_shapes import (
     volume_shape,
 )
 from marketplace.selectors.storage import storage_hosts
-from storage.selectors.volumes import (
+from storage.states import SnapshotSource
+from storage.volumes.data_sets import publish_snapshot, withdraw_data_set
+from storage.volumes.selectors import (
     attachments_of,
     data_set_named,
     data_sets,
@@ -53,10 +55,8 @@ from storage.selectors.volumes import (
     snapshots_of,
     volumes_of,
 )
-from storage.services.data_sets import publish_snapshot, withdraw_data_set
-from storage.services.snapshots import delete_snapshot, restore_volume, snapshot_volume
-from storage.services.volumes import create_volume, delete_volume
-from storage.states import SnapshotSource
+from storage.volumes.snapshots import delete_snapshot, restore_volume, snapshot_volume
+from storage.volumes.volumes import create_volume, delete_volume
 
 if TYPE_CHECKING:
     from storage.models import Snapshot

@@ -16,8 +16,9 @@ from instances.volume_forms import DataSetForm, SnapshotForm, VolumeForm
 from instances.volume_move_console import volumes_that_could_come
 from instances.volume_rows import snapshot_rows, volume_rows
 from marketplace.selectors.storage import storage_hosts
-from storage.policy import UNPAID_KEPT
-from storage.selectors.volumes import (
+from storage.constants import UNPAID_KEPT
+from storage.states import SnapshotState, VolumeState
+from storage.volumes.selectors import (
     attachments_of,
     data_sets,
     disk_uses,
@@ -26,7 +27,6 @@ from storage.selectors.volumes import (
     snapshots_of,
     volumes_of,
 )
-from storage.states import SnapshotState, VolumeState
 
 if TYPE_CHECKING:
     from storage.models import DataSet, Volume

@@ -19,10 +19,10 @@ from instances import volume_schema as schema
 from instances.services.volume_moves import copy_volume_to_host, move_volume_to_host
 from instances.shapes import HOST_PREFIX
 from instances.volume_shapes import VOLUME_PREFIX, shown_volume, volume_move_shape
-from storage.selectors.volume_moves import moves_of_volume
-from storage.selectors.volumes import volume_of
-from storage.services.volume_growth import resize_volume
-from storage.services.volume_move_ends import cancel_volume_move
+from storage.volumes.grow import resize_volume
+from storage.volumes.selectors import volume_of
+from storage.volumes.transfer_completion import cancel_volume_move
+from storage.volumes.transfer_selectors import moves_of_volume
 
 
 class VolumeResizeView(APIView):

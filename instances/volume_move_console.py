@@ -14,10 +14,10 @@ from instances.volume_move_forms import VolumeSizeForm, VolumeTravelForm
 from instances.volume_rows import VolumeRow, volume_rows
 from marketplace.selectors.storage import StorageHost, storage_hosts
 from marketplace.transfer import minutes_of_way
-from storage.selectors.volume_moves import carried_bytes_of, moves_waited_for
-from storage.selectors.volumes import volume_of, volumes_of
-from storage.services.volume_growth import grown_price
 from storage.states import VolumeState
+from storage.volumes.grow import grown_price
+from storage.volumes.selectors import volume_of, volumes_of
+from storage.volumes.transfer_selectors import carried_bytes_of, moves_waited_for
 
 if TYPE_CHECKING:
     from storage.models import Volume

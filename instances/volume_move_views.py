@@ -15,8 +15,8 @@ from common.ids import parse_public_id
 from instances.page_replies import changed, gone_to
 from instances.services.volume_moves import copy_volume_to_host, move_volume_to_host
 from instances.volume_move_console import size_context, travel_context
-from storage.services.volume_growth import resize_volume
-from storage.services.volume_move_ends import cancel_volume_move
+from storage.volumes.grow import resize_volume
+from storage.volumes.transfer_completion import cancel_volume_move
 
 _SIZE: Final = {"page": "storage/volume_change.html", "part": "storage/_volume_size_form.html"}
 _TRAVEL: Final = {"page": "storage/volume_change.html", "part": "storage/_volume_travel_form.html"}

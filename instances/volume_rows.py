@@ -13,12 +13,12 @@ from billing.selectors.costs import Cost, costs_of
 from common import clock
 from instances.selectors.storage import instance_names
 from instances.volume_words import failure_words
-from storage.policy import UNPAID_KEPT
-from storage.selectors.presence import is_heard_at
-from storage.selectors.volume_moves import carrying_of, open_volume_moves
-from storage.selectors.volumes import disk_uses, holders_of, open_operations, restorable_volumes
-from storage.services.storage_meters import snapshot_micros_per_day, stored_gb
+from storage.constants import UNPAID_KEPT
+from storage.operations.host_presence import is_heard_at
+from storage.operations.metering import snapshot_micros_per_day, stored_gb
 from storage.states import SnapshotState, VolumeMoveState, VolumeState
+from storage.volumes.selectors import disk_uses, holders_of, open_operations, restorable_volumes
+from storage.volumes.transfer_selectors import carrying_of, open_volume_moves
 
 if TYPE_CHECKING:
     from storage.models import DiskUse, Operation, Snapshot, Volume, VolumeMove

@@ -10,8 +10,8 @@ from common.money import format_money
 from instances.shapes import HOST_PREFIX, INSTANCE_PREFIX, Shape
 from instances.volume_rows import SnapshotRow, VolumeRow, percent_of, volume_rows
 from marketplace.selectors.storage import StorageHost
-from storage.selectors.volumes import volume_of
 from storage.states import SnapshotSource, VolumeState
+from storage.volumes.selectors import volume_of
 
 if TYPE_CHECKING:
     from storage.models import Attachment, DataSet, DiskUse, Operation, Snapshot, Volume, VolumeMove

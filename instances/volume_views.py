@@ -29,11 +29,11 @@ from instances.volume_console import (
     volume_form,
     volumes_context,
 )
-from storage.selectors.volumes import snapshot_of
-from storage.services.data_sets import publish_snapshot, withdraw_data_set
-from storage.services.snapshots import delete_snapshot, restore_volume, snapshot_volume
-from storage.services.volumes import create_volume, delete_volume
 from storage.states import SnapshotSource
+from storage.volumes.data_sets import publish_snapshot, withdraw_data_set
+from storage.volumes.selectors import snapshot_of
+from storage.volumes.snapshots import delete_snapshot, restore_volume, snapshot_volume
+from storage.volumes.volumes import create_volume, delete_volume
 
 
 @signed_in

@@ -23,7 +23,7 @@ from marketplace.search.grammar import parse_line
 from marketplace.search.params import write_params
 from marketplace.search.terms import Op
 from marketplace.selectors import search_offers
-from storage.selectors import active_images
+from storage.images.selectors import active_images
 
 ROWS_ON_A_PAGE: Final = 20
 FIRST_DISK_GB: Final = 20  # as on the rent page

@@ -4,8 +4,8 @@ from django.contrib import admin
 from unfold.admin import ModelAdmin
 
 from accounts.panels import staff_panel
-from storage import volume_admin  # noqa: F401  registers volumes, snapshots and public data sets
 from storage.models import Image
+from storage.web.volumes import admin as volume_admin  # noqa: F401  registers volumes, snapshots and public data sets
 
 
 @admin.register(Image, site=staff_panel)

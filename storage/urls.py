@@ -2,7 +2,8 @@
 
 from django.urls import URLPattern, path
 
-from storage import api, registry_api, views
+from storage.web.images import api, registry_api
+from storage.web.volumes import views
 
 web_urlpatterns: list[URLPattern] = [
     path("registry/token", registry_api.registry_token, name="registry_token"),

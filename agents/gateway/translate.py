@@ -32,10 +32,10 @@ from instances.services.observations import ObservedRow
 from marketplace.requirements import CheckRow
 from marketplace.services.hosts import GpuShape, HostShape
 from marketplace.services.self_tests import SelfTestRow
-from storage.selectors import OrderRow
-from storage.services.disk_use import DiskUseRow
-from storage.services.operations import OperationRow
-from storage.services.pulls import PullRow
+from storage.images.pull_progress import PullRow
+from storage.operations.selectors import OrderRow
+from storage.operations.services import OperationRow
+from storage.volumes.usage import DiskUseRow
 
 T = TypeVar("T")
 

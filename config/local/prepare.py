@@ -19,7 +19,7 @@ from django.core.management import call_command  # noqa: E402  (Django must be s
 from config.local.image import BASE_FOLDER, REFERENCE, own_reference  # noqa: E402  (Django must be set up first)
 from config.local.layout import layout_from_environment  # noqa: E402  (Django must be set up first)
 from config.local.seed import seed  # noqa: E402  (Django must be set up first)
-from storage.services.images import follow_build  # noqa: E402  (Django must be set up first)
+from storage.images.register import follow_build  # noqa: E402  (Django must be set up first)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from instances.models import Instance, Term
-from storage.selectors.volumes import hosts_of_storage
+from storage.volumes.selectors import hosts_of_storage
 
 
 @dataclass(frozen=True)

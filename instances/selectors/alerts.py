@@ -23,7 +23,7 @@ from instances.policy import (
     CPU_RUN_RAM_MB,
 )
 from instances.states import InstanceState
-from storage.selectors.volumes import disk_uses, nearly_full_volumes
+from storage.volumes.selectors import disk_uses, nearly_full_volumes
 
 ALIVE = (InstanceState.RUNNING, InstanceState.RESTARTING)
 _MIB = 1024

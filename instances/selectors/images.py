@@ -8,7 +8,7 @@ from django.db.models import F
 
 from common.sealing import unseal
 from instances.states import Desired, InstanceState
-from storage.services.registry_grants import PULL, market_repository, registry_grant
+from storage.images.registry_grants import PULL, market_repository, registry_grant
 from storage.states import ImageSource
 
 # Annotations of the query for what a host should run.

@@ -16,8 +16,8 @@ from instances.models import Instance, InstanceEvent, Quote, SpotBid, Term
 from instances.policy import CPU_RUN_MILLIS, CPU_RUN_RAM_MB, PIDS_PER_GPU, STOP_GRACE, SWEEP_BATCH
 from instances.selectors.images import IMAGE_COLUMNS, with_image
 from instances.states import Desired, InstanceState, TermState
-from storage.selectors.presence import is_heard
-from storage.selectors.volumes import MountRow, mounts_on_host
+from storage.operations.host_presence import is_heard
+from storage.volumes.selectors import MountRow, mounts_on_host
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from instances.policy import SWEEP_BATCH
 from instances.selectors.lives import DesiredRow, Holding, desired_instances
 from instances.selectors.write_offs import left_over_rows
 from instances.states import Desired, MoveKind, MoveState
-from storage.selectors import operations_of
+from storage.operations.selectors import operations_of
 
 ARRIVING = ("copy_root", "receive_root")
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from billing.estimates import HOURLY, TIERED
 from instances.models import Instance
 from instances.states import InstanceState
-from storage.selectors.presence import is_heard, is_silent
+from storage.operations.host_presence import is_heard, is_silent
 
 
 def silent_instances(now: datetime, host_id: UUID | None = None) -> dict[UUID, datetime]:

@@ -12,7 +12,7 @@ from billing.selectors.sources import last_openings
 from instances.models import Instance
 from instances.policy import IDLE_GAP_MINUTES, SWEEP_BATCH
 from instances.states import InstanceState
-from storage.selectors.presence import is_heard
+from storage.operations.host_presence import is_heard
 
 # From the last moment at which it was busy, was started or was given its rule. What was not measured proves nothing: of the
 # whole span there must be a sample in every stretch of the allowed gap.

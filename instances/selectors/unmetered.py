@@ -28,12 +28,7 @@ from billing.selectors import Finding
 from billing.selectors.sources import committed_among, open_meters, sources_in_use, wallets_among
 from instances.models import Instance, Term, Watch
 from instances.states import Desired, InstanceState, TermState
-from storage.selectors.volumes import (
-    last_reports_of_snapshots,
-    last_reports_of_volumes,
-    snapshots_among,
-    volumes_among,
-)
+from storage.volumes.selectors import last_reports_of_snapshots, last_reports_of_volumes, snapshots_among, volumes_among
 
 
 def _among(model: type[Model]) -> Callable[[Iterable[UUID]], set[UUID]]:

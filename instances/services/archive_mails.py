@@ -12,8 +12,8 @@ from accounts.services.mails import queue_mail
 from common.database import use_case
 from common.ids import public_id
 from common.mail import name_in_mail
-from storage.selectors.object_storage import syncs_to_mail
-from storage.services.sync_mails import mark_mailed
+from storage.object_sync.mail import mark_mailed
+from storage.object_sync.selectors import syncs_to_mail
 from storage.states import SyncMail
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from instances.selectors.archives import archive_place, is_archive_awaited, is_a
 from instances.services.moves import HOST, RENTER, SYSTEM, record_event, touch_renter
 from instances.states import ENDING, InstanceState
 from storage.errors import ConnectionReadOnly
-from storage.selectors.object_storage import archive_failures, connection_of, last_archive
-from storage.services.connections import remove_connection
-from storage.services.syncs import Disk, Origin, Wish, note_mail, start_sync
+from storage.object_sync.connections import remove_connection
+from storage.object_sync.selectors import archive_failures, connection_of, last_archive
+from storage.object_sync.syncs import Disk, Origin, Wish, note_mail, start_sync
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncMail, SyncState
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from billing.services.notices import Announcement, announce_releases
 from billing.services.standings import Stake, turn_standings
 from instances.models import Instance
 from instances.states import InstanceState
-from storage.selectors.volumes import storage_ending
+from storage.volumes.selectors import storage_ending
 
 UNPAID: Final = ("funds_exhausted", "term_unpaid", "keeping_unpaid")
 """Kinds of events by which the market stops something that nobody pays for."""

@@ -7,9 +7,11 @@ from uuid import UUID
 from common.database import use_case
 from common.errors import StaleRow
 from instances.services import disk_syncs, growth, logs, move_ends, volume_moves
-from storage.selectors import operations_to_conclude
-from storage.services import named_images, saved_images, snapshots, syncs, volume_growth, volume_move_ends, volumes
-from storage.services.operations import mark_concluded
+from storage.images import resolve, save
+from storage.object_sync import syncs
+from storage.operations.selectors import operations_to_conclude
+from storage.operations.services import mark_concluded
+from storage.volumes import grow, snapshots, transfer_completion, volumes
 
 # Each is called in the transaction that marks the operation concluded, whatever its end was: done, failed or cancelled.
 CONCLUDERS: Final[Mapping[str, Callable[[Any], None]]] = {
@@ -18,14 +20,14 @@ CONCLUDERS: Final[Mapping[str, Callable[[Any], None]]] = {
     growth.KIND: growth.conclude_growth,
     volumes.MAKE: volumes.conclude_make,
     volumes.DROP: volumes.conclude_drop,
-    volume_growth.KIND: volume_growth.conclude_growth,
-    **dict.fromkeys(volume_move_ends.KINDS, volume_moves.conclude_carry),
-    volume_move_ends.CLEAR: volume_move_ends.conclude_clear,
+    grow.KIND: grow.conclude_growth,
+    **dict.fromkeys(transfer_completion.KINDS, volume_moves.conclude_carry),
+    transfer_completion.CLEAR: transfer_completion.conclude_clear,
     snapshots.TAKE: snapshots.conclude_take,
     snapshots.RESTORE: snapshots.conclude_restore,
     snapshots.DROP: snapshots.conclude_drop,
-    saved_images.SAVE: saved_images.conclude_save,
-    named_images.DROP: saved_images.conclude_drop,
+    save.SAVE: save.conclude_save,
+    resolve.DROP: save.conclude_drop,
     syncs.KIND: disk_syncs.conclude_sync,
 }
 

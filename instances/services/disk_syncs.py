@@ -15,9 +15,9 @@ from instances.services.archives import follow_archive
 from instances.services.mounts import check_not_restored
 from instances.services.moves import HOST, RENTER, record_event, touch_renter
 from instances.states import InstanceState
-from storage.selectors.object_storage import connection_of
-from storage.services import syncs
-from storage.services.syncs import Disk, Origin, Wish
+from storage.object_sync import syncs
+from storage.object_sync.selectors import connection_of
+from storage.object_sync.syncs import Disk, Origin, Wish
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncState
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from uuid import UUID
 from common.database import use_case
 from instances.selectors import ids_of_host, lost_disks_among
 from instances.services.lost_data import find_disk, find_volume_of, lose_disk, lose_volume_of
-from storage.selectors.volumes import lost_volumes_among, volume_ids_on_host
-from storage.services.disk_use import DiskUseRow, record_disk_use
+from storage.volumes.selectors import lost_volumes_among, volume_ids_on_host
+from storage.volumes.usage import DiskUseRow, record_disk_use
 
 Since = Mapping[UUID, datetime | None]
 

@@ -16,7 +16,7 @@ from instances.services.meters import close_use, open_disk, open_keeping, open_u
 from instances.services.moves import SYSTEM, record_event
 from instances.services.term_prices import is_prepaid
 from instances.services.terms import begin_term, pause_term, payee_of, resume_term
-from storage.services.attachments import detach_all
+from storage.volumes.attachments import detach_all
 
 
 def begin_use(instance: Instance, *, at: datetime) -> None:

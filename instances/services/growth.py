@@ -19,8 +19,8 @@ from instances.services.moves import HOST, RENTER, record_event, touch_host, tou
 from instances.services.terms import locked_with_wallets, payee_of, set_billing
 from instances.states import ENDING, InstanceState
 from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
-from storage.selectors import operations_of
-from storage.services.operations import ask_operation
+from storage.operations.selectors import operations_of
+from storage.operations.services import ask_operation
 from storage.states import OperationState
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from marketplace.needs import ImageNeeds
 from marketplace.search.versions import version_number
 from marketplace.selectors import OfferView
 from storage.errors import ImageElsewhere, ImagePrivate, ImageTooLarge
-from storage.selectors.images import LOGIN_REMOVED, lacks_login, needs_of_image
+from storage.images.selectors import LOGIN_REMOVED, lacks_login, needs_of_image
 
 if TYPE_CHECKING:
     from storage.models import Image

@@ -20,7 +20,7 @@ from instances.selectors import instance_of
 from instances.selectors.ways import log_read_of, log_reads_before
 from instances.states import InstanceState
 from instances.ways import is_reachable
-from storage.services.operations import ask_operation, drop_operation
+from storage.operations.services import ask_operation, drop_operation
 from storage.states import OperationState
 
 KIND: Final = "read_log"

@@ -12,8 +12,8 @@ from instances.services.alerts import end_by_report, raise_by_report
 from instances.services.meters import close_disk
 from instances.services.terms import locked_with_wallets
 from marketplace.services.incidents import close_incident, open_incident
-from storage.selectors.volumes import attachments_of, holders_of
-from storage.services.lost_volumes import find_volume, lose_volume
+from storage.volumes.lost import find_volume, lose_volume
+from storage.volumes.selectors import attachments_of, holders_of
 
 if TYPE_CHECKING:
     from storage.models import Volume

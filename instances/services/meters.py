@@ -14,7 +14,7 @@ from common import clock
 from instances.models import Instance
 from instances.policy import CONTINUOUS_WITHIN, STOP_GRACE
 from marketplace.policy import FREE_DATA_DISK_GB
-from storage.selectors.presence import paid_until
+from storage.operations.host_presence import paid_until
 
 GPU_WORDS: Final = "{name}: {count} × {model}"
 

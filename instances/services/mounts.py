@@ -15,10 +15,10 @@ from instances.services.moves import RENTER, record_event, touch_host, touch_ren
 from instances.services.volume_moves import bring_volumes
 from instances.states import InstanceState
 from storage.errors import VolumeBusy
-from storage.selectors.volumes import any_data_set, data_set_named, holders_of, is_being_restored, snapshot_of, volume_of
-from storage.services import attachments
-from storage.services.snapshots import ask_to_restore, locked_ready, take_snapshot
 from storage.states import SnapshotSource
+from storage.volumes import attachments
+from storage.volumes.selectors import any_data_set, data_set_named, holders_of, is_being_restored, snapshot_of, volume_of
+from storage.volumes.snapshots import ask_to_restore, locked_ready, take_snapshot
 
 if TYPE_CHECKING:
     from storage.models import Snapshot, Volume

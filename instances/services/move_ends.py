@@ -38,8 +38,8 @@ from instances.states import ENDING, MOVE_MACHINE, Desired, InstanceState, MoveK
 from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
 from marketplace.states import HostState
-from storage.selectors import operations_of
-from storage.services.operations import withdraw_operations
+from storage.operations.selectors import operations_of
+from storage.operations.services import withdraw_operations
 from storage.states import OperationState
 
 if TYPE_CHECKING:

@@ -35,10 +35,10 @@ from marketplace.policy import FREE_DATA_DISK_GB
 from marketplace.selectors import offer_view
 from marketplace.services.lease import LeasedGpus, lease_gpus
 from storage.errors import VolumeBusy
-from storage.selectors.images import unpacked_bytes
-from storage.selectors.object_storage import running_syncs
-from storage.selectors.volumes import mounts_of
-from storage.services.operations import ask_operation
+from storage.images.selectors import unpacked_bytes
+from storage.object_sync.selectors import running_syncs
+from storage.operations.services import ask_operation
+from storage.volumes.selectors import mounts_of
 
 COPY: Final = "copy_root"
 SEND: Final = "send_root"

@@ -15,7 +15,7 @@ from instances.policy import DEADLINES
 from instances.services.slips import write_news, write_slip
 from instances.services.telling import tell_of_move
 from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
-from storage.selectors.volumes import MountRow
+from storage.volumes.selectors import MountRow
 
 # What an instance that is to run again no longer says of its last run.
 BEGINS_ANEW: Final[Mapping[str, Any]] = {

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from instances.models import InstanceSample, InstanceTrace
 from instances.policy import TRACE_SECONDS_MAX
-from storage.services.pulls import Layer
+from storage.images.pull_progress import Layer
 
 TRACED: Final = ("gpu", "vram", "power", "temp", "cpu", "ram")
 

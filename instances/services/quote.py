@@ -27,7 +27,7 @@ from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.prices import TERM_HOURS, disk_micros_per_hour
 from marketplace.selectors import OfferView, offer_view
 from marketplace.states import HostState
-from storage.selectors import find_image
+from storage.images.selectors import find_image
 
 if TYPE_CHECKING:
     from storage.models import Image

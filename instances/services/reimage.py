@@ -30,7 +30,7 @@ from instances.services.terms import set_billing
 from instances.states import InstanceState
 from instances.ways import container_ports
 from marketplace.selectors import offer_view
-from storage.selectors import find_image
+from storage.images.selectors import find_image
 
 if TYPE_CHECKING:
     from storage.models import Image

@@ -23,8 +23,8 @@ from instances.services.spot.changes import leave_queue
 from instances.services.term_ends import leave_terms
 from instances.services.terms import payee_of
 from instances.states import Desired, InstanceState
-from storage.selectors.volumes import is_being_restored
-from storage.services.syncs import end_syncs
+from storage.object_sync.syncs import end_syncs
+from storage.volumes.selectors import is_being_restored
 
 
 def release_instance(*, renter: User, instance_id: UUID) -> Instance:

@@ -11,8 +11,8 @@ from common.errors import wrong_field
 from instances.models import Instance
 from instances.selectors import instance_of
 from instances.services.moves import RENTER, check_action, record_event
-from storage.services.saved_images import begin_saving
-from storage.services.uses import record_uses
+from storage.images.save import begin_saving
+from storage.images.usage_counts import record_uses
 
 if TYPE_CHECKING:
     from storage.models import Image

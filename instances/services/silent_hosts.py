@@ -14,7 +14,7 @@ from instances.services.meters import open_disk, open_keeping
 from instances.services.retention import resume_paid_time
 from instances.services.terms import locked_with_wallets, payee_of
 from instances.states import ENDING, InstanceState
-from storage.services.silent_hosts import pause_silent, pause_storage, paused, resume_storage
+from storage.volumes.silent_hosts import pause_silent, pause_storage, paused, resume_storage
 
 _KINDS = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
 

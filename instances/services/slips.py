@@ -16,8 +16,8 @@ from common.ids import public_id
 from common.json import to_json
 from instances.models import Instance
 from instances.selectors import desired_row
-from storage.selectors.volumes import MountRow, mounts_of
 from storage.states import ImageSource
+from storage.volumes.selectors import MountRow, mounts_of
 
 PURPOSE: Final = "berth-slip-v1"
 _SEALED: Final = b"berth-slip-v2\n"

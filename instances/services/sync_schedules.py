@@ -16,11 +16,11 @@ from instances.policy import SCHEDULE_TRIED
 from instances.selectors import instance_of
 from instances.services.disk_syncs import disk_of, sync_disk, tell_of_failure
 from storage.errors import VolumeBusy
-from storage.selectors.object_storage import schedules_due
-from storage.selectors.volumes import volume_of
-from storage.services.sync_schedules import Round, advance, delete_schedule, drop_schedules, insert_schedule, take_due
-from storage.services.syncs import Disk, Origin, Wish, sync_volume, write_down_failure
+from storage.object_sync.schedules import Round, advance, delete_schedule, drop_schedules, insert_schedule, take_due
+from storage.object_sync.selectors import schedules_due
+from storage.object_sync.syncs import Disk, Origin, Wish, sync_volume, write_down_failure
 from storage.states import SnapshotSource, SyncCause
+from storage.volumes.selectors import volume_of
 
 if TYPE_CHECKING:
     from storage.models import SyncSchedule

@@ -5,7 +5,7 @@ from typing import Any
 from accounts.models import User
 from instances.services.disk_syncs import sync_disk
 from instances.services.sync_schedules import Rhythm, add_schedule
-from storage.services.syncs import sync_volume
+from storage.object_sync.syncs import sync_volume
 from storage.states import SnapshotSource
 
 

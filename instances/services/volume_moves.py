@@ -26,12 +26,12 @@ from marketplace.selectors.storage import storage_host
 from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
 from storage.errors import VolumeElsewhere
-from storage.selectors.volume_moves import holders_waiting, moves_waited_for
-from storage.selectors.volumes import volume_of
-from storage.services import volume_move_ends as ends
-from storage.services import volume_moves as orders
-from storage.services.attachments import attach_arriving, detach
 from storage.states import VolumeMoveState
+from storage.volumes import transfer_completion as ends
+from storage.volumes import transfers as orders
+from storage.volumes.attachments import attach_arriving, detach
+from storage.volumes.selectors import volume_of
+from storage.volumes.transfer_selectors import holders_waiting, moves_waited_for
 
 if TYPE_CHECKING:
     from storage.models import Operation, Volume, VolumeMove

@@ -24,7 +24,7 @@ from marketplace.needs import NO_IMAGE
 from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.search.grammar import parse_line, write_line
 from marketplace.search.terms import Condition, OfferQuery, Op
-from storage.selectors import find_image, needs_of_image
+from storage.images.selectors import find_image, needs_of_image
 
 if TYPE_CHECKING:
     from storage.models import Image

@@ -38,9 +38,9 @@ from marketplace.services.incidents import open_incident
 from marketplace.services.lease import release_leases
 from marketplace.services.write_offs import WRITTEN_OFF as REASON
 from marketplace.services.write_offs import settle_write_off
-from storage.services.attachments import detach_all
-from storage.services.syncs import end_syncs
-from storage.services.write_offs import GIVEN_BACK, end_storage_of_host, end_work_of_host, storage_left_on
+from storage.object_sync.syncs import end_syncs
+from storage.volumes.attachments import detach_all
+from storage.volumes.write_offs import GIVEN_BACK, end_storage_of_host, end_work_of_host, storage_left_on
 
 logger = logging.getLogger(__name__)
 

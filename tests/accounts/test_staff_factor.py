@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from accounts.selectors import acts_as_staff
 from common.errors import Forbidden
-from storage.services.data_sets import withdraw_data_set
+from storage.volumes.data_sets import withdraw_data_set
 from tests.config.test_settings import ROOT, WHOLE
 
 
@@ -48,7 +48,7 @@ def test_nothing_is_done_by_posting_either(stella: User, alice: User) -> None:
 
 
 def test_staff_s_rights_elsewhere_are_closed_too(stella: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.services.data_sets.data_set_named", lambda slug: None)
+    monkeypatch.setattr("storage.volumes.data_sets.data_set_named", lambda slug: None)
     with pytest.raises(Forbidden):
         withdraw_data_set(staff=stella, slug="any")
     away = Client(REMOTE_ADDR="192.0.2.1")

@@ -69,7 +69,7 @@ def no_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Answer:
         raise OutboundFault("unresolved", "The name cannot be found.")
 
-    monkeypatch.setattr("storage.distribution.client.ask", refuse)
+    monkeypatch.setattr("storage.clients.oci_registry.client.ask", refuse)
     monkeypatch.setattr("common.object_store.ask", refuse)
 
 

@@ -22,6 +22,7 @@ from billing.papers import PaperLine
 from billing.services.payouts import request_payout
 from common import clock
 from common.ids import new_uuid, public_id
+from common.object_store import Place
 from instances.models import Alert, Instance
 from instances.services.budgets import set_budget
 from instances.services.quote import create_quote
@@ -30,12 +31,12 @@ from instances.services.watches import create_watch
 from marketplace.models import Gpu
 from marketplace.services.maintenance import announce_maintenance
 from marketplace.services.saved_searches import save_search
+from storage.clients.s3.client import Checked
+from storage.images.credentials import save_registry
 from storage.models import Image, Registry, Snapshot, Sync, SyncSchedule, Volume
-from storage.object_store import Checked, Place
-from storage.services.connections import Tried, save_connection
-from storage.services.registries import save_registry
-from storage.services.snapshots import snapshot_volume
-from storage.services.volumes import create_volume
+from storage.object_sync.connections import Tried, save_connection
+from storage.volumes.snapshots import snapshot_volume
+from storage.volumes.volumes import create_volume
 from tests.billing.money import UNIT, grant
 from tests.billing.payouts.world import account, earn
 from tests.instances.fake_host import FakeHost, base_image, order_running

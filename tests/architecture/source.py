@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("accounts", "agents", "billing", "common", "config", "instances", "marketplace", "storage")
 APPS = ("accounts", "agents/gateway", "billing", "instances", "marketplace", "storage")
+LAID_OUT_BY_FEATURE = tuple(app for app in APPS if (ROOT / app / "web").is_dir())
+ENTRANCES = frozenset({"admin", "apps", "management", "migrations", "tasks", "urls", "web"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -23,6 +25,13 @@ class Source:
     @property
     def rooms(self) -> tuple[str, ...]:
         return Path(self.path).with_suffix("").parts
+
+    @property
+    def feature(self) -> str:
+        """The package below the app that holds it; "" in an app that is not laid out by features, and for entrances."""
+        app = next((app for app in LAID_OUT_BY_FEATURE if self.path.startswith(f"{app}/")), "")
+        inside = self.rooms[app.count("/") + 1] if app else ""
+        return "" if inside in ENTRANCES or inside == "__init__" else inside
 
     def at(self, node: ast.AST) -> str:
         return f"{self.path}:{getattr(node, 'lineno', 1)}"

@@ -16,13 +16,14 @@ PATTERNS: Final = {
     "base": r"^(states|errors|policy)$",
     "shapes": r"(^|_)(shapes?|schema|serializers)$",
     "forms": r"(^|_)forms?$",
-    "page": r"(^|_)(console|page|panel)$",
+    "page": r"(^|_)(console|page|panel|context)$",
     "views": r"(^|_)views$",
     "api": r"(^|_)api$",
     "admin": r"(^|_)admin$",
     "tasks": r"^tasks$",
     "urls": r"(^|_)urls$",
 }
+BASE: Final = frozenset({"states", "errors", "constants"})
 MESSAGES: Final = re.compile(r"(^|_)words$")  # texts, wherever they lie
 DOMAIN: Final = frozenset({"models", "selectors", "services", "base"})
 ENTRANCES: Final = frozenset({"views", "api", "admin", "tasks", "urls"})
@@ -47,6 +48,8 @@ def kind_of(module: str, source: Source) -> str:
     inside = module.split(".")[2:] if module.startswith("agents.") else module.split(".")[1:]
     if not inside or MESSAGES.search(inside[-1]):
         return "other"
+    if source.feature:
+        return "base" if source.feature in BASE else "services"
     for part in dict.fromkeys((inside[0], inside[-1])):
         for kind, pattern in PATTERNS.items():
             if re.search(pattern, part):
@@ -117,8 +120,8 @@ def test_imports_only_go_down_inside_an_app() -> None:
         ("marketplace.trust_shapes", "marketplace.trust_forms"),
         ("marketplace.price_panel", "marketplace.price_views"),
         ("marketplace.console.market", "marketplace.market_api"),
-        ("storage.volume_admin", "storage.views"),
-        ("storage.tasks", "storage.forms"),
+        ("storage.web.volumes.admin", "storage.web.volumes.views"),
+        ("storage.tasks", "storage.web.volumes.forms"),
         ("accounts.services.profile", "accounts.webhook_forms"),
         ("agents.gateway.services.sync", "agents.gateway.release_views"),
         ("instances.ways", "instances.volume_views"),

@@ -9,6 +9,7 @@ from tests.architecture.source import FUNCTIONS, Source, calls, of_apps, sources
 MAY_QUERY = {"models", "selectors", "services", "admin"}
 EDGES = re.compile(r"(^|_)(views|api)$|^tasks$")
 EDGE_LINES = 15
+HTTP = ("django.http", "django.forms", "django.shortcuts", "rest_framework")
 TRANSACTIONS = {"atomic", "use_case", "joining", "set_rollback", "select_for_update"}
 
 
@@ -16,7 +17,7 @@ def test_only_models_selectors_services_and_admin_query() -> None:
     wrong = [
         source.at(node)
         for source in of_apps()
-        if not MAY_QUERY & set(source.rooms)
+        if not source.feature and not MAY_QUERY & set(source.rooms)
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Attribute) and node.attr in ("objects", "_default_manager")
     ]
@@ -125,6 +126,20 @@ def test_edges_are_short() -> None:
     assert wrong == []
 
 
+def test_only_entrances_speak_http() -> None:
+    assert [source.at(node) for source in of_apps() if source.feature for node in _http_imports(source.tree)] == []
+
+
+def _http_imports(tree: ast.AST) -> list[ast.AST]:
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom | ast.Import)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [name.name for name in node.names])
+        if name.startswith(HTTP)
+    ]
+
+
 def _body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Without decorators, signature and docstring."""
     body = function.body[1:] if ast.get_docstring(function) else function.body
@@ -135,7 +150,7 @@ def test_services_are_called_by_keyword() -> None:
     wrong = [
         f"{source.at(node)} {node.name}"
         for source in of_apps()
-        if "services" in source.rooms
+        if "services" in source.rooms or source.feature
         for node in source.tree.body
         if isinstance(node, FUNCTIONS) and not node.name.startswith("_")
         if len(node.args.args) > 3
@@ -159,4 +174,5 @@ def test_the_law_sees_a_breach(tmp_path: Path) -> None:
     seeded = "def f():\n    import os\n    row.state = 'x'\n    rows.update(state='y')\n    task.delay(1)\n"
     tree = ast.parse(seeded)
     assert sum(_writes_state(node) for node in ast.walk(tree)) == 2
+    assert len(_http_imports(ast.parse("from django.http import JsonResponse\nimport rest_framework"))) == 2
     assert {"update", "delay"} <= {name for _, name in calls(tree)}

@@ -13,7 +13,7 @@ from instances.services.mounts import attach_volume, detach_volume
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from storage.models import Attachment, Image, Volume
-from storage.services.volumes import create_volume, delete_volume
+from storage.volumes.volumes import create_volume, delete_volume
 from tests.billing.money import assert_sound, in_parallel
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.volume_world import carry_out

@@ -24,8 +24,8 @@ from instances.services.silent_hosts import pause_on_silent_hosts
 from marketplace.models import Host, Offer
 from marketplace.services.hosts import GpuShape, HostShape, enrol_host, record_report
 from marketplace.services.join_tokens import issue_join_token
+from storage.images.register import register_image
 from storage.models import Image
-from storage.services.images import register_image
 
 _numbers = itertools.count()
 

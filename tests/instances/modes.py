@@ -70,7 +70,10 @@ def pass_time(host: FakeHost, hours: Clock, seconds: int, *, step: int = 1800) -
     """The host reports all the while, and the jobs run. Few reports: the bridge between two proofs is long meanwhile."""
     left = seconds
     bridge = timedelta(seconds=step)
-    with patch("billing.services.meters.PROOF_BRIDGE", bridge), patch("storage.selectors.presence.PROOF_BRIDGE", bridge):
+    with (
+        patch("billing.services.meters.PROOF_BRIDGE", bridge),
+        patch("storage.operations.host_presence.PROOF_BRIDGE", bridge),
+    ):
         while left > 0:
             span = min(step, left)
             hours.advance(seconds=span)

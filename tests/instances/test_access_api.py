@@ -27,7 +27,7 @@ from instances.services.release import release_instance
 from instances.services.slips import slip_key
 from marketplace.models import Host
 from storage.models import Operation
-from storage.services.operations import OperationRow, give_up_overdue, record_operations
+from storage.operations.services import OperationRow, give_up_overdue, record_operations
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock, Sign
 from tests.instances.test_api import path, post, quoted

@@ -18,10 +18,10 @@ from instances.services.concluding import conclude_operations
 from marketplace.models import Host
 from marketplace.selectors import live_leases_of
 from marketplace.services.offers import set_price
+from storage.images.register import register_image
 from storage.models import Image, Operation
-from storage.selectors import desired_operations
-from storage.services.images import register_image
-from storage.services.operations import OperationRow, give_up_overdue, record_operations
+from storage.operations.selectors import desired_operations
+from storage.operations.services import OperationRow, give_up_overdue, record_operations
 from tests.billing.money import UNIT, charged, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock

@@ -13,7 +13,7 @@ from common import clock
 from instances.models import Instance
 from instances.services.concluding import conclude_operations
 from storage.models import Operation
-from storage.services.operations import OperationRow, record_operations
+from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

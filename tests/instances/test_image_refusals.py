@@ -20,8 +20,8 @@ from instances.services.rent import rent_instance
 from instances.services.slips import write_slip
 from marketplace.models import Offer
 from storage.errors import ImagePrivate, ImageTooLarge
+from storage.images.pull_progress import PullRow, drop_old_pulls, record_pulls
 from storage.models import Image, Registry
-from storage.services.pulls import PullRow, drop_old_pulls, record_pulls
 from tests.instances.fake_host import FakeHost, again, order
 from tests.instances.fixtures import Clock
 

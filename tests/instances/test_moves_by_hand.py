@@ -19,7 +19,7 @@ from instances.services.concluding import conclude_operations
 from instances.services.move_ends import follow_moves
 from instances.services.stop import stop_instance
 from storage.models import Operation
-from storage.services.operations import OperationRow, record_operations
+from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, by_id, order
 
 Post = Callable[..., Any]

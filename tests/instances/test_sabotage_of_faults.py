@@ -14,7 +14,7 @@ from instances.services.fault_reports import decide_report, report_fault
 from instances.services.silent_hosts import charge_meters, follow_silence
 from instances.services.write_offs import settle_write_offs
 from marketplace.services.write_offs import write_off_host
-from storage.services.volumes import create_volume
+from storage.volumes.volumes import create_volume
 from tests.billing.money import execute, triggers_off
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock

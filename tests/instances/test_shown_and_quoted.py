@@ -15,8 +15,8 @@ from common import clock
 from common.ids import public_id
 from marketplace.models import Gpu, Host, Offer
 from marketplace.services.availability import refresh_offers_of_host
+from storage.images.register import register_image
 from storage.models import Image
-from storage.services.images import register_image
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Sign
 from tests.instances.test_api import post

@@ -11,6 +11,7 @@ from accounts.models import User, Webhook, WebhookEvent
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from common import clock
+from common.object_store import Place
 from instances.models import Instance, InstanceEvent
 from instances.services.archive_mails import queue_archive_mails
 from instances.services.archives import follow_archives
@@ -20,11 +21,11 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import purge_expired
 from instances.services.sync_schedules import follow_schedules
+from storage.clients.s3.client import Checked
 from storage.models import Connection, Operation, Sync, SyncSchedule
-from storage.object_store import Checked, Place
-from storage.selectors import desired_operations
-from storage.services.connections import Tried, save_connection
-from storage.services.operations import OperationRow, record_operations
+from storage.object_sync.connections import Tried, save_connection
+from storage.operations.selectors import desired_operations
+from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock
 from tests.instances.test_volume_api import call, code, inst, make_volume, must, stopped

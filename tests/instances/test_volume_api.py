@@ -19,8 +19,8 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from marketplace.models import Host, Offer
 from storage.models import Attachment, DiskUse, Operation, Snapshot, Volume
-from storage.services.disk_use import DiskUseRow
-from storage.services.storage_sweeps import delete_again, delete_unpaid, follow_storage_money
+from storage.sweeps import delete_again, delete_unpaid, follow_storage_money
+from storage.volumes.usage import DiskUseRow
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock, Sign

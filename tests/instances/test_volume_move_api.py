@@ -18,7 +18,7 @@ from instances.services.volume_moves import follow_volume_moves
 from marketplace.models import Host, Lease, Offer
 from marketplace.states import HostState
 from storage.models import Attachment, Operation, VolumeMove
-from storage.services.storage_sweeps import follow_storage_money
+from storage.sweeps import follow_storage_money
 from tests.billing.money import UNIT, wallet
 from tests.instances.fake_host import FakeHost, again, order_running, refused
 from tests.instances.fixtures import Clock, Sign

@@ -12,8 +12,8 @@ from instances.services.alerts import follow_alerts
 from instances.services.arrears import announce_data_ends
 from instances.services.rent import rent_instance
 from instances.services.stop import stop_instance
+from storage.constants import UNPAID_KEPT
 from storage.models import DiskUse, Snapshot, Volume
-from storage.policy import UNPAID_KEPT
 from tests.instances.fake_host import FakeHost, again
 from tests.instances.fixtures import Clock
 from tests.instances.modes import quoted

@@ -4,8 +4,8 @@ from typing import Any
 
 from common import clock
 from instances.services.concluding import conclude_operations
-from storage.selectors import desired_operations
-from storage.services.operations import OperationRow, record_operations
+from storage.operations.selectors import desired_operations
+from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost
 
 GIB = 1024**3

@@ -20,7 +20,7 @@ from marketplace.search.grammar import write_line
 from marketplace.search.params import write_params
 from marketplace.search.terms import TERMS, OfferQuery
 from marketplace.search.wishes import WISHES
-from storage.services.images import register_image
+from storage.images.register import register_image
 from tests.marketplace.search.searches import searches
 from tests.marketplace.shapes import enrolled, gpu
 

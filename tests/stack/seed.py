@@ -15,7 +15,7 @@ from accounts.services.ssh_keys import add_ssh_key  # noqa: E402
 from accounts.services.tokens import issue_token  # noqa: E402
 from billing.services.wallets import grant_credit  # noqa: E402
 from common.money import parse_money  # noqa: E402
-from storage.services.images import register_image  # noqa: E402
+from storage.images.register import register_image  # noqa: E402
 
 # A key pair made for tests alone; the private half lies beside this file's users (tests/docker makes its own).
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti alice@example"

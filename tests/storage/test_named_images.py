@@ -13,7 +13,7 @@ from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from common import clock
 from common.ids import public_id
-from storage.distribution import parse_name, parse_registry
+from storage.clients.oci_registry.references import parse_name, parse_registry
 from storage.models import Image, Registry
 from tests.instances.fake_host import FakeHost
 from tests.storage.stub_registry import StubRegistry

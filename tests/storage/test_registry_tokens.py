@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import load_der_x509_certificate
 from django.test import Client
 
-from storage.services.registry_grants import PULL, PULL_AND_PUSH, market_repository, registry_grant
+from storage.images.registry_grants import PULL, PULL_AND_PUSH, market_repository, registry_grant
 
 OWNER, IMAGE = UUID(int=1), UUID(int=2)
 PLACE = f"saved/{OWNER.hex}/{IMAGE.hex}"

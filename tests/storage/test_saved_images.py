@@ -13,10 +13,10 @@ from common.ids import public_id
 from instances.models import Instance
 from instances.services.concluding import conclude_operations
 from instances.services.save_image import count_image_uses
+from storage.constants import SAVED_ON_HOST_AT_MOST
+from storage.images.save import follow_images
 from storage.models import Image, Operation
-from storage.policy import SAVED_ON_HOST_AT_MOST
-from storage.services.operations import OperationRow, give_up_overdue, record_operations
-from storage.services.saved_images import follow_images
+from storage.operations.services import OperationRow, give_up_overdue, record_operations
 from storage.states import ImageState
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, base_image, order_running

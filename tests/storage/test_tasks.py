@@ -7,14 +7,14 @@ import pytest
 from instances import tasks as instance_tasks
 from instances.services import save_image
 from storage import tasks
-from storage.services import pulls, saved_images
+from storage.images import pull_progress, save
 
 
 @pytest.mark.parametrize(
     ("shell", "room", "name"),
     [
-        (tasks.follow_images, saved_images, "follow_images"),
-        (tasks.drop_old_pulls, pulls, "drop_old_pulls"),
+        (tasks.follow_images, save, "follow_images"),
+        (tasks.drop_old_pulls, pull_progress, "drop_old_pulls"),
         (instance_tasks.count_image_uses, save_image, "count_image_uses"),
     ],
 )

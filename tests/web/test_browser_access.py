@@ -9,7 +9,7 @@ from common.ids import public_id
 from instances.models import Instance
 from instances.services.concluding import conclude_operations
 from storage.models import Operation
-from storage.services.operations import OperationRow, record_operations
+from storage.operations.services import OperationRow, record_operations
 from tests.web.conftest import Site, has_copied
 from tests.web.world import World, order, report
 

@@ -4,12 +4,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from common.ids import public_id
+from common.object_store import Place
 from instances.models import Instance
 from instances.services.stop import stop_instance
 from marketplace.models import Offer
+from storage.clients.s3.client import Checked
 from storage.models import Operation
-from storage.object_store import Checked, Place
-from storage.services.connections import Tried, save_connection
+from storage.object_sync.connections import Tried, save_connection
 from tests.web.conftest import Site
 from tests.web.world import World, report
 from tests.web.world_actions import rented_running

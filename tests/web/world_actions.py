@@ -8,7 +8,7 @@ from instances.services.reimage import reimage_instance
 from instances.services.rent import rent_instance
 from instances.services.resize import resize_instance
 from instances.services.stop import stop_instance
-from storage.services.images import register_image
+from storage.images.register import register_image
 from tests.web.world import World, report
 
 

@@ -4,13 +4,14 @@ from typing import Any
 
 from common import clock
 from common.ids import public_id
+from common.object_store import Place
 from instances.services.archives import set_archive_default
 from instances.services.disk_syncs import sync_disk
 from instances.services.sync_schedules import Rhythm, add_schedule
+from storage.clients.s3.client import Checked
 from storage.models import Operation, Sync
-from storage.object_store import Checked, Place
-from storage.services.connections import Tried, save_connection
-from storage.services.syncs import Wish
+from storage.object_sync.connections import Tried, save_connection
+from storage.object_sync.syncs import Wish
 from tests.web.world import World
 
 Pages = dict[str, tuple[str, str]]

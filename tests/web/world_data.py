@@ -11,13 +11,13 @@ from instances.services.concluding import conclude_operations
 from instances.services.volume_moves import move_volume_to_host
 from instances.volume_move_console import places_for
 from storage.models import Operation, Snapshot, Volume
-from storage.selectors import desired_operations
-from storage.services.attachments import attach
-from storage.services.data_sets import publish_snapshot
-from storage.services.disk_use import DiskUseRow, record_disk_use
-from storage.services.operations import OperationRow, record_operations
-from storage.services.snapshots import snapshot_volume
-from storage.services.volumes import create_volume
+from storage.operations.selectors import desired_operations
+from storage.operations.services import OperationRow, record_operations
+from storage.volumes.attachments import attach
+from storage.volumes.data_sets import publish_snapshot
+from storage.volumes.snapshots import snapshot_volume
+from storage.volumes.usage import DiskUseRow, record_disk_use
+from storage.volumes.volumes import create_volume
 from tests.billing.money import UNIT, grant
 from tests.web.world import World
 

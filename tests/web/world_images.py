@@ -5,10 +5,10 @@ from datetime import timedelta
 from agents.protocol.messages import LayerProgress
 from common import clock
 from common.ids import public_id
+from storage.images.credentials import save_registry
+from storage.images.pull_progress import PullRow, record_pulls
+from storage.images.sharing import share_image
 from storage.models import Image
-from storage.services.community import share_image
-from storage.services.pulls import PullRow, record_pulls
-from storage.services.registries import save_registry
 from tests.web.world import World
 
 MIB = 1024**2

@@ -10,7 +10,7 @@ from instances.services.rent import rent_instance
 from instances.services.stop import stop_instance
 from marketplace.models import Host
 from storage.models import Operation
-from storage.services.operations import OperationRow, record_operations
+from storage.operations.services import OperationRow, record_operations
 from tests.web.world import UNIT, World, keep_alive, report
 
 GIB = 1024**3

@@ -52,10 +52,10 @@ from marketplace.services.hosts import freeze_host, note_refused, record_facts, 
 from marketplace.services.incidents import open_incident
 from marketplace.services.self_tests import record_self_test
 from marketplace.services.sweep_runs import look_after_sweeps
-from storage.selectors import desired_operations
-from storage.selectors.images import images_to_prefetch
-from storage.services.operations import record_operations
-from storage.services.pulls import record_pulls
+from storage.images.pull_progress import record_pulls
+from storage.images.selectors import images_to_prefetch
+from storage.operations.selectors import desired_operations
+from storage.operations.services import record_operations
 
 logger = logging.getLogger(__name__)
 

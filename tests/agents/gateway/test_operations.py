@@ -12,7 +12,7 @@ from common import clock
 from common.sealing import CannotUnseal, seal, unseal
 from instances.services.concluding import conclude_operations
 from storage.models import Operation
-from storage.services.operations import ask_operation, give_up_overdue, withdraw_operations
+from storage.operations.services import ask_operation, give_up_overdue, withdraw_operations
 
 from .conftest import Agent, report
 

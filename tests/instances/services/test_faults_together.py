@@ -26,7 +26,7 @@ from instances.services.stop import stop_instance
 from instances.services.write_offs import settle_write_offs
 from marketplace.services.write_offs import write_off_host
 from storage.models import Image
-from storage.services.disk_use import DiskUseRow
+from storage.volumes.usage import DiskUseRow
 from tests.billing.money import UNIT, assert_sound, grant
 from tests.instances.fake_host import FakeHost, again, order
 from tests.instances.fixtures import Clock

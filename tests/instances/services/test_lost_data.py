@@ -22,11 +22,11 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from marketplace.models import Incident, Offer
 from storage.models import Volume
-from storage.services.attachments import attach
-from storage.services.disk_use import DiskUseRow
-from storage.services.snapshots import restore_volume, snapshot_volume
-from storage.services.storage_sweeps import follow_storage_money
-from storage.services.volumes import create_volume
+from storage.sweeps import follow_storage_money
+from storage.volumes.attachments import attach
+from storage.volumes.snapshots import restore_volume, snapshot_volume
+from storage.volumes.usage import DiskUseRow
+from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, again, order
 from tests.instances.fixtures import Clock, Sign

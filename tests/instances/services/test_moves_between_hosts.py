@@ -25,8 +25,8 @@ from marketplace.errors import PriceChanged
 from marketplace.models import Offer
 from marketplace.selectors import live_leases_of
 from storage.models import Operation
-from storage.selectors import desired_operations
-from storage.services.operations import OperationRow, give_up_overdue, record_operations
+from storage.operations.selectors import desired_operations
+from storage.operations.services import OperationRow, give_up_overdue, record_operations
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
 

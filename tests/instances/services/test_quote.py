@@ -24,8 +24,8 @@ from marketplace.services.offers import (
     set_price,
     set_prices,
 )
+from storage.images.register import register_image
 from storage.models import Image
-from storage.services.images import register_image
 from tests.instances.fake_host import FakeHost, order, refused
 
 

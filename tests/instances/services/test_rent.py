@@ -24,8 +24,8 @@ from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.models import Lease, Offer
 from marketplace.selectors import live_leases_of
 from marketplace.services.offers import set_draining, set_price
+from storage.images.register import register_image
 from storage.models import Image
-from storage.services.images import register_image
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock

@@ -29,9 +29,9 @@ from instances.services.write_offs import settle_write_offs
 from marketplace.models import Host
 from marketplace.services.write_offs import write_off_host
 from storage.models import Snapshot, Volume
-from storage.services.snapshots import delete_snapshot, snapshot_volume
-from storage.services.storage_sweeps import delete_unpaid, follow_storage_money
-from storage.services.volumes import create_volume, delete_volume
+from storage.sweeps import delete_unpaid, follow_storage_money
+from storage.volumes.snapshots import delete_snapshot, snapshot_volume
+from storage.volumes.volumes import create_volume, delete_volume
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, again, order
 from tests.instances.fixtures import Clock

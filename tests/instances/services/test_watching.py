@@ -34,7 +34,7 @@ from instances.states import FaultOf
 from instances.xids import XIDS, xid_of
 from marketplace.models import Incident
 from marketplace.services.hosts import record_report
-from storage.services.disk_use import DiskUseRow
+from storage.volumes.usage import DiskUseRow
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock
 from tests.mails import killed_at, sent

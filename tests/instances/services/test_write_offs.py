@@ -24,8 +24,8 @@ from marketplace.services.offers import check_offers
 from marketplace.services.silence import mark_silent_hosts
 from marketplace.services.write_offs import write_off_host
 from storage.models import Snapshot, Volume
-from storage.services.snapshots import snapshot_volume
-from storage.services.volumes import create_volume
+from storage.volumes.snapshots import snapshot_volume
+from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound, charged, wallet
 from tests.instances.fake_host import FakeHost, again, order_running, refused
 from tests.instances.fixtures import Clock

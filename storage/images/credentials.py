@@ -1,0 +1,43 @@
+"""Logins at private registries: tested when they are saved, kept sealed."""
+
+from uuid import UUID
+
+from accounts.models import User
+from common import clock
+from common.database import use_case
+from common.errors import wrong_field
+from common.sealing import seal
+from storage.clients.oci_registry.client import Login, check_login
+from storage.clients.oci_registry.references import parse_registry
+from storage.constants import REGISTRIES_AT_MOST
+from storage.errors import TooManyImages
+from storage.images.selectors import registries_of, registry_at, registry_of
+from storage.models import Registry
+
+
+def try_registry(*, host: str, username: str, password: str) -> str:
+    """The registry's plain name, once it has taken the login. Call it outside transactions: it waits for others."""
+    name = parse_registry(host)
+    if not username or not password or ":" in username:
+        raise wrong_field("username", "Give the user name and the password, or an access token, of the registry.")
+    check_login(name, Login(username, password))
+    return name
+
+
+def save_registry(*, owner: User, host: str, username: str, password: str) -> Registry:
+    """Keep a login that was tested; the one of the same registry before it is replaced."""
+    with use_case():
+        if registry_at(owner, host) is None and registries_of(owner).count() >= REGISTRIES_AT_MOST:
+            raise TooManyImages(f"You have saved {REGISTRIES_AT_MOST} registries. Remove one that you no longer use.")
+        saved, _made = Registry.objects.update_or_create(
+            owner=owner,
+            host=host,
+            defaults={"username": username, "sealed_password": seal(password), "checked_at": clock.now()},
+        )
+    return saved
+
+
+def remove_registry(*, owner: User, registry_id: UUID) -> None:
+    """Its images stay listed and cannot be rented with until a login is saved again. What runs goes on."""
+    with use_case():
+        registry_of(owner, registry_id).delete()

@@ -1,0 +1,152 @@
+"""Images saved from instances: ordered of the host, in its own store or in the market's registry, and what follows."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils.text import slugify
+
+from accounts.models import User
+from common import wake
+from common.database import use_case
+from common.ids import new_uuid
+from common.transitions import move
+from storage.constants import IMAGES_AT_MOST, SAVE_WITHIN, SAVED_ON_HOST_AT_MOST
+from storage.errors import ImageBeingSaved, TooManyImages
+from storage.images.registry_grants import PULL_AND_PUSH, market_repository, registry_grant
+from storage.images.resolve import DROP
+from storage.images.selectors import count_images, count_saved_on, images_under_way, saving_of
+from storage.models import Image, Operation
+from storage.operations.services import MARKET, ask_operation
+from storage.states import IMAGE_MACHINE, ImageSource, ImageState, OperationState
+
+SAVE: Final = "save_image"
+REPOSITORY: Final = "berth-saved"
+_SLUG_WORDS: Final = 40
+
+
+def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, name: str, description: str = "") -> Image:
+    """An image of the instance as it is; call it inside the use case that has judged the instance.
+
+    It serves what its base serves, and needs the same of a driver.
+    """
+    if saving_of(instance_id) is not None:
+        raise ImageBeingSaved("Wait until the image that is being saved of this instance is ready.")
+    if count_images(owner) >= IMAGES_AT_MOST:
+        raise TooManyImages(f"You have {IMAGES_AT_MOST} images. Remove one that you no longer use.")
+    key = new_uuid()
+    if not market_repository(owner.pk, key) and count_saved_on(owner, host_id) >= SAVED_ON_HOST_AT_MOST:
+        raise TooManyImages(f"You have {SAVED_ON_HOST_AT_MOST} images on this host's disk. Remove one first.")
+    reference = f"{REPOSITORY}/{key.hex}:1"
+    image = Image.objects.create(
+        id=key,
+        slug=f"{slugify(name)[:_SLUG_WORDS].strip('-') or 'saved'}-{key.hex[-8:]}",
+        title=name,
+        description=description,
+        reference=reference,
+        official=False,
+        active=False,
+        owner=owner,
+        source=ImageSource.SAVED,
+        state=ImageState.SAVING,
+        host_id=host_id,
+        saved_from=instance_id,
+        **{field: getattr(base, field) for field in ("cuda", "has_ssh", "has_jupyter", "has_tensorboard", "architectures")},
+    )
+    push, secrets = _where_to(image)
+    ask_operation(
+        host_id=host_id,
+        owner_id=owner.pk,
+        kind=SAVE,
+        subject=instance_id,
+        args={"instance": instance_id.hex, "image": key.hex, "reference": reference, "push": push},
+        secrets=secrets,
+        within=SAVE_WITHIN,
+    )
+    return image
+
+
+def conclude_save(operation: Operation) -> None:
+    """Ready where it lies now, or failed with the agent's reason.
+
+    Where it was to go is our own word: an agent that named another place would have other hosts load what lies there, and
+    send the leave for this image to whoever serves it.
+    """
+    image = _of(operation.args.get("image", ""), ImageState.SAVING)
+    if image is None:
+        return
+    if operation.state != OperationState.DONE:
+        _move(image, ImageState.FAILED, failure=operation.detail or "It was not saved.", host_id=None)
+        return
+    outcome, (place, _, _tag) = operation.outcome, operation.args.get("push", "").rpartition(":")
+    digest = outcome.get("digest", "")[:80] if place else ""
+    size = outcome.get("size_bytes", "0")
+    _move(
+        image,
+        ImageState.READY,
+        active=True,
+        size_bytes=int(size) if size.isdecimal() else 0,
+        digest=digest,
+        **({"reference": f"{place}@{digest}", "host_id": None} if digest else {}),
+    )
+
+
+def conclude_drop(operation: Operation) -> None:
+    """It is gone from its host, or asked for again by the sweep while its host is away."""
+    image = _of(operation.subject.hex, ImageState.DROPPING)
+    if image is not None and operation.state == OperationState.DONE:
+        _move(image, ImageState.GONE)
+
+
+def follow_images() -> int:
+    """Sweep: orders whose end nobody acted on, or that were never carried out, are asked for again; how many."""
+    return sum(_follow(image) for image in images_under_way())
+
+
+def _follow(image: Image) -> bool:
+    with use_case():
+        subject = image.saved_from if image.state == ImageState.SAVING and image.saved_from else image.pk
+        last = Operation.objects.filter(subject=subject, kind=_kind(image)).order_by("-created_at").first()
+        if last is None or last.concluded_at is None:
+            return False
+        if image.state == ImageState.SAVING:
+            _move(image, ImageState.FAILED, failure="It was not saved.", host_id=None)
+            return True
+        assert image.host_id is not None
+        assert image.owner_id is not None
+        ask_operation(
+            host_id=image.host_id,
+            owner_id=image.owner_id,
+            kind=DROP,
+            subject=image.pk,
+            args=dict(last.args),
+            within=last.deadline - last.created_at,
+        )
+    return True
+
+
+def _kind(image: Image) -> str:
+    return SAVE if image.state == ImageState.SAVING else DROP
+
+
+def _where_to(image: Image) -> tuple[str, dict[str, str]]:
+    """The market's registry, with leave to write this one image there; "" where there is none: the host keeps it."""
+    assert image.owner_id is not None
+    place = market_repository(image.owner_id, image.pk)
+    if not place:
+        return "", {}
+    username, password = registry_grant(image.owner_id, image.pk, PULL_AND_PUSH)
+    return f"{place}:1", {"username": username, "password": password}
+
+
+def _of(key: str, state: str) -> Image | None:
+    try:
+        wanted = UUID(hex=key)
+    except ValueError:
+        return None
+    return Image.objects.select_for_update(no_key=True).filter(pk=wanted, state=state).first()
+
+
+def _move(image: Image, target: str, **fields: Any) -> None:
+    move(image, target, machine=IMAGE_MACHINE, reason=target, actor=MARKET, **fields)
+    assert image.owner_id is not None
+    wake.touch(f"user:{image.owner_id.hex}")

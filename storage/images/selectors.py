@@ -1,0 +1,206 @@
+"""Which images there are to choose from, for whom; private registries; how far a host is with loading one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q, QuerySet, Sum
+
+from accounts.models import User
+from common.errors import NotFound
+from common.ids import parse_public_id
+from common.sealing import unseal
+from marketplace.needs import ImageNeeds
+from marketplace.search.versions import version_number
+from storage.clients.oci_registry.client import Login
+from storage.constants import IMAGE_UNPACKED, IMAGE_UNPACKS_TO, PREFETCHED_AT_MOST
+from storage.models import Image, ImagePull, Registry, SharedImage
+from storage.states import ImageSource, ImageState
+
+PREFIX = "img"
+REGISTRY_PREFIX = "reg"
+LOGIN_REMOVED = "The login for its registry was removed. Save it again to use this image."
+_GB = 1000**3
+_OFFERED = Q(active=True, state=ImageState.READY)
+_OFFICIAL = Q(source=ImageSource.OFFICIAL)
+_SHARED = Q(shared__isnull=False, shared__withdrawn_at=None)
+
+
+def active_images(user: User | None = None) -> QuerySet[Image]:
+    """The market's own images that a new instance may run, by slug; with a user, theirs after them."""
+    own = Q(owner=user) if user is not None else Q(pk=None)
+    return Image.objects.filter(_OFFERED & (_OFFICIAL | own)).select_related("shared").order_by("-official", "slug")
+
+
+def images_to_prefetch() -> list[tuple[str, int]]:
+    """Reference and compressed size in bytes (0: not known) of what hosts should have: most rented first.
+
+    Only images of the market's own that everybody may pull and that are pinned by their digest.
+    """
+    pinned = Image.objects.filter(_OFFERED & _OFFICIAL, private=False, reference__contains="@sha256:")
+    return list(pinned.order_by("-use_count", "slug").values_list("reference", "size_bytes")[:PREFETCHED_AT_MOST])
+
+
+def usable_images(user: User | None) -> QuerySet[Image]:
+    """All that this user may run: the market's, their own, and the community's."""
+    own = Q(owner=user) if user is not None else Q(pk=None)
+    return Image.objects.filter(_OFFERED & (_OFFICIAL | _SHARED | own)).select_related("shared", "owner")
+
+
+def community_images() -> QuerySet[Image]:
+    """Every version of everything that is shared: of what is used most first, the newest version first."""
+    return Image.objects.filter(_OFFERED & _SHARED).select_related("shared", "owner", "host").order_by("-pk")
+
+
+def images_from(source: str, user: User | None) -> QuerySet[Image]:
+    """`official`, `own`, `community`, or "" for all that the user may run."""
+    match source:
+        case "official":
+            return usable_images(None).filter(_OFFICIAL)
+        case "community":
+            return usable_images(None).filter(_SHARED)
+        case "own":
+            return own_images(user) if user is not None else Image.objects.none()
+        case _:
+            return usable_images(user)
+
+
+def seen_image(user: User, image_id: UUID) -> Image:
+    """One that the user may run, or owns. Raises NotFound."""
+    own = own_images(user).filter(pk=image_id).first()
+    return own or image_by_id(image_id, user)
+
+
+def own_images(owner: User) -> QuerySet[Image]:
+    """What a user has added or saved, newest first; not what an older digest of a name was."""
+    under_way = Q(state__in=[ImageState.SAVING, ImageState.FAILED, ImageState.DROPPING])
+    return (
+        Image.objects.filter(Q(owner=owner) & (_OFFERED | under_way))
+        .select_related("shared", "owner", "host", "registry")
+        .order_by("-created_at", "-pk")
+    )
+
+
+def own_image(owner: User, image_id: UUID) -> Image:
+    """Raises NotFound for what is not theirs, as for what does not exist."""
+    return _one(own_images(owner).filter(pk=image_id))
+
+
+def image_by_id(image_id: UUID, user: User | None = None) -> Image:
+    return _one(usable_images(user).filter(pk=image_id))
+
+
+def image_by_slug(slug: str, user: User | None = None) -> Image:
+    return _one(usable_images(user).filter(slug=slug))
+
+
+def find_image(text: str, user: User | None = None) -> Image:
+    """The image with this slug or public id (`img_…`) that `user` may run. Raises NotFound."""
+    if text.startswith(f"{PREFIX}_"):
+        return image_by_id(parse_public_id(PREFIX, text), user)
+    return image_by_slug(text, user)
+
+
+def image_needs(text: str) -> ImageNeeds:
+    """What the image with this slug or public id asks of a host. Raises NotFound, also for one that no host could load.
+
+    Of anybody's image, for the market's public filter: an own one's slug ends in random digits and says nothing else.
+    """
+    asked = Q(pk=parse_public_id(PREFIX, text)) if text.startswith(f"{PREFIX}_") else Q(slug=text)
+    image = _one(Image.objects.filter(_OFFERED & asked))
+    if lacks_login(image):
+        raise NotFound(LOGIN_REMOVED)
+    return needs_of_image(image)
+
+
+def needs_of_image(image: Image) -> ImageNeeds:
+    """One that lies on a host already needs no more of its disk."""
+    room_gb = -(-image.size_bytes * IMAGE_UNPACKS_TO // _GB) if image.host_id is None else 0
+    return ImageNeeds(cuda=version_number(image.cuda), room_gb=room_gb, host_id=image.host_id)
+
+
+def lacks_login(image: Image) -> bool:
+    """Whether only a login reads it and its owner has removed that."""
+    return image.private and image.registry_id is None and image.source == ImageSource.NAMED
+
+
+def own_by_name(owner: User, named_as: str) -> Image | None:
+    """The present row of a name that may have led to other digests before."""
+    return Image.objects.filter(owner=owner, named_as=named_as, active=True, state=ImageState.READY).first()
+
+
+def count_images(owner: User) -> int:
+    return own_images(owner).count()
+
+
+def count_saved_on(owner: User, host_id: UUID) -> int:
+    """Images of this user that the host keeps on its own disk."""
+    kept = Image.objects.filter(owner=owner, host_id=host_id, source=ImageSource.SAVED)
+    return kept.exclude(state=ImageState.GONE).count()
+
+
+def unpacked_bytes(image: Image) -> int:
+    """What an image may take on a disk at most, as far as that is known."""
+    return max(IMAGE_UNPACKED, image.size_bytes * IMAGE_UNPACKS_TO)
+
+
+def slug_is_taken(slug: str) -> bool:
+    return Image.objects.filter(slug=slug).exists()
+
+
+def saving_of(instance_id: UUID) -> Image | None:
+    return Image.objects.filter(saved_from=instance_id, state=ImageState.SAVING).first()
+
+
+def shared_by_slug(slug: str) -> SharedImage | None:
+    return SharedImage.objects.filter(slug=slug).first()
+
+
+def versions_of(shared: SharedImage) -> QuerySet[Image]:
+    return Image.objects.filter(shared=shared).order_by("-version")
+
+
+def uses_of_shared(shared_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """How often all versions of each were rented."""
+    rows = Image.objects.filter(shared_id__in=shared_ids).order_by().values_list("shared_id").annotate(Sum("use_count"))
+    return {key: count for key, count in rows if key is not None}
+
+
+def registries_of(owner: User) -> QuerySet[Registry]:
+    return Registry.objects.filter(owner=owner)
+
+
+def registry_of(owner: User, registry_id: UUID) -> Registry:
+    """Raises NotFound for what is not theirs, as for what does not exist."""
+    found = registries_of(owner).filter(pk=registry_id).first()
+    if found is None:
+        raise NotFound("There is no such registry.")
+    return found
+
+
+def registry_at(owner: User, host: str) -> Registry | None:
+    return registries_of(owner).filter(host=host).first()
+
+
+def login_at(registry: Registry | None) -> Login | None:
+    return Login(registry.username, unseal(registry.sealed_password)) if registry is not None else None
+
+
+def pull_of(instance_id: UUID) -> ImagePull | None:
+    """How far its host was with loading its image when it last told; None when it does not load."""
+    return ImagePull.objects.filter(pk=instance_id).first()
+
+
+def old_pulls(before: datetime) -> QuerySet[ImagePull]:
+    return ImagePull.objects.filter(at__lt=before)
+
+
+def images_under_way() -> QuerySet[Image]:
+    return Image.objects.filter(state__in=[ImageState.SAVING, ImageState.DROPPING]).order_by("pk")
+
+
+def _one(images: QuerySet[Image]) -> Image:
+    image = images.first()
+    if image is None:
+        raise NotFound("There is no such image. GET /images lists what can be run.")
+    return image

@@ -1,0 +1,116 @@
+"""Connections to object storages: tried when they are saved, secrets kept sealed."""
+
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.db import IntegrityError
+from django.db.models import ProtectedError
+
+from accounts.models import User
+from common import clock
+from common.database import use_case
+from common.errors import wrong_field
+from common.object_store import Place
+from common.sealing import seal
+from storage.clients.s3.client import Checked, check_place
+from storage.clients.s3.keys import parse_bucket, parse_endpoint, parse_folder
+from storage.constants import CONNECTIONS_AT_MOST
+from storage.errors import ConnectionInUse, ConnectionNameTaken, TooManyImages
+from storage.models import Connection
+from storage.object_sync.selectors import connection_of, connections_of
+
+_KEY_MOST: Final = 200
+_REGION: Final = "us-east-1"  # what most that know no regions are signed for
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A place that was asked just now, and what it allows."""
+
+    place: Place
+    checked: Checked
+
+
+def try_connection(*, endpoint: str, bucket: str, key_id: str, secret: str, region: str = "", prefix: str = "") -> Tried:
+    """Ask the object storage. Call it outside transactions: it waits for others.
+
+    Raises InvalidInput, StorageUnreachable, StorageLoginRefused or BucketMissing.
+    """
+    for name, text in (("key_id", key_id), ("secret", secret), ("region", region)):
+        if not text.isprintable() or len(text) > _KEY_MOST or (not text and name != "region"):
+            raise wrong_field(name, "Copy it as the object storage shows it.")
+    place = Place(
+        endpoint=parse_endpoint(endpoint),
+        region=region.strip() or _REGION,
+        bucket=parse_bucket(bucket.strip()),
+        prefix=parse_folder("prefix", prefix),
+        key_id=key_id.strip(),
+        secret=secret.strip(),
+    )
+    return Tried(place, check_place(place))
+
+
+def save_connection(*, owner: User, name: str, tried: Tried) -> Connection:
+    """Keep one that was tried. Raises ConnectionNameTaken or TooManyImages."""
+    place, now = tried.place, clock.now()
+    with use_case():
+        if connections_of(owner.pk).count() >= CONNECTIONS_AT_MOST:
+            raise TooManyImages(f"You have saved {CONNECTIONS_AT_MOST} connections. Remove one that you no longer use.")
+        if connections_of(owner.pk).filter(name=name).exists():
+            raise ConnectionNameTaken(f"You already have a connection with the name {name}.")
+        connection = Connection(
+            owner=owner,
+            name=name,
+            endpoint=place.endpoint,
+            region=place.region,
+            bucket=place.bucket,
+            prefix=place.prefix,
+            created_at=now,
+        )
+        _take_login(connection, tried)
+        try:
+            connection.save(force_insert=True)
+        except IntegrityError as error:  # two at once
+            raise ConnectionNameTaken(f"You already have a connection with the name {name}.") from error
+    return connection
+
+
+def retry_connection(*, owner: User, connection_id: UUID, key_id: str, secret: str) -> Tried:
+    """The same place with another key. Outside transactions; raises as `try_connection` does, or NotFound."""
+    found = connection_of(owner.pk, connection_id)
+    return try_connection(
+        endpoint=found.endpoint,
+        bucket=found.bucket,
+        key_id=key_id,
+        secret=secret,
+        region=found.region,
+        prefix=found.prefix,
+    )
+
+
+def change_login(*, owner: User, connection_id: UUID, tried: Tried) -> Connection:
+    """Another key for the same place, once it was tried. What runs goes on with the one before."""
+    with use_case():
+        connection = connection_of(owner.pk, connection_id)
+        _take_login(connection, tried)
+        connection.save(update_fields=["key_id", "sealed_secret", "virtual_host", "can_write", "checked_at"])
+    return connection
+
+
+def remove_connection(*, owner: User, connection_id: UUID) -> None:
+    """With its schedules. Raises ConnectionInUse while instances are archived there before their deletion."""
+    with use_case():
+        connection = connection_of(owner.pk, connection_id)
+        try:
+            connection.delete()
+        except ProtectedError as error:
+            raise ConnectionInUse(
+                "Data is archived there before its deletion: choose another place for that first."
+            ) from error
+
+
+def _take_login(connection: Connection, tried: Tried) -> None:
+    connection.key_id, connection.sealed_secret = tried.place.key_id, seal(tried.place.secret)
+    connection.virtual_host, connection.can_write = tried.checked.virtual_host, tried.checked.can_write
+    connection.checked_at = clock.now()

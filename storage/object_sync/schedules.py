@@ -1,0 +1,69 @@
+"""The rows of schedules of syncs. When each comes round is reckoned by instances, which know time zones and weeks."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from accounts.models import User
+from common.errors import StaleRow
+from storage.constants import SYNC_SCHEDULES_AT_MOST
+from storage.errors import ConnectionReadOnly, TooManyVolumes
+from storage.models import SyncSchedule
+from storage.object_sync.selectors import connection_of, schedule_of, schedules_of
+from storage.object_sync.syncs import Disk, Wish, terms_of
+from storage.states import SyncDirection
+
+
+@dataclass(frozen=True)
+class Round:
+    """Every so many hours, or at `at` (HH:MM) of `days` (0 is Monday) in a zone."""
+
+    every_hours: int | None
+    days: tuple[int, ...]
+    at: str
+    time_zone: str
+
+
+def insert_schedule(
+    *, owner: User, connection_id: UUID, disk: Disk, wish: Wish, round_: Round, next_at: datetime
+) -> SyncSchedule:
+    """Inside a use case. Raises NotFound, InvalidInput, ConnectionReadOnly or TooManyVolumes."""
+    connection, wish = connection_of(owner.pk, connection_id), wish.checked
+    if wish.direction == SyncDirection.UP and not connection.can_write:
+        raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
+    if schedules_of(owner.pk).count() >= SYNC_SCHEDULES_AT_MOST:
+        raise TooManyVolumes(f"One person has at most {SYNC_SCHEDULES_AT_MOST} schedules of syncs.")
+    return SyncSchedule.objects.create(
+        owner=owner,
+        connection=connection,
+        every_hours=round_.every_hours,
+        days=list(round_.days),
+        at=round_.at,
+        time_zone=round_.time_zone,
+        next_at=next_at,
+        **terms_of(disk, wish),
+    )
+
+
+def delete_schedule(*, owner: User, schedule_id: UUID) -> None:
+    """What it has begun goes on. Inside a use case. Raises NotFound."""
+    schedule_of(owner.pk, schedule_id).delete()
+
+
+def take_due(*, schedule_id: UUID, now: datetime) -> SyncSchedule:
+    """Locked until the transaction ends. Raises StaleRow when somebody else did it."""
+    rows = SyncSchedule.objects.select_for_update(of=("self",), no_key=True).filter(pk=schedule_id, next_at__lte=now)
+    found = rows.select_related("owner", "connection").first()
+    if found is None:
+        raise StaleRow("Somebody else did it.")
+    return found
+
+
+def advance(schedule: SyncSchedule, *, next_at: datetime) -> None:
+    schedule.next_at = next_at
+    schedule.save(update_fields=["next_at"])
+
+
+def drop_schedules(*, subject: UUID) -> None:
+    """The disk is gone."""
+    SyncSchedule.objects.filter(subject_id=subject).delete()

@@ -1,0 +1,238 @@
+"""Syncs: a folder of a disk copied to or from object storage by the disk's host, one at a time for each disk."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from accounts.models import User
+from common import clock, wake
+from common.database import use_case
+from common.sealing import CannotUnseal, unseal
+from common.transitions import move
+from storage.clients.s3.keys import parse_folder
+from storage.constants import SYNC_WITHIN
+from storage.errors import ConnectionReadOnly, StorageLoginRefused, VolumeBusy
+from storage.models import Connection, Sync, SyncSchedule
+from storage.object_sync.selectors import connection_of, is_disk_worked_on, sync_of
+from storage.operations.services import ask_operation, mark_concluded, withdraw_operation
+from storage.states import (
+    SYNC_MACHINE,
+    OperationState,
+    SnapshotSource,
+    SyncCause,
+    SyncDirection,
+    SyncState,
+    VolumeState,
+)
+from storage.volumes.selectors import volume_of
+from storage.volumes.volumes import lock_volume
+
+if TYPE_CHECKING:
+    from storage.models import Operation
+
+KIND: Final = "sync_objects"
+MARKET: Final = "market"
+OWNER: Final = "owner"
+CANCELLED: Final = "cancelled"
+_LARGEST: Final = 2**62
+_BUSY: Final = "Its host is at work on this disk just now. Try again when that is done."
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What is copied: a volume, or the data disk of an instance."""
+
+    kind: str
+    id: UUID
+    name: str
+    host_id: UUID
+    size_gb: int
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Which way, which folders, and whether what the other side does not have is deleted."""
+
+    direction: str
+    path: str = ""
+    folder: str = ""
+    delete_extra: bool = False
+
+    @property
+    def checked(self) -> "Wish":
+        """Raises InvalidInput for what is no folder."""
+        path, folder = parse_folder("path", self.path), parse_folder("folder", self.folder)
+        return Wish(self.direction, path, folder, self.delete_extra)
+
+
+def terms_of(disk: Disk, wish: Wish) -> dict[str, Any]:
+    """The columns of `SyncTerms`, as a run and a schedule have them."""
+    return {
+        "subject_kind": disk.kind,
+        "subject_id": disk.id,
+        "subject_name": disk.name[:80],
+        "direction": wish.direction,
+        "path": wish.path,
+        "folder": wish.folder,
+        "delete_extra": wish.delete_extra,
+    }
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Why there is a sync."""
+
+    cause: str = SyncCause.ASKED
+    schedule: SyncSchedule | None = None
+
+
+def sync_volume(*, owner: User, volume_id: UUID, connection_id: UUID, wish: Wish, origin: Origin | None = None) -> Sync:
+    """Raises NotFound, InvalidInput, ConnectionReadOnly or VolumeBusy."""
+    with use_case():
+        volume = volume_of(owner.pk, volume_id)
+        connection = connection_of(owner.pk, connection_id)
+        locked = lock_volume(volume.pk)
+        if locked.state != VolumeState.READY:
+            raise VolumeBusy(f"The volume is {locked.get_state_display()}.")
+        disk = Disk(SnapshotSource.VOLUME, locked.pk, locked.name, locked.host_id, locked.size_gb)
+        return start_sync(owner_id=owner.pk, connection=connection, disk=disk, wish=wish, origin=origin)
+
+
+def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, origin: Origin | None = None) -> Sync:
+    """The order, inside the use case that has looked at the disk. Raises InvalidInput, ConnectionReadOnly or VolumeBusy."""
+    wish, origin = wish.checked, origin or Origin()
+    if wish.direction == SyncDirection.UP and not connection.can_write:
+        raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
+    if is_disk_worked_on(disk.id):
+        raise VolumeBusy(_BUSY)
+    sync = _new(owner_id, connection, disk, wish, origin)
+    try:
+        with transaction.atomic():
+            sync.save(force_insert=True)
+    except IntegrityError as error:  # two at once
+        raise VolumeBusy(_BUSY) from error
+    sync.operation = ask_operation(
+        host_id=disk.host_id,
+        owner_id=owner_id,
+        kind=KIND,
+        subject=disk.id,
+        args=_args(sync, connection, disk),
+        secrets=_secrets(connection),
+        within=SYNC_WITHIN,
+    )
+    sync.save(update_fields=["operation"])
+    return sync
+
+
+def write_down_failure(
+    *, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, schedule: SyncSchedule, code: str, detail: str
+) -> Sync:
+    """One that came round and could not be begun, for the list of runs."""
+    failed = {"state": SyncState.FAILED, "failure_code": code, "failure_detail": detail[:300], "ended_at": clock.now()}
+    sync = _new(owner_id, connection, disk, wish, Origin(SyncCause.SCHEDULE, schedule), **failed)
+    sync.save(force_insert=True)
+    wake.touch(f"user:{owner_id.hex}")
+    return sync
+
+
+def cancel_sync(*, owner: User, sync_id: UUID) -> Sync:
+    """What was copied stays. One that has ended is left as it is."""
+    with use_case():
+        sync = sync_of(owner.pk, sync_id)
+        _cancel(sync)
+    return sync
+
+
+def end_syncs(*, subject: UUID) -> int:
+    """The disk goes away: nobody copies from it any more. Inside a use case; how many."""
+    return sum(_cancel(sync) for sync in Sync.objects.filter(subject_id=subject, ended_at=None))
+
+
+def conclude_sync(operation: "Operation") -> Sync | None:
+    """What its host told is written down; None where that was done already."""
+    sync = Sync.objects.filter(operation=operation, ended_at=None).select_related("connection", "owner").first()
+    if sync is None:
+        return None
+    at = operation.ended_at or clock.now()
+    if operation.state == OperationState.DONE:
+        _end(sync, SyncState.DONE, at=at, actor=MARKET, reason="done", **_figures(operation.outcome))
+    else:
+        code = operation.failure_code or operation.state
+        said = {"copied_bytes": operation.done_bytes, "copied_files": operation.done_files}
+        fault = {"failure_code": code, "failure_detail": operation.detail}
+        _end(sync, SyncState.FAILED, at=at, actor=MARKET, reason=code, **said, **fault)
+    return sync
+
+
+def note_mail(sync: Sync, mail: str) -> None:
+    """Its owner is to be written about it. Inside a use case."""
+    Sync.objects.filter(pk=sync.pk).update(mail=mail, mailed_at=None)
+
+
+def _cancel(sync: Sync) -> bool:
+    if sync.ended_at is not None or sync.operation is None:
+        return False
+    if not withdraw_operation(operation_id=sync.operation.pk, reason=CANCELLED):
+        return False  # it has ended, and is about to be written down
+    mark_concluded(operation_id=sync.operation.pk)
+    sync.operation.refresh_from_db()
+    said = {"copied_bytes": sync.operation.done_bytes, "copied_files": sync.operation.done_files}
+    _end(sync, SyncState.CANCELLED, at=clock.now(), actor=OWNER, reason=CANCELLED, **said)
+    return True
+
+
+def _end(sync: Sync, target: SyncState, *, at: datetime, actor: str, reason: str, **fields: Any) -> None:
+    move(sync, target, machine=SYNC_MACHINE, reason=reason, actor=actor, ended_at=at, **fields)
+    wake.touch(f"user:{sync.owner_id.hex}")
+
+
+def _new(owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, origin: Origin, **fields: Any) -> Sync:
+    return Sync(
+        owner_id=owner_id,
+        connection=connection,
+        connection_name=connection.name,
+        schedule=origin.schedule,
+        host_id=disk.host_id,
+        cause=origin.cause,
+        created_at=clock.now(),
+        **terms_of(disk, wish),
+        **fields,
+    )
+
+
+def _args(sync: Sync, connection: Connection, disk: Disk) -> dict[str, str]:
+    remote = "/".join(filter(None, (connection.bucket, connection.prefix, sync.folder)))
+    return {
+        "image": settings.SYNC_IMAGE,
+        "direction": sync.direction,
+        "path": sync.path,
+        "remote": remote,
+        "delete": "yes" if sync.delete_extra else "",
+        "size_gb": str(disk.size_gb),
+        "volume" if disk.kind == SnapshotSource.VOLUME else "instance": disk.id.hex,
+    }
+
+
+def _secrets(connection: Connection) -> dict[str, str]:
+    try:
+        secret = unseal(connection.sealed_secret)
+    except CannotUnseal as error:
+        raise StorageLoginRefused("The secret of this connection cannot be read any more: give it again.") from error
+    return {
+        "endpoint": connection.endpoint,
+        "region": connection.region,
+        "key_id": connection.key_id,
+        "secret": secret,
+        "virtual_host": "yes" if connection.virtual_host else "",
+    }
+
+
+def _figures(outcome: Any) -> dict[str, int]:
+    """Numbers as an agent told them; what is none counts as none."""
+    names = ("copied_bytes", "copied_files", "same_files", "deleted_files")
+    told = {name: str(outcome.get(name, "")) for name in names}
+    return {name: min(int(text), _LARGEST) if text.isdecimal() else 0 for name, text in told.items()}

@@ -1,0 +1,152 @@
+"""Operations: asked of a host, followed by its agent's reports, given up when they take too long."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from common import clock, wake
+from common.database import use_case
+from common.sealing import seal
+from common.transitions import move
+from storage.models import Operation
+from storage.operations.selectors import operations_open_on, operations_overdue
+from storage.states import OPERATION_MACHINE, OperationState
+
+AGENT: Final = "agent"
+MARKET: Final = "market"
+_COUNTS: Final = ("done_bytes", "total_bytes", "done_files", "total_files")
+
+
+@dataclass(frozen=True)
+class OperationRow:
+    """What an agent tells of one operation; see the protocol's ObservedOperation."""
+
+    id: UUID
+    phase: str
+    done_bytes: int = 0
+    total_bytes: int = 0
+    detail: str = ""
+    failure_code: str = ""
+    outcome: Mapping[str, str] = field(default_factory=dict)
+    done_files: int = 0
+    total_files: int = 0
+
+
+def ask_operation(
+    *,
+    host_id: UUID,
+    owner_id: UUID,
+    kind: str,
+    subject: UUID,
+    args: Mapping[str, str],
+    secrets: Mapping[str, str] | None = None,
+    within: timedelta,
+) -> Operation:
+    """Ask the host's agent for a piece of work; call it inside the use case that records what the work is for."""
+    row = Operation.objects.create(
+        host_id=host_id,
+        owner_id=owner_id,
+        kind=kind,
+        subject=subject,
+        args=dict(args),
+        sealed_args=seal(json.dumps(dict(secrets))) if secrets else "",
+        deadline=clock.now() + within,
+    )
+    wake.touch(f"host:{host_id.hex}", f"user:{owner_id.hex}")
+    return row
+
+
+def record_operations(*, host_id: UUID, rows: Iterable[OperationRow], at: datetime) -> list[UUID]:
+    """Take in what the host's agent tells; the ids of those that have ended by it. What nobody waits for is passed over."""
+    told = {row.id: row for row in rows}
+    if not told:
+        return []
+    ended = []
+    with use_case():
+        for operation in operations_open_on(host_id, list(told)).select_for_update(no_key=True):
+            if _record(operation, told[operation.pk], at):
+                ended.append(operation.pk)
+    return ended
+
+
+def _record(operation: Operation, row: OperationRow, at: datetime) -> bool:
+    counts = {name: max(0, getattr(row, name)) for name in _COUNTS}
+    seen = {**counts, "detail": row.detail[:300]}
+    if row.phase == "running":
+        if operation.state == OperationState.WAITING:
+            _move(operation, OperationState.RUNNING, reason="begun", actor=AGENT, **seen)
+        elif any(getattr(operation, name) != value for name, value in seen.items()):
+            Operation.objects.filter(pk=operation.pk).update(**seen)
+            wake.touch(f"user:{operation.owner_id.hex}")
+        return False
+    target = OperationState.DONE if row.phase == "done" else OperationState.FAILED
+    _move(
+        operation,
+        target,
+        reason=row.failure_code or "done",
+        actor=AGENT,
+        ended_at=at,
+        failure_code=row.failure_code[:40],
+        outcome=dict(row.outcome),
+        **seen,
+    )
+    return True
+
+
+def give_up_overdue(*, now: datetime) -> int:
+    """Fail what its agent has not ended in time; how many."""
+    return sum(_give_up(key) for key in operations_overdue(now))
+
+
+def _give_up(operation_id: UUID) -> bool:
+    with use_case():
+        return fail_operation(operation_id=operation_id, code="out_of_time", detail="It took too long.")
+
+
+def fail_operation(*, operation_id: UUID, code: str, detail: str) -> bool:
+    """End one that its host will not end; False when it has ended. Inside the caller's use case."""
+    operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
+    if operation is None:
+        return False
+    said = {"failure_code": code, "detail": detail}
+    _move(operation, OperationState.FAILED, reason=code, actor=MARKET, ended_at=clock.now(), **said)
+    return True
+
+
+def withdraw_operations(*, subject: UUID, reason: str) -> int:
+    """Nobody wants what is still to be done for this subject; how much that was. Inside the caller's use case; the agent
+    stops at its next exchange."""
+    wanted = Operation.objects.select_for_update(no_key=True).filter(subject=subject, ended_at=None).order_by("pk")
+    for operation in wanted:
+        now = clock.now()
+        _move(operation, OperationState.CANCELLED, reason=reason, actor=MARKET, ended_at=now, failure_code=reason)
+    return len(wanted)
+
+
+def withdraw_operation(*, operation_id: UUID, reason: str) -> bool:
+    """Nobody wants this one any more; False when it has ended. Inside the caller's use case."""
+    operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
+    if operation is None:
+        return False
+    now = clock.now()
+    _move(operation, OperationState.CANCELLED, reason=reason, actor=MARKET, ended_at=now, failure_code=reason)
+    return True
+
+
+def drop_operation(*, operation_id: UUID) -> None:
+    """Forget one that has ended: what it brought is kept elsewhere or for nobody's eyes. Inside the caller's use case."""
+    Operation.objects.filter(pk=operation_id, ended_at__isnull=False).delete()
+
+
+def mark_concluded(*, operation_id: UUID) -> bool:
+    """Whether this call was the first: the end of an operation is acted on once."""
+    open_end = Operation.objects.filter(pk=operation_id, ended_at__isnull=False, concluded_at__isnull=True)
+    return open_end.update(concluded_at=clock.now()) == 1
+
+
+def _move(operation: Operation, target: str, *, reason: str, actor: str, **fields: Any) -> None:
+    move(operation, target, machine=OPERATION_MACHINE, reason=reason, actor=actor, **fields)
+    wake.touch(f"host:{operation.host_id.hex}", f"user:{operation.owner_id.hex}")

@@ -1,0 +1,55 @@
+"""Public data sets: snapshots that staff publish for every instance on their host to read."""
+
+import re
+from uuid import UUID
+
+from django.db import IntegrityError
+
+from accounts.models import User
+from accounts.selectors import acts_as_staff
+from common import clock
+from common.database import use_case
+from common.errors import Forbidden, wrong_field
+from storage.constants import NAME_PATTERN
+from storage.models import DataSet
+from storage.volumes.selectors import data_set_named, snapshot_of
+from storage.volumes.snapshots import locked_ready
+
+
+def publish_snapshot(
+    *, staff: User, snapshot_id: UUID, slug: str, title: str, description: str = "", licence: str = ""
+) -> DataSet:
+    """Everyone may read one of the staff member's own snapshots from now on. Its owner goes on paying for it.
+
+    Raises Forbidden, NotFound, InvalidInput or SnapshotNotReady.
+    """
+    snapshot_of(staff.pk, snapshot_id)
+    if not acts_as_staff(staff):
+        raise Forbidden("Only the market's staff publish data sets.")
+    if not re.fullmatch(NAME_PATTERN, slug):
+        raise wrong_field("slug", "Lower-case letters, digits and hyphens, 40 at most: it becomes /pub/<slug>.")
+    with use_case():
+        snapshot = locked_ready(staff, snapshot_id)
+        if DataSet.objects.filter(slug=slug).exists():
+            raise wrong_field("slug", "There is a data set with this name.")
+        try:
+            return DataSet.objects.create(
+                slug=slug,
+                title=title,
+                description=description,
+                licence=licence,
+                snapshot=snapshot,
+                published_by=staff,
+                published_at=clock.now(),
+            )
+        except IntegrityError as error:
+            raise wrong_field("snapshot", "This snapshot is published already.") from error
+
+
+def withdraw_data_set(*, staff: User, slug: str) -> None:
+    """Nothing new mounts it; instances that have it keep it. Raises Forbidden or NotFound."""
+    found = data_set_named(slug)
+    if not acts_as_staff(staff):
+        raise Forbidden("Only the market's staff withdraw data sets.")
+    with use_case():
+        DataSet.objects.filter(pk=found.pk).update(active=False)

@@ -1,0 +1,122 @@
+"""A larger volume: asked of its host while instances go on, charged for from the moment that it is there."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+
+from accounts.models import User
+from billing.errors import InsufficientFunds
+from common import clock, wake
+from common.database import use_case
+from common.errors import StaleRow, wrong_field
+from common.money import format_money
+from marketplace.errors import PriceChanged
+from marketplace.policy import DATA_DISK_GB_MAX
+from marketplace.selectors.storage import storage_price
+from storage.constants import GROW_WITHIN
+from storage.errors import NoStorage, VolumeBusy
+from storage.models import Operation, Volume
+from storage.operations.metering import close_volume, hold_for_volume, open_volume
+from storage.operations.services import ask_operation
+from storage.states import OperationState, VolumeState
+from storage.volumes.selectors import volume_of
+from storage.volumes.volumes import check_idle, lock_volume, promised_gb
+
+KIND: Final = "grow_volume"
+
+
+def resize_volume(*, owner: User, volume_id: UUID, size_gb: int, max_micros_per_day: int | None = None) -> Volume:
+    """Ask its host for a larger one; it never gets smaller. In use it grows where the kernel lets it, else with the next
+    start. What it has stays at the price that was agreed on, the rest costs today's; the new price holds from when it is
+    there. Raises NotFound, InvalidInput, VolumeBusy, NoStorage, PriceChanged or InsufficientFunds.
+    """
+    with use_case():
+        volume = volume_of(owner.pk, volume_id)
+        micros = grown_price(volume, size_gb)
+        _check(volume, size_gb, micros, max_micros_per_day)
+        before, volume.micros_per_day = volume.micros_per_day, micros
+        hold_for_volume(volume)  # the wallet's lock comes before the volume's
+        volume.micros_per_day = before
+        check_workable(lock_volume(volume.pk))
+        Volume.objects.filter(pk=volume.pk).update(failure_code="", failure_detail="")
+        args = {"volume": volume.pk.hex, "size_gb": str(size_gb), "micros_per_day": str(micros)}
+        ask_operation(host_id=volume.host_id, owner_id=owner.pk, kind=KIND, subject=volume.pk, args=args, within=GROW_WITHIN)
+    return volume
+
+
+def grown_price(volume: Volume, size_gb: int) -> int:
+    """A day of a volume of this size, once it is there."""
+    return volume.micros_per_day + max(0, size_gb - volume.size_gb) * storage_price(volume.host_id)
+
+
+def check_workable(volume: Volume) -> None:
+    """Raises VolumeBusy unless it is whole, paid for, and nothing is being done on it."""
+    if volume.state != VolumeState.READY:
+        raise VolumeBusy(f"The volume is {volume.get_state_display()}.")
+    if volume.unpaid_since is not None:
+        raise VolumeBusy("Nobody pays for the volume now. Add money first; it is charged again within a minute.")
+    if volume.lost_at is not None:
+        raise VolumeBusy("Its host does not find the volume. Restore a snapshot of it, or try again when it is back.")
+    check_idle(volume.pk)
+
+
+def check_price(micros: int, most: int | None) -> None:
+    """Raises PriceChanged where a day costs more than was agreed to."""
+    if most is not None and micros > most:
+        now = format_money(micros)
+        detail = f"It costs {now} a day by now, more than was agreed to. Set max_daily_rate to accept it."
+        raise PriceChanged(detail, daily_rate=now)
+
+
+def _agreed(volume: Volume, size_gb: int) -> int | None:
+    """More of what was agreed on needs no word: so much at the price of a GB that it has. None where that is nothing."""
+    return volume.micros_per_day * size_gb // volume.size_gb if volume.micros_per_day else None
+
+
+def conclude_growth(operation: Operation) -> None:
+    """In the transaction that marks the operation concluded."""
+    volume = Volume.objects.get(pk=operation.subject)
+    if volume.state != VolumeState.READY:
+        return  # deleted meanwhile: nothing is left to be charged for
+    if operation.state == OperationState.DONE:
+        _take_over(volume, operation)
+    else:
+        code = operation.failure_code or operation.state
+        Volume.objects.filter(pk=volume.pk).update(failure_code=code, failure_detail=operation.detail)
+    wake.touch(f"user:{volume.owner_id.hex}", f"host:{volume.host_id.hex}")
+
+
+def _take_over(volume: Volume, operation: Operation) -> None:
+    """The former meter ends and another one begins at the same moment, so that each line says what it is for."""
+    at = operation.ended_at or clock.now()
+    close_volume(volume.pk, at=at)
+    size_gb, micros = int(operation.args["size_gb"]), int(operation.args["micros_per_day"])
+    same = Volume.objects.filter(pk=volume.pk, generation=volume.generation, state=VolumeState.READY)
+    if not same.update(size_gb=size_gb, micros_per_day=micros, generation=F("generation") + 1):
+        raise StaleRow("It changed meanwhile.")
+    volume.refresh_from_db()
+    charge_anew(volume, at=at)
+
+
+def charge_anew(volume: Volume, *, at: datetime) -> None:
+    """At its present price, from `at` on. Where the money does not reach, the sweep begins as soon as it does."""
+    unpaid = None
+    try:
+        with transaction.atomic():  # a savepoint: coupons that were drawn for nothing go back
+            hold_for_volume(volume)
+            open_volume(volume, at=at)
+    except InsufficientFunds:
+        unpaid = at
+    Volume.objects.filter(pk=volume.pk).update(unpaid_since=unpaid)
+
+
+def _check(volume: Volume, size_gb: int, micros: int, most: int | None) -> None:
+    if not volume.size_gb < size_gb <= DATA_DISK_GB_MAX:
+        words = f"A volume never gets smaller: choose {volume.size_gb + 1} to {DATA_DISK_GB_MAX} GB."
+        raise wrong_field("size_gb", words)
+    if size_gb - volume.size_gb > volume.host.disk_free_gb - promised_gb(volume.host_id):
+        raise NoStorage(f"The host {volume.host.name} has no room for {size_gb} GB at the moment.")
+    check_price(micros, _agreed(volume, size_gb) if most is None else most)

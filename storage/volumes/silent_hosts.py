@@ -1,0 +1,68 @@
+"""What lies on a host that does not report: its meters stop at the last report, and go on when the host is heard again."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.selectors.costs import metered_sources
+from billing.selectors.sources import paused_sources
+from billing.services.credits import credit_source
+from billing.services.holds import pause_source
+from common.database import use_case
+from storage.operations.metering import open_snapshot, open_volume
+from storage.volumes.selectors import charged_snapshots, charged_volumes, silent_snapshots, silent_volumes
+
+MARKET: Final = "market"
+GIVEN_BACK: Final = "given back, its host did not report"
+
+
+def pause_silent(*, source_kind: str, last_reports: Mapping[UUID, datetime], now: datetime) -> int:
+    """End the meters of these sources at their hosts' last reports; how many. What is held for them stays held."""
+    metered = metered_sources(source_kind=source_kind, source_ids=sorted(last_reports)) if last_reports else ()
+    for source_id in sorted(metered):
+        _pause(source_kind, source_id, last_reports[source_id], now)
+    return len(metered)
+
+
+def pause_storage(*, now: datetime, host_id: UUID | None = None) -> int:
+    """Volumes and snapshots on hosts that are silent, or on this one that was silent until now."""
+    volumes, snapshots = silent_volumes(now, host_id), silent_snapshots(now, host_id)
+    return pause_silent(source_kind=VOLUME_SOURCE, last_reports=volumes, now=now) + pause_silent(
+        source_kind=SNAPSHOT_SOURCE, last_reports=snapshots, now=now
+    )
+
+
+def resume_storage(*, now: datetime) -> int:
+    """Volumes and snapshots whose hosts are heard again are metered from now on; how many."""
+    volumes = {row.pk: row for row in charged_volumes(now)}
+    snapshots = {row.pk: row for row in charged_snapshots(now)}
+    there = paused(VOLUME_SOURCE, volumes)
+    kept = paused(SNAPSHOT_SOURCE, snapshots)
+    for volume_id in there:
+        with use_case():
+            open_volume(volumes[volume_id], at=now)
+    for snapshot_id in kept:
+        with use_case():
+            open_snapshot(snapshots[snapshot_id], at=now)
+    return len(there) + len(kept)
+
+
+def paused(source_kind: str, source_ids: Collection[UUID]) -> list[UUID]:
+    return sorted(paused_sources(source_kind=source_kind, source_ids=source_ids)) if source_ids else []
+
+
+def _pause(source_kind: str, source_id: UUID, since: datetime, now: datetime) -> None:
+    """What was charged for the time after the last report goes back: an hour may have ended before the silence showed."""
+    with use_case():
+        pause_source(source_kind=source_kind, source_id=source_id, at=since)
+        credit_source(
+            source_kind=source_kind,
+            source_id=source_id,
+            key=f"{source_kind}:{source_id.hex}:silent-{since:%Y%m%dT%H%M%S.%f}",
+            since=since,
+            until=now,
+            reason=GIVEN_BACK,
+            actor=MARKET,
+        )

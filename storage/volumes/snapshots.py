@@ -1,0 +1,213 @@
+"""Snapshots: copies of volumes and data disks. One is ready when its host has proven it whole, not before."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError
+
+from accounts.models import User
+from common import clock, wake
+from common.database import use_case
+from common.transitions import move
+from marketplace.selectors.storage import storage_price
+from storage.constants import COPY_WITHIN, DROP_WITHIN, SNAPSHOTS_AT_MOST
+from storage.errors import SnapshotInUse, SnapshotNotReady, TooManyVolumes, VolumeBusy, VolumeElsewhere
+from storage.models import DataSet, Operation, Snapshot, Volume
+from storage.operations.metering import close_snapshot, hold_for_snapshot, open_snapshot
+from storage.operations.services import ask_operation
+from storage.states import SNAPSHOT_MACHINE, OperationState, SnapshotSource, SnapshotState, VolumeState
+from storage.volumes.lost import find_volume
+from storage.volumes.selectors import snapshot_of, snapshots_of, volume_of
+from storage.volumes.volumes import check_free, check_idle, lock_volume, move_volume
+
+TAKE: Final = "take_snapshot"
+RESTORE: Final = "restore_disk"
+DROP: Final = "drop_snapshot"
+MARKET: Final = "market"
+OWNER: Final = "owner"
+
+_LONGEST_NAME: Final = 80
+_SUM_DIGITS: Final = 64
+
+
+def snapshot_volume(*, owner: User, volume_id: UUID, name: str = "") -> Snapshot:
+    """Copy a volume as it is now, in use or not. Raises NotFound, VolumeBusy, TooManyVolumes or InsufficientFunds."""
+    with use_case():
+        volume = volume_of(owner.pk, volume_id)
+        snapshot = take_snapshot(
+            owner=owner,
+            host_id=volume.host_id,
+            source_kind=SnapshotSource.VOLUME,
+            source_id=volume.pk,
+            source_name=volume.name,
+            size_gb=volume.size_gb,
+            name=name,
+        )
+        if lock_volume(volume.pk).state != VolumeState.READY:
+            raise VolumeBusy(f"The volume is {volume.get_state_display()}.")
+    return snapshot
+
+
+def take_snapshot(
+    *, owner: User, host_id: UUID, source_kind: str, source_id: UUID, source_name: str, size_gb: int, name: str
+) -> Snapshot:
+    """The order, inside the use case that has looked at the source. Money for the whole disk is set aside meanwhile."""
+    if snapshots_of(owner.pk).count() >= SNAPSHOTS_AT_MOST:
+        raise TooManyVolumes(f"One person has at most {SNAPSHOTS_AT_MOST} snapshots.")
+    check_idle(source_id)
+    now = clock.now()
+    snapshot = Snapshot(
+        owner=owner,
+        host_id=host_id,
+        name=(name or f"{source_name} {now:%Y-%m-%d %H:%M}")[:_LONGEST_NAME],
+        source_kind=source_kind,
+        source_id=source_id,
+        source_name=source_name[:_LONGEST_NAME],
+        size_gb=size_gb,
+        micros_gb_day=storage_price(host_id),
+        created_at=now,
+    )
+    hold_for_snapshot(snapshot)
+    try:
+        snapshot.save(force_insert=True)
+    except IntegrityError as error:  # two at once
+        raise VolumeBusy("A snapshot of this disk is being made already.") from error
+    args = {"snapshot": snapshot.pk.hex, "size_gb": str(size_gb), **_place(source_kind, source_id)}
+    ask_operation(host_id=host_id, owner_id=owner.pk, kind=TAKE, subject=source_id, args=args, within=COPY_WITHIN)
+    return snapshot
+
+
+def restore_volume(*, owner: User, snapshot_id: UUID) -> Volume:
+    """Put the volume back to what it was; what was written since is lost. It must not be attached.
+
+    Raises NotFound, SnapshotNotReady or VolumeBusy.
+    """
+    with use_case():
+        snapshot = locked_ready(owner, snapshot_id)
+        volume = volume_of(owner.pk, snapshot.source_id)
+        if volume.host_id != snapshot.host_id:
+            raise VolumeElsewhere("The volume has moved to another host since; make a volume from the snapshot instead.")
+        check_free(lock_volume(volume.pk))
+        move_volume(volume, VolumeState.RESTORING, reason="restore_asked", actor=OWNER)
+        ask_to_restore(snapshot, size_gb=volume.size_gb)
+    return volume
+
+
+def ask_to_restore(snapshot: Snapshot, *, size_gb: int) -> None:
+    """The order, inside the use case that has seen that nothing runs on the disk."""
+    check_idle(snapshot.source_id)
+    place = _place(snapshot.source_kind, snapshot.source_id)
+    ask_operation(
+        host_id=snapshot.host_id,
+        owner_id=snapshot.owner_id,
+        kind=RESTORE,
+        subject=snapshot.source_id,
+        args={"snapshot": snapshot.pk.hex, "size_gb": str(size_gb), **place},
+        within=COPY_WITHIN,
+    )
+
+
+def delete_snapshot(*, owner: User, snapshot_id: UUID) -> Snapshot:
+    """Charged no more. Asked again, it changes nothing. Raises SnapshotInUse."""
+    with use_case():
+        snapshot = snapshot_of(owner.pk, snapshot_id)
+        if snapshot.state != SnapshotState.DELETING:
+            drop_snapshot(snapshot, reason="deleted", actor=OWNER)
+    return snapshot
+
+
+def drop_snapshot(snapshot: Snapshot, *, reason: str, actor: str) -> None:
+    """Inside a use case. Raises SnapshotInUse while it is being made, published, or copied from."""
+    close_snapshot(snapshot.pk, at=clock.now())
+    locked = Snapshot.objects.select_for_update(of=("self",), no_key=True).get(pk=snapshot.pk)
+    if locked.state == SnapshotState.CREATING:
+        raise SnapshotInUse("The snapshot is just being made. Try again when it is ready.")
+    if DataSet.objects.filter(snapshot=locked).exists():
+        raise SnapshotInUse("The snapshot is published as a public data set.")
+    copied = Volume.objects.filter(snapshot=locked, state=VolumeState.CREATING)
+    restored = Operation.objects.filter(kind=RESTORE, args__snapshot=locked.pk.hex, ended_at=None)
+    if copied.exists() or restored.exists():
+        raise SnapshotInUse("A disk is being made from the snapshot just now.")
+    _move(snapshot, SnapshotState.DELETING, reason=reason, actor=actor)
+    ask_to_drop(snapshot)
+
+
+def ask_to_drop(snapshot: Snapshot) -> None:
+    args = {"snapshot": snapshot.pk.hex}
+    ask_operation(
+        host_id=snapshot.host_id, owner_id=snapshot.owner_id, kind=DROP, subject=snapshot.pk, args=args, within=DROP_WITHIN
+    )
+
+
+def locked_ready(owner: User, snapshot_id: UUID) -> Snapshot:
+    """The owner's snapshot, locked. Raises NotFound or SnapshotNotReady."""
+    snapshot_of(owner.pk, snapshot_id)
+    snapshot = Snapshot.objects.select_for_update(of=("self",), no_key=True).get(pk=snapshot_id)
+    if snapshot.state != SnapshotState.READY:
+        raise SnapshotNotReady(f"The snapshot is {snapshot.get_state_display()}.")
+    return snapshot
+
+
+# -- what follows from the ends of their operations
+
+
+def conclude_take(operation: Operation) -> None:
+    """Ready is what its host has proven whole; whatever else it told is a failure, and costs nothing."""
+    snapshot = Snapshot.objects.get(pk=UUID(hex=operation.args["snapshot"]))
+    proof = _proof(operation.outcome) if operation.state == OperationState.DONE else None
+    at = operation.ended_at or clock.now()
+    if proof is None:
+        close_snapshot(snapshot.pk)
+        code = operation.failure_code or "copy_damaged"
+        fault = {"failure_code": code, "failure_detail": operation.detail}
+        _move(snapshot, SnapshotState.FAILED, reason=code, actor=MARKET, **fault)
+        return
+    snapshot.stored_bytes = int(proof["stored_bytes"])
+    open_snapshot(snapshot, at=at)
+    _move(snapshot, SnapshotState.READY, reason="made", actor=MARKET, ready_at=at, **proof)
+
+
+def conclude_restore(operation: Operation) -> None:
+    """A volume is ready again whatever the end was: a restore that failed has left it as it was."""
+    volume = Volume.objects.filter(pk=operation.subject, state=VolumeState.RESTORING).first()
+    if volume is None:
+        return  # an instance's data disk, which the instance's own state speaks for
+    done = operation.state == OperationState.DONE
+    fault = {"failure_code": "", "failure_detail": ""}
+    if done:
+        find_volume(volume.pk)
+    else:
+        fault = {"failure_code": operation.failure_code, "failure_detail": operation.detail}
+    move_volume(volume, VolumeState.READY, reason="restored" if done else "restore_failed", actor=MARKET, **fault)
+
+
+def conclude_drop(operation: Operation) -> None:
+    """What did not succeed is asked for again by the sweep."""
+    snapshot = Snapshot.objects.get(pk=operation.subject)
+    if operation.state == OperationState.DONE and snapshot.state == SnapshotState.DELETING:
+        leave(snapshot, at=operation.ended_at or clock.now())
+
+
+def leave(snapshot: Snapshot, *, at: datetime) -> None:
+    """Nothing is left of it."""
+    _move(snapshot, SnapshotState.GONE, reason="deleted", actor=MARKET, deleted_at=at)
+
+
+def _proof(outcome: Mapping[str, str]) -> dict[str, Any] | None:
+    """What makes a snapshot whole: its sum and its size; None where the agent told neither."""
+    stored, checksum = outcome.get("stored_bytes", ""), outcome.get("checksum", "")
+    if not stored.isdecimal() or not 0 < len(checksum) <= _SUM_DIGITS:
+        return None
+    return {"stored_bytes": int(stored), "checksum": checksum}
+
+
+def _place(source_kind: str, source_id: UUID) -> dict[str, str]:
+    """Where the agent finds the disk."""
+    return {"volume" if source_kind == SnapshotSource.VOLUME else "instance": source_id.hex}
+
+
+def _move(snapshot: Snapshot, target: SnapshotState, *, reason: str, actor: str, **fields: Any) -> None:
+    move(snapshot, target, machine=SNAPSHOT_MACHINE, reason=reason, actor=actor, **fields)
+    wake.touch(f"user:{snapshot.owner_id.hex}")

@@ -1,0 +1,211 @@
+"""What follows from the carrying of a volume: it is the new host's, or everything is as it was; leftovers are removed."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from accounts.models import User
+from common import clock, wake
+from common.database import use_case
+from common.errors import StaleRow, UnlawfulMove
+from common.transitions import move
+from marketplace.states import HostState
+from storage.constants import DROP_WITHIN
+from storage.models import Operation, Volume, VolumeMove
+from storage.operations.metering import close_volume, open_volume
+from storage.operations.services import ask_operation, withdraw_operations
+from storage.states import VOLUME_MOVE_MACHINE, OperationState, VolumeMoveKind, VolumeMoveState, VolumeState
+from storage.volumes.grow import charge_anew
+from storage.volumes.selectors import volume_of
+from storage.volumes.transfer_selectors import arrived_part, broken_part, last_clearing, moves_to_follow, open_volume_moves
+from storage.volumes.transfers import RECEIVE, SEND
+from storage.volumes.volumes import MARKET, OWNER, drop_volume, move_volume
+
+logger = logging.getLogger(__name__)
+
+KINDS: Final = (SEND, RECEIVE)
+CLEAR: Final = "clear_volume"
+CANCELLED: Final = "cancelled"
+_SUM_DIGITS: Final = 64
+_M = VolumeMoveState
+
+
+def conclude_carry(operation: Operation) -> None:
+    """One of the hosts has done its part, or could not; inside the transaction that takes this up."""
+    row = _locked(operation.subject)
+    if row is not None and row.state == _M.COPYING:
+        _judge(row)
+
+
+def conclude_clear(operation: Operation) -> None:
+    """Nothing is left where it was, or should have come. What did not succeed is asked for again by the sweep."""
+    row = _locked(operation.subject)
+    if row is not None and operation.state == OperationState.DONE:
+        _end_cleared(row, at=operation.ended_at or clock.now())
+
+
+def cancel_volume_move(*, owner: User, volume_id: UUID) -> Volume:
+    """Give the copying up: the volume is as it was, and of a copy nothing comes. Raises NotFound or UnlawfulMove."""
+    with use_case():
+        volume = volume_of(owner.pk, volume_id)
+        found = open_volume_moves([volume.pk]).get(volume.pk)
+        row = None if found is None else _locked(found.pk)
+        if row is None or row.state != _M.COPYING:
+            raise UnlawfulMove("The volume is not on its way.", state=volume.state)
+        give_up(row, code=CANCELLED, detail="", actor=OWNER)
+    return Volume.objects.get(pk=row.source_id)
+
+
+def cancel_waited_for(*, holder: UUID) -> bool:
+    """Inside a use case: nothing is carried for this instance any more; whether anything was."""
+    wanted = VolumeMove.objects.select_for_update(no_key=True).filter(waits_for=holder, state=_M.COPYING).order_by("pk")
+    rows = list(wanted)
+    for row in rows:
+        give_up(row, code=CANCELLED, detail="", actor=OWNER)
+    return bool(rows)
+
+
+def forget_waiting(*, holder: UUID) -> None:
+    """The instance has been told."""
+    VolumeMove.objects.filter(waits_for=holder).update(waits_for=None)
+
+
+def follow_volume_moves(*, now: datetime) -> int:
+    """Sweep: ends that nobody took up, and removals that broke off; how many got on."""
+    return sum(_follow(key, now) for key in moves_to_follow())
+
+
+def give_up(row: VolumeMove, *, code: str, detail: str, actor: str) -> None:
+    """The source is as it was; what has come of it goes. Nothing was charged for it."""
+    withdraw_operations(subject=row.pk, reason=CANCELLED)
+    failure = {"failure_code": code[:40], "failure_detail": detail[:300]}
+    word = "cancelled" if code == CANCELLED else "failed"
+    ended = _M.CANCELLED if code == CANCELLED else _M.FAILED
+    shown: Mapping[str, Any] = {} if code == CANCELLED else failure
+    if row.kind == VolumeMoveKind.COPY:
+        _drop_copy(row, failure, cancelled=code == CANCELLED)
+        _move(row, ended, reason=code, actor=actor, ended_at=clock.now(), **failure)
+    else:
+        _move(row, _M.UNDOING, reason=code, actor=actor, **failure)
+        _ask_to_clear(row)
+    source = Volume.objects.get(pk=row.source_id)
+    move_volume(source, VolumeState.READY, reason=f"{row.kind}_{word}", actor=actor, **shown)
+
+
+def _locked(key: UUID) -> VolumeMove | None:
+    rows = VolumeMove.objects.select_for_update(of=("self",), no_key=True)
+    return rows.select_related("source", "from_host", "to_host").filter(pk=key).first()
+
+
+def _judge(row: VolumeMove) -> bool:
+    """By what the operations have come to; whether that ended the copying."""
+    arrived = arrived_part(row.pk)
+    if arrived is not None:
+        _hand_over(row, arrived)
+        return True
+    broken = broken_part(row.pk)
+    if broken is not None:
+        give_up(row, code=broken.failure_code or broken.state, detail=broken.detail, actor=MARKET)
+    return broken is not None
+
+
+# -- everything is there
+
+
+def _hand_over(row: VolumeMove, arrived: Operation) -> None:
+    now = clock.now()
+    withdraw_operations(subject=row.pk, reason="done")
+    proof = _proof(arrived.outcome)
+    if row.kind == VolumeMoveKind.COPY:
+        target = Volume.objects.get(pk=row.target_id)
+        open_volume(target, at=now)
+        move_volume(target, VolumeState.READY, reason="made", actor=MARKET)
+        move_volume(row.source, VolumeState.READY, reason="copied", actor=MARKET)
+        _move(row, _M.DONE, reason="copied", switched_at=now, ended_at=now, **proof)
+        return
+    volume = Volume.objects.get(pk=row.source_id)
+    close_volume(volume.pk, at=now)  # metered at one host at a time
+    there = {"host_id": row.to_host_id, "micros_per_day": row.micros_per_day}
+    move_volume(volume, VolumeState.READY, reason="moved", actor=MARKET, **there)
+    charge_anew(Volume.objects.get(pk=volume.pk), at=now)
+    _move(row, _M.CLEARING, reason="moved", switched_at=now, **proof)
+    _ask_to_clear(row)
+
+
+def _proof(outcome: Mapping[str, str]) -> dict[str, Any]:
+    """What the receiving host told; another one's words may be anything."""
+    carried, cuts = (outcome.get(name, "") for name in ("bytes", "cuts"))
+    return {
+        "checksum": outcome.get("checksum", "")[:_SUM_DIGITS],
+        "carried_bytes": _number(carried, 2**53),
+        "cuts": _number(cuts, 10**6),
+    }
+
+
+def _number(text: str, most: int) -> int:
+    return min(int(text), most) if text.isdecimal() else 0
+
+
+# -- what is left over
+
+
+def _drop_copy(row: VolumeMove, failure: Mapping[str, Any], *, cancelled: bool) -> None:
+    close_volume(row.target_id)
+    target = Volume.objects.get(pk=row.target_id)
+    move_volume(target, VolumeState.FAILED, reason=failure["failure_code"], actor=MARKET, **failure)
+    if cancelled:
+        drop_volume(target, reason=CANCELLED, actor=OWNER)
+
+
+def _ask_to_clear(row: VolumeMove) -> None:
+    """Of a move that came through the old host, else the new one."""
+    leaving = row.state == _M.CLEARING
+    ask_operation(
+        host_id=row.from_host_id if leaving else row.to_host_id,
+        owner_id=row.owner_id,
+        kind=CLEAR,
+        subject=row.pk,
+        args={"volume": row.source_id.hex},
+        within=DROP_WITHIN,
+    )
+
+
+def _end_cleared(row: VolumeMove, *, at: datetime) -> None:
+    if row.state == _M.CLEARING:
+        _move(row, _M.DONE, reason="cleared", ended_at=at)
+    elif row.state == _M.UNDOING:
+        ended = _M.CANCELLED if row.failure_code == CANCELLED else _M.FAILED
+        _move(row, ended, reason="cleared", ended_at=at)
+
+
+def _follow(key: UUID, now: datetime) -> bool:
+    try:
+        with use_case():
+            row = _locked(key)
+            if row is None or row.ended_at is not None:
+                return False
+            if row.state == _M.COPYING:
+                return _judge(row)
+            return _clear_again(row, now)
+    except StaleRow:
+        return False  # it moved meanwhile: the next turn sees it
+
+
+def _clear_again(row: VolumeMove, now: datetime) -> bool:
+    """What lay on a host that was written off is gone with it."""
+    host = row.from_host if row.state == _M.CLEARING else row.to_host
+    if host.state == HostState.RETIRED:
+        _end_cleared(row, at=now)
+        return True
+    last = last_clearing(row.pk)
+    if last is not None and last.state not in (OperationState.FAILED, OperationState.CANCELLED):
+        return False
+    _ask_to_clear(row)
+    return True
+
+
+def _move(row: VolumeMove, target: VolumeMoveState, *, reason: str, actor: str = MARKET, **fields: Any) -> None:
+    move(row, target, machine=VOLUME_MOVE_MACHINE, reason=reason or "ended", actor=actor, **fields)
+    wake.touch(f"user:{row.owner_id.hex}")

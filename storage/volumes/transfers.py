@@ -1,0 +1,143 @@
+"""Volumes ordered to another host: moved within their region, or copied anywhere. The source is kept until all has come."""
+
+import secrets
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from accounts.models import User
+from common import clock
+from common.database import use_case
+from common.errors import wrong_field
+from marketplace.selectors.storage import StorageHost, storage_host
+from storage.constants import CARRY_WITHIN, TICKET_SPARE, VOLUMES_AT_MOST
+from storage.errors import NoStorage, TooManyVolumes, VolumeBusy
+from storage.models import Volume, VolumeMove
+from storage.operations.metering import hold_for_volume
+from storage.operations.services import ask_operation
+from storage.states import VolumeMoveKind, VolumeState
+from storage.volumes.grow import check_price, check_workable
+from storage.volumes.selectors import volume_of, volumes_of
+from storage.volumes.transfer_selectors import open_volume_moves
+from storage.volumes.volumes import OWNER, check_free, check_name, insert_volume, lock_volume, move_volume, promised_gb
+
+SEND: Final = "send_volume"
+RECEIVE: Final = "receive_volume"
+_KEY_BYTES: Final = 32
+
+# Leave for one of two hosts ("source", "target") to meet the other at the relay; made on a floor above.
+Ticket = Callable[[UUID, UUID, str, timedelta], str]
+
+
+def send_volume(
+    *, owner: User, volume_id: UUID, host_id: UUID, ticket: Ticket, max_micros_per_day: int | None = None
+) -> VolumeMove:
+    """Move a volume that no instance has to another host of its region. It stays where it is, untouched, until the other
+    host has all of it. Raises NotFound, InvalidInput, VolumeBusy, NoStorage, PriceChanged or InsufficientFunds.
+    """
+    with use_case():
+        volume, host = volume_of(owner.pk, volume_id), storage_host(host_id)
+        return begin_move(volume, host, ticket=ticket, max_micros_per_day=max_micros_per_day)
+
+
+def copy_volume(
+    *, owner: User, volume_id: UUID, host_id: UUID, name: str, ticket: Ticket, max_micros_per_day: int | None = None
+) -> VolumeMove:
+    """A new volume on another host, of any region, with what a free one has. Raises as `send_volume`, and VolumeNameTaken
+    or TooManyVolumes."""
+    check_name(name)
+    with use_case():
+        volume, host = volume_of(owner.pk, volume_id), storage_host(host_id)
+        if volumes_of(owner.pk).count() >= VOLUMES_AT_MOST:
+            raise TooManyVolumes(f"One person has at most {VOLUMES_AT_MOST} volumes.")
+        target = Volume(
+            owner=owner,
+            host_id=host.id,
+            name=name,
+            size_gb=volume.size_gb,
+            micros_per_day=host.micros_gb_day * volume.size_gb,
+            created_at=clock.now(),
+        )
+        _check(volume, host)
+        check_price(target.micros_per_day, max_micros_per_day)
+        hold_for_volume(target)
+        _take(volume, VolumeState.COPYING, "copy_asked")
+        insert_volume(target)
+        row = _write(VolumeMoveKind.COPY, volume, target, host, target.micros_per_day)
+        _ask(row, ticket)
+    return row
+
+
+def begin_move(
+    volume: Volume,
+    host: StorageHost,
+    *,
+    ticket: Ticket,
+    waits_for: UUID | None = None,
+    max_micros_per_day: int | None = None,
+) -> VolumeMove:
+    """Inside a use case. `waits_for`: the instance that is to have it, and runs when it has come."""
+    if volume.host.region != host.region:
+        raise wrong_field("host", f"A volume moves within its region, {volume.host.region}. Copy it to another one.")
+    _check(volume, host)
+    micros = host.micros_gb_day * volume.size_gb
+    check_price(micros, max_micros_per_day)
+    before, volume.micros_per_day = volume.micros_per_day, max(micros, volume.micros_per_day)
+    hold_for_volume(volume)  # the wallet's lock comes before the volume's
+    volume.micros_per_day = before
+    _take(volume, VolumeState.MOVING, "move_asked")
+    row = _write(VolumeMoveKind.MOVE, volume, volume, host, micros)
+    if waits_for is not None:
+        row.waits_for = waits_for
+        row.save(update_fields=["waits_for"])
+    _ask(row, ticket)
+    return row
+
+
+def _check(volume: Volume, host: StorageHost) -> None:
+    if host.id == volume.host_id:
+        raise wrong_field("host", "The volume lies on this host already.")
+    if host.runtime != volume.host.runtime:
+        raise wrong_field("host", "A simulated host holds no data: nothing can be carried between it and a real one.")
+    if volume.size_gb > host.disk_free_gb - promised_gb(host.id):
+        raise NoStorage(f"The host {host.name} has no room for {volume.size_gb} GB at the moment. Choose another one.")
+
+
+def _take(volume: Volume, target: VolumeState, reason: str) -> None:
+    """It is at rest from now on: nobody attaches, copies or deletes it meanwhile."""
+    locked = lock_volume(volume.pk)
+    check_workable(locked)
+    check_free(locked)
+    if volume.pk in open_volume_moves([volume.pk]):
+        raise VolumeBusy("Its last move is still being cleared up. Try again in a minute.")
+    move_volume(volume, target, reason=reason, actor=OWNER, failure_code="", failure_detail="")
+
+
+def _write(kind: VolumeMoveKind, source: Volume, target: Volume, host: StorageHost, micros_per_day: int) -> VolumeMove:
+    return VolumeMove.objects.create(
+        kind=kind,
+        owner_id=source.owner_id,
+        source=source,
+        target=target,
+        from_host_id=source.host_id,
+        to_host_id=host.id,
+        micros_per_day=micros_per_day,
+        created_at=clock.now(),
+    )
+
+
+def _ask(row: VolumeMove, ticket: Ticket) -> None:
+    """The two meet at the relay, under a key that only they are told."""
+    size_gb, key = str(row.source.size_gb), secrets.token_hex(_KEY_BYTES)
+    args = {"source": row.source_id.hex, "target": row.target_id.hex, "size_gb": size_gb, "pair": row.pk.hex}
+    for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
+        ask_operation(
+            host_id=host_id,
+            owner_id=row.owner_id,
+            kind=kind,
+            subject=row.pk,
+            args=args,
+            secrets={"ticket": ticket(row.pk, host_id, side, CARRY_WITHIN + TICKET_SPARE), "key": key},
+            within=CARRY_WITHIN,
+        )

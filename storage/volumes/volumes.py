@@ -1,0 +1,198 @@
+"""Volumes: ordered, made by their host's agent, deleted by order alone."""
+
+import re
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError
+
+from accounts.models import User
+from common import clock, wake
+from common.database import use_case
+from common.errors import wrong_field
+from common.transitions import move
+from marketplace.policy import DATA_DISK_GB_MAX
+from marketplace.selectors.storage import StorageHost, storage_host
+from storage.constants import COPY_WITHIN, DROP_WITHIN, MAKE_WITHIN, NAME_PATTERN, VOLUMES_AT_MOST
+from storage.errors import NoStorage, SnapshotNotReady, TooManyVolumes, VolumeBusy, VolumeElsewhere, VolumeNameTaken
+from storage.models import Operation, Snapshot, Volume
+from storage.operations.metering import close_volume, hold_for_volume, open_volume
+from storage.operations.services import ask_operation
+from storage.states import VOLUME_MACHINE, OperationState, SnapshotState, VolumeState
+from storage.volumes.selectors import holders_of, open_operations, snapshot_of, volume_of, volumes_of
+from storage.volumes.transfer_selectors import gigabytes_coming, gigabytes_growing
+
+MAKE: Final = "make_volume"
+DROP: Final = "drop_volume"
+MARKET: Final = "market"
+OWNER: Final = "owner"
+
+
+def create_volume(
+    *, owner: User, name: str, size_gb: int | None = None, host_id: UUID | None = None, snapshot_id: UUID | None = None
+) -> Volume:
+    """An empty volume on a host, or a copy of a snapshot on the snapshot's host. Charged from when it is ready.
+
+    Raises NotFound, InvalidInput, VolumeNameTaken, TooManyVolumes, NoStorage, SnapshotNotReady or InsufficientFunds.
+    """
+    check_name(name)
+    with use_case():
+        snapshot = None if snapshot_id is None else _ready_snapshot(owner, snapshot_id)
+        host = _chosen_host(host_id, snapshot)
+        size = _checked_size(size_gb, snapshot, host)
+        if volumes_of(owner.pk).count() >= VOLUMES_AT_MOST:
+            raise TooManyVolumes(f"One person has at most {VOLUMES_AT_MOST} volumes.")
+        volume = Volume(
+            owner=owner,
+            host_id=host.id,
+            name=name,
+            size_gb=size,
+            micros_per_day=host.micros_gb_day * size,
+            snapshot=snapshot,
+            created_at=clock.now(),
+        )
+        hold_for_volume(volume)
+        insert_volume(volume)
+        _ask_to_make(volume, snapshot)
+    return volume
+
+
+def delete_volume(*, owner: User, volume_id: UUID) -> Volume:
+    """It ends with all that is on it, and is charged no more. Asked again, it changes nothing. Raises VolumeBusy."""
+    with use_case():
+        volume = volume_of(owner.pk, volume_id)
+        if volume.state != VolumeState.DELETING:
+            drop_volume(volume, reason="deleted", actor=OWNER)
+    return volume
+
+
+def drop_volume(volume: Volume, *, reason: str, actor: str) -> None:
+    """Inside a use case. Raises VolumeBusy while it is attached or worked on."""
+    close_volume(volume.pk, at=clock.now())
+    locked = lock_volume(volume.pk)
+    if locked.state not in (VolumeState.READY, VolumeState.FAILED):
+        raise VolumeBusy(f"The volume is {locked.get_state_display()}. Try again when that is done.")
+    check_free(locked)
+    move_volume(volume, VolumeState.DELETING, reason=reason, actor=actor)
+    ask_to_drop(volume)
+
+
+def ask_to_drop(volume: Volume) -> None:
+    args = {"volume": volume.pk.hex}
+    ask_operation(
+        host_id=volume.host_id, owner_id=volume.owner_id, kind=DROP, subject=volume.pk, args=args, within=DROP_WITHIN
+    )
+
+
+def lock_volume(volume_id: UUID) -> Volume:
+    """The row, locked until the transaction ends: after wallets and instances, as the order of locks has it."""
+    return Volume.objects.select_for_update(of=("self",), no_key=True).get(pk=volume_id)
+
+
+def check_free(volume: Volume) -> None:
+    """Raises VolumeBusy while an instance has it, or its host is at work on it."""
+    if holders_of([volume.pk]):
+        raise VolumeBusy("The volume is attached to an instance. Detach it first.")
+    check_idle(volume.pk)
+
+
+def check_idle(subject: UUID) -> None:
+    if subject in open_operations([subject]):
+        raise VolumeBusy("Its host is at work on it just now. Try again when that is done.")
+
+
+def move_volume(volume: Volume, target: VolumeState, *, reason: str, actor: str, **fields: Any) -> None:
+    move(volume, target, machine=VOLUME_MACHINE, reason=reason, actor=actor, **fields)
+    wake.touch(f"user:{volume.owner_id.hex}")
+
+
+# -- what follows from the ends of their operations
+
+
+def conclude_make(operation: Operation) -> None:
+    volume = Volume.objects.get(pk=operation.subject)
+    if operation.state == OperationState.DONE:
+        open_volume(volume, at=_ended(operation))
+        move_volume(volume, VolumeState.READY, reason="made", actor=MARKET)
+        return
+    close_volume(volume.pk)
+    fault = {"failure_code": operation.failure_code, "failure_detail": operation.detail}
+    move_volume(volume, VolumeState.FAILED, reason=operation.failure_code, actor=MARKET, **fault)
+
+
+def conclude_drop(operation: Operation) -> None:
+    """What did not succeed is asked for again by the sweep."""
+    volume = Volume.objects.get(pk=operation.subject)
+    if operation.state == OperationState.DONE and volume.state == VolumeState.DELETING:
+        leave(volume, at=_ended(operation))
+
+
+def leave(volume: Volume, *, at: datetime) -> None:
+    """Nothing is left of it."""
+    move_volume(volume, VolumeState.GONE, reason="deleted", actor=MARKET, deleted_at=at)
+
+
+def _ended(operation: Operation) -> datetime:
+    return operation.ended_at or clock.now()
+
+
+# -- the order
+
+
+def check_name(name: str) -> None:
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise wrong_field("name", "Lower-case letters, digits and hyphens, 40 at most: it becomes /mnt/<name>.")
+
+
+def _ready_snapshot(owner: User, snapshot_id: UUID) -> Snapshot:
+    snapshot_of(owner.pk, snapshot_id)
+    # Locked, so that it cannot be deleted between this look and the order.
+    snapshot = Snapshot.objects.select_for_update(of=("self",), no_key=True).get(pk=snapshot_id)
+    if snapshot.state != SnapshotState.READY:
+        raise SnapshotNotReady(f"The snapshot is {snapshot.get_state_display()}.")
+    return snapshot
+
+
+def _chosen_host(host_id: UUID | None, snapshot: Snapshot | None) -> StorageHost:
+    if snapshot is None:
+        if host_id is None:
+            raise wrong_field("host", "Name the host that it should lie on; GET /storage-hosts lists them.")
+        return storage_host(host_id)
+    if host_id not in (None, snapshot.host_id):
+        raise VolumeElsewhere("A volume made from a snapshot lies on the snapshot's host.")
+    return storage_host(snapshot.host_id)
+
+
+def _checked_size(size_gb: int | None, snapshot: Snapshot | None, host: StorageHost) -> int:
+    least = snapshot.size_gb if snapshot else 1
+    size = least if size_gb is None and snapshot else size_gb
+    if size is None or not least <= size <= DATA_DISK_GB_MAX:
+        raise wrong_field("size_gb", f"Choose {least} to {DATA_DISK_GB_MAX} GB.")
+    if size > host.disk_free_gb - promised_gb(host.id):
+        raise NoStorage(f"The host {host.name} has no room for {size} GB at the moment. Choose another one.")
+    return size
+
+
+def promised_gb(host_id: UUID) -> int:
+    """What is ordered there and not made yet: the host's own figure does not know of it."""
+    coming = Volume.objects.filter(host_id=host_id, state=VolumeState.CREATING)
+    return sum(coming.values_list("size_gb", flat=True)) + gigabytes_growing(host_id) + gigabytes_coming(host_id)
+
+
+def insert_volume(volume: Volume) -> None:
+    if Volume.objects.filter(owner_id=volume.owner_id, name=volume.name).exclude(state=VolumeState.GONE).exists():
+        raise VolumeNameTaken(f"You already have a volume with the name {volume.name}.")
+    try:
+        volume.save(force_insert=True)
+    except IntegrityError as error:  # two at once
+        raise VolumeNameTaken(f"You already have a volume with the name {volume.name}.") from error
+    wake.touch(f"user:{volume.owner_id.hex}")
+
+
+def _ask_to_make(volume: Volume, snapshot: Snapshot | None) -> None:
+    args = {"volume": volume.pk.hex, "size_gb": str(volume.size_gb)}
+    if snapshot is not None:
+        args["snapshot"] = snapshot.pk.hex
+    within = MAKE_WITHIN if snapshot is None else COPY_WITHIN
+    ask_operation(host_id=volume.host_id, owner_id=volume.owner_id, kind=MAKE, subject=volume.pk, args=args, within=within)

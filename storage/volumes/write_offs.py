@@ -1,0 +1,126 @@
+"""What lay on a host that was written off: its work ends, and volumes, snapshots and kept images are gone with it."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.services.credits import credit_source
+from common import clock
+from common.database import use_case
+from common.transitions import move
+from storage.models import DataSet, Image, Operation, Snapshot, Volume
+from storage.operations.metering import close_snapshot, close_volume
+from storage.operations.services import MARKET, fail_operation
+from storage.states import IMAGE_MACHINE, SNAPSHOT_MACHINE, ImageState, SnapshotState, VolumeState
+from storage.volumes import snapshots
+from storage.volumes.volumes import leave as leave_volume
+from storage.volumes.volumes import lock_volume, move_volume
+from storage.volumes.write_off_mail import queue_lost_mail
+
+if TYPE_CHECKING:
+    from marketplace.models import Host
+
+HOST_WRITTEN_OFF: Final = "host_written_off"
+GIVEN_BACK: Final = "given back, its host was written off"
+_WORDS: Final = "Its host was written off: it did not come back."
+_ENDS: Final = (VolumeState.READY, VolumeState.FAILED, VolumeState.DELETING)
+
+
+def end_work_of_host(host_id: UUID) -> list[UUID]:
+    """Fail whatever the host was asked to do; the ids, for what follows from their ends."""
+    ids = list(Operation.objects.filter(host_id=host_id, ended_at=None).order_by("pk").values_list("pk", flat=True))
+    return [key for key in ids if _fail(key)]
+
+
+def end_storage_of_host(host: "Host", *, since: datetime) -> int:
+    """End all that lay there, each owner's in one transaction with the mail that says so; how much that was.
+
+    Nothing is charged from `since` on; of what was charged for the time after it, so much goes back as
+    for any fault of a host.
+    """
+    owners: dict[UUID, None] = {}
+    for rows in _lost(host.pk):
+        owners.update(dict.fromkeys(rows.order_by("owner_id").values_list("owner_id", flat=True)))
+    return sum(_end_of_owner(host, owner_id, since) for owner_id in owners)
+
+
+def storage_left_on(host_id: UUID) -> bool:
+    """Whether anything that is not ended still belongs to the host."""
+    return (
+        Operation.objects.filter(host_id=host_id, ended_at=None).exists()
+        or Volume.objects.filter(host_id=host_id).exclude(state=VolumeState.GONE).exists()
+        or Snapshot.objects.filter(host_id=host_id).exclude(state=SnapshotState.GONE).exists()
+        or Image.objects.filter(host_id=host_id).exclude(state=ImageState.GONE).exists()
+    )
+
+
+def _fail(key: UUID) -> bool:
+    with use_case():
+        return fail_operation(operation_id=key, code=HOST_WRITTEN_OFF, detail=_WORDS)
+
+
+def _lost(host_id: UUID) -> tuple[QuerySet[Any], QuerySet[Any], QuerySet[Any]]:
+    """Volumes, snapshots and images kept on the host, apart from those that its failed work is still to settle."""
+    there = Volume.objects.filter(host_id=host_id, state__in=_ENDS)
+    kept = Snapshot.objects.filter(host_id=host_id).exclude(state__in=[SnapshotState.CREATING, SnapshotState.GONE])
+    images = Image.objects.filter(host_id=host_id).exclude(state__in=[ImageState.SAVING, ImageState.GONE])
+    return there, kept, images
+
+
+def _end_of_owner(host: "Host", owner_id: UUID, since: datetime) -> int:
+    with use_case():
+        names = []
+        ends: tuple[Callable[[Any, datetime], bool], ...] = (_end_volume, _end_snapshot, _end_image)
+        for rows, end in zip(_lost(host.pk), ends, strict=True):
+            for row in rows.filter(owner_id=owner_id).order_by("pk"):
+                if end(row, since):
+                    names.append(str(row))
+        if names:
+            queue_lost_mail(owner=User.objects.get(pk=owner_id), names=names, host=host, since=since)
+    return len(names)
+
+
+def _end_volume(row: Volume, since: datetime) -> bool:
+    close_volume(row.pk, at=since)
+    _give_back(VOLUME_SOURCE, row.pk, since)
+    locked = lock_volume(row.pk)
+    if locked.state not in _ENDS:
+        return False
+    if locked.state != VolumeState.DELETING:
+        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": _WORDS}
+        move_volume(locked, VolumeState.DELETING, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
+    leave_volume(locked, at=clock.now())
+    return True
+
+
+def _end_snapshot(row: Snapshot, since: datetime) -> bool:
+    close_snapshot(row.pk, at=since)
+    _give_back(SNAPSHOT_SOURCE, row.pk, since)
+    DataSet.objects.filter(snapshot=row).update(active=False)
+    if row.state != SnapshotState.DELETING:
+        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": _WORDS}
+        move(row, SnapshotState.DELETING, machine=SNAPSHOT_MACHINE, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
+    snapshots.leave(row, at=clock.now())
+    return True
+
+
+def _end_image(row: Image, since: datetime) -> bool:
+    move(row, ImageState.GONE, machine=IMAGE_MACHINE, reason=HOST_WRITTEN_OFF, actor=MARKET, active=False)
+    return True
+
+
+def _give_back(source_kind: str, source_id: UUID, since: datetime) -> None:
+    credit_source(
+        source_kind=source_kind,
+        source_id=source_id,
+        key=f"{source_kind}:{source_id.hex}:{HOST_WRITTEN_OFF}",
+        since=since,
+        until=clock.now(),
+        reason=GIVEN_BACK,
+        actor=MARKET,
+    )

@@ -1,0 +1,125 @@
+"""The API of images and of the registries that they come from."""
+
+from typing import ClassVar, cast
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import PublicToRead, asker, reads_own, require_scope
+from accounts.policy import CONNECT
+from common.endpoints import checked
+from common.ids import parse_public_id
+from storage.images.credentials import remove_registry, save_registry, try_registry
+from storage.images.resolve import add_image, examine_image, remove_image
+from storage.images.selectors import PREFIX, REGISTRY_PREFIX, images_from, own_image, registries_of, seen_image
+from storage.images.sharing import share_image, unshare_image
+from storage.models import Image, Registry
+from storage.web.images import serializers as shapes
+
+SCOPES: dict[str, str] = {"GET": "instances:read", "POST": "instances:write", "DELETE": "instances:write"}
+
+
+class ImagesView(GenericAPIView[Image]):
+    """The images that an instance can run: the market's, the community's and, for who says who they are, their own."""
+
+    permission_classes = (PublicToRead,)
+    scopes: ClassVar = SCOPES
+    serializer_class = shapes.ImageOut
+    ordering: ClassVar = ("slug",)
+
+    def get_queryset(self) -> QuerySet[Image]:
+        wanted = checked(shapes.ImagesQuery, self.request.query_params).get("source", "")
+        return images_from(wanted, reads_own(self.request, self))
+
+    @extend_schema(operation_id="images_list", parameters=[shapes.ImagesQuery], responses=shapes.ImageOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Image]", self.paginate_queryset(self.get_queryset()))
+        user = reads_own(request, self)
+        return self.get_paginated_response([shapes.image_shape(row, user) for row in page])
+
+    @extend_schema(operation_id="images_create", request=shapes.ImageIn, responses={201: shapes.ImageOut})
+    def post(self, request: Request) -> Response:
+        """Add an image by name: its registry is asked, and it is pinned by digest."""
+        wanted, owner = checked(shapes.ImageIn, request.data), asker(request)
+        found = examine_image(owner=owner, name=wanted.pop("name"))
+        return reply_once(
+            request, lambda: (201, shapes.image_shape(add_image(owner=owner, examined=found, **wanted), owner))
+        )
+
+
+class ImageView(APIView):
+    """One image that the asker can run."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="images_retrieve", responses=shapes.ImageOut)
+    def get(self, request: Request, image_id: str) -> Response:
+        user = asker(request)
+        return Response(shapes.image_shape(seen_image(user, parse_public_id(PREFIX, image_id)), user))
+
+    @extend_schema(operation_id="images_remove", responses={202: shapes.ImageOut})
+    def delete(self, request: Request, image_id: str) -> Response:
+        """Take an own image away. Instances that run it go on; one that lies on a host is deleted there."""
+        owner = asker(request)
+        removed = remove_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
+        return Response(shapes.image_shape(removed, owner), status=202)
+
+
+class ImageShareView(APIView):
+    """An own image in the community list."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="images_share", request=shapes.ShareIn, responses={201: shapes.ImageOut})
+    def post(self, request: Request, image_id: str) -> Response:
+        """Needs `instances:connect` as well: a saved image shows everybody what lay in its instance."""
+        require_scope(request, CONNECT)
+        owner, row_id = asker(request), parse_public_id(PREFIX, image_id)
+        own_image(owner, row_id)
+        wanted = checked(shapes.ShareIn, request.data)
+        return reply_once(
+            request, lambda: (201, shapes.image_shape(share_image(owner=owner, image_id=row_id, **wanted), owner))
+        )
+
+    @extend_schema(operation_id="images_unshare", responses={200: shapes.ImageOut})
+    def delete(self, request: Request, image_id: str) -> Response:
+        """Nobody else can rent with it any more. Repeating it is harmless."""
+        owner = asker(request)
+        kept = unshare_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
+        return Response(shapes.image_shape(kept, owner))
+
+
+class RegistriesView(GenericAPIView[Registry]):
+    """The saved logins of private registries, and new ones."""
+
+    scopes: ClassVar = SCOPES
+    serializer_class = shapes.RegistryOut
+    ordering: ClassVar = ("host",)
+
+    @extend_schema(operation_id="registries_list", responses=shapes.RegistryOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Registry]", self.paginate_queryset(registries_of(asker(request))))
+        return self.get_paginated_response([shapes.registry_shape(row) for row in page])
+
+    @extend_schema(operation_id="registries_create", request=shapes.RegistryIn, responses={201: shapes.RegistryOut})
+    def post(self, request: Request) -> Response:
+        """Save a login once the registry has taken it; an earlier one of the same registry is replaced."""
+        wanted, owner = checked(shapes.RegistryIn, request.data), asker(request)
+        wanted["host"] = try_registry(**wanted)
+        return reply_once(request, lambda: (201, shapes.registry_shape(save_registry(owner=owner, **wanted))))
+
+
+class RegistryView(APIView):
+    """One saved login."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="registries_remove", responses={204: None})
+    def delete(self, request: Request, registry_id: str) -> Response:
+        remove_registry(owner=asker(request), registry_id=parse_public_id(REGISTRY_PREFIX, registry_id))
+        return Response(status=204)
