@@ -108,17 +108,18 @@ class LimitedRuntime(DockerRuntime):
             return []
         filters = {"label": f"{HOST_LABEL}={self.options.host_id}"}
         with engine_answers():
-            listed = self._changer.containers(filters=filters, size=True)
+            limits = {item["Id"]: disk_limit_gb(item["Labels"]) for item in self._changer.containers(filters=filters)}
+            limited = [container for container in own if limits.get(container)]
+            listed = self._changer.containers(filters={"id": limited}, size=True) if limited else []
         return [
             Written(
                 own[item["Id"]].instance,
                 own[item["Id"]].generation,
                 int(item.get("SizeRw") or 0),
-                disk_limit_gb(item["Labels"]) * GIB,
+                limits[item["Id"]] * GIB,
                 own[item["Id"]].run_seconds,
             )
             for item in listed
-            if item["Id"] in own and disk_limit_gb(item["Labels"])
         ]
 
     def remove(self, container: str) -> None:

@@ -10,10 +10,7 @@ from typing import Any, Final
 import docker
 from docker import auth
 
-from agents.daemon.docker_spec import (
-    OWN_LABELS,
-    is_own_name,
-)
+from agents.daemon.docker_spec import OWN_LABELS, is_own_name
 from agents.daemon.image_pull import Pull
 from agents.daemon.pulls import Line, follow_pull
 from agents.daemon.runtime import EngineRefused, ImageFacts
