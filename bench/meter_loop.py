@@ -25,7 +25,7 @@ def _settle_hour(meter_id: UUID) -> None:
     meter = Meter.objects.get(pk=meter_id)
     platform = Wallet.objects.get(kind=Wallet.Kind.PLATFORM)
     begins, ends = meter.settled_until, meter.settled_until + _HOUR
-    fee, share = split_charge(meter.tariff, meter.fee_bps, meter.used_us(begins), meter.used_us(ends))
+    fee, share = split_charge(meter.tariff, meter.fee_bps, (meter.used_us(begins), meter.used_us(ends)))
     sides = [
         (meter.payer_id, Entry.Kind.CHARGE, -fee - share),
         (meter.payee_id, Entry.Kind.HOST_SHARE, share),

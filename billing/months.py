@@ -1,19 +1,8 @@
 """Calendar months in UTC, as 2026-11."""
 
 from datetime import UTC, date, datetime, time
-from typing import Any
-
-from rest_framework import serializers
 
 from common import clock
-
-
-class MonthIn(serializers.Serializer[Any]):
-    """Which month."""
-
-    month = serializers.RegexField(
-        r"^2[0-9]{3}-(0[1-9]|1[0-2])$", required=False, default="", help_text="As 2026-11; by default this one"
-    )
 
 
 def midnight(day: date | None) -> datetime | None:

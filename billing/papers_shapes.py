@@ -10,36 +10,10 @@ from rest_framework import serializers
 from billing.invoice_pdf import invoice_pdf
 from billing.models import Invoice, Order
 from billing.papers import thaw
-from billing.policy import (
-    COUPON_SOURCE,
-    DISK_SOURCE,
-    HOLD_SOURCE,
-    INSTANCE_SOURCE,
-    PAYMENT_SOURCE,
-    RETENTION_SOURCE,
-    SNAPSHOT_SOURCE,
-    TERM_SOURCE,
-    VOLUME_SOURCE,
-)
 from billing.selectors.coupons import CouponView
+from billing.source_ids import source_public_id
 from common.ids import public_id
 from common.money import format_money
-
-SOURCE_PREFIXES = {
-    INSTANCE_SOURCE: "inst",
-    DISK_SOURCE: "inst",
-    HOLD_SOURCE: "inst",
-    RETENTION_SOURCE: "inst",
-    VOLUME_SOURCE: "vol",
-    SNAPSHOT_SOURCE: "snap",
-    TERM_SOURCE: "term",
-    PAYMENT_SOURCE: "topup",
-    COUPON_SOURCE: "cpn",
-}
-
-
-def source_public_id(kind: str, source_id: UUID) -> str:
-    return public_id(SOURCE_PREFIXES.get(kind, kind), source_id)
 
 
 class DrawOut(serializers.Serializer[Any]):

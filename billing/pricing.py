@@ -33,10 +33,9 @@ def split_fee(charge_micros: int, fee_bps: int) -> tuple[int, int]:
     return fee, charge_micros - fee
 
 
-def split_charge(tariff: Tariff, fee_bps: int, from_us: int, to_us: int) -> tuple[int, int]:
+def split_charge(tariff: Tariff, fee_bps: int, cut: tuple[int, int]) -> tuple[int, int]:
     """Fee and host's share of [from, to), cut-invariant like the charge: neither side gains by finer cuts."""
-    fee_before, share_before = split_fee(cost(tariff, from_us), fee_bps)
-    fee_after, share_after = split_fee(cost(tariff, to_us), fee_bps)
+    (fee_before, share_before), (fee_after, share_after) = (split_fee(cost(tariff, us), fee_bps) for us in cut)
     return fee_after - fee_before, share_after - share_before
 
 

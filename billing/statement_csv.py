@@ -8,8 +8,8 @@ from uuid import UUID
 from django.http import StreamingHttpResponse
 
 from billing.papers import number_of_seconds
-from billing.papers_shapes import source_public_id
 from billing.selectors import StatementLine, statement_lines
+from billing.source_ids import source_public_id
 from common import clock
 from common.money import format_money
 from common.spreadsheets import csv_lines, harmless

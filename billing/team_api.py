@@ -10,13 +10,21 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
-from billing.months import MonthIn, month_span
+from billing.months import month_span
 from billing.selectors.transfers import MemberSpending, Transfer, team_spending
 from billing.services.transfers import transfer_money
 from common.endpoints import Money, checked
 from common.ids import parse_public_id, public_id
 from common.inputs import AmountText, NameText
 from common.money import parse_money
+
+
+class MonthIn(serializers.Serializer[Any]):
+    """Which month."""
+
+    month = serializers.RegexField(
+        r"^2[0-9]{3}-(0[1-9]|1[0-2])$", required=False, default="", help_text="As 2026-11; by default this one"
+    )
 
 
 class SpendingOut(serializers.Serializer[Any]):

@@ -2,8 +2,11 @@
 
 from uuid import UUID
 
+from django.db.models import Sum
+
 from billing.coupon_rules import Bonus
 from billing.models import Coupon, Payment
+from billing.states import DisputeState
 
 
 def bonus_of(coupon: Coupon) -> Bonus:
@@ -28,3 +31,9 @@ def bonus_for(payment: Payment) -> Bonus | None:
 def repaid_micros(payment_id: UUID) -> int:
     """What the wallet has paid so far for the used bonus of a top-up."""
     return sum(Coupon.objects.filter(payment_id=payment_id).values_list("repaid_micros", flat=True))
+
+
+def kept_micros(payment: Payment) -> int:
+    """What of a payment was neither refunded nor disputed, unless the dispute was won."""
+    disputed = payment.disputes.exclude(state=DisputeState.WON).aggregate(total=Sum("amount_micros"))["total"] or 0
+    return max(0, payment.amount_micros - payment.refunded_micros - disputed)

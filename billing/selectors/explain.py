@@ -82,7 +82,7 @@ def _given_back(entry: Entry) -> Usage | None:
     if meter is None:
         return None
     fee, share = split_charge(
-        meter.tariff, meter.fee_bps, meter.used_us(posting.period_from), meter.used_us(posting.period_to)
+        meter.tariff, meter.fee_bps, (meter.used_us(posting.period_from), meter.used_us(posting.period_to))
     )
     return Usage(
         meter=meter,

@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet, Sum
 
 from billing.models import Dispute, Entry, Hold, Payment, PaymentProfile, Reconciliation, Wallet
 from billing.policy import FROZEN_SOURCE
-from billing.selectors.bonuses import bonus_for
+from billing.selectors.bonuses import bonus_for, kept_micros
 from billing.selectors.commitments import committed_micros
 from billing.selectors.promotional import cash_micros
 from billing.states import DisputeState, PaymentState
@@ -79,12 +79,6 @@ def unspent_cash_micros(owner_id: UUID) -> int:
         (not_cash,) = cursor.fetchone()
     free = wallet.spendable_micros - committed_micros(owner_id)
     return max(0, min(free, wallet.balance_micros - int(not_cash), cash_micros(wallet)))
-
-
-def kept_micros(payment: Payment) -> int:
-    """What of a payment was neither refunded nor disputed, unless the dispute was won."""
-    disputed = payment.disputes.exclude(state=DisputeState.WON).aggregate(total=Sum("amount_micros"))["total"] or 0
-    return max(0, payment.amount_micros - payment.refunded_micros - disputed)
 
 
 @dataclass(frozen=True)

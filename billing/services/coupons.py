@@ -11,8 +11,8 @@ from django.db.models import F, QuerySet
 
 from billing.coupon_rules import consume
 from billing.models import Coupon, CouponDraw, Entry, Payment, Posting, Wallet
+from billing.selectors.bonuses import kept_micros
 from billing.selectors.coupons import spendable_coupons
-from billing.selectors.payments import kept_micros
 from billing.services.bonuses import adjust_to_kept
 from billing.services.ledger import Movement, lock_wallets, post
 from billing.services.wallets import open_wallet

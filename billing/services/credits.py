@@ -41,7 +41,7 @@ class _Piece:
 
     def movements(self, platform_id: UUID) -> list[Movement]:
         """The usage's own entries the other way round: each wallet returns exactly what it got for these seconds."""
-        fee, share = split_charge(self.meter.tariff, self.meter.fee_bps, *self.cut)
+        fee, share = split_charge(self.meter.tariff, self.meter.fee_bps, self.cut)
         return [
             Movement(self.meter.payer_id, Entry.Kind.REFUND, fee + share),
             Movement(self.meter.payee_id, Entry.Kind.HOST_SHARE, -share),

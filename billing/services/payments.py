@@ -17,7 +17,7 @@ from accounts.models import User
 from billing.errors import PaymentsOff
 from billing.models import Entry, Order, Payment, Posting
 from billing.policy import CHECKOUT_LASTS, CHECKOUTS_AT_MOST, TOP_UP_SOURCE
-from billing.selectors.payments import kept_micros
+from billing.selectors.bonuses import kept_micros
 from billing.services.bonuses import adjust_to_kept, apply_to_top_up
 from billing.services.cards import customer_of, keep_card, lock_profile, note_auto_failure, with_customer
 from billing.services.cash import Purse, lock_purse, paid_in

@@ -14,7 +14,8 @@ from django.db.models import F
 from billing.errors import RefundRefused, StripeRefused, StripeUnreachable
 from billing.models import Entry, Payment, Posting, Refund
 from billing.policy import REFUND_SOURCE, RENTER_REFUND_WITHIN
-from billing.selectors.payments import kept_micros, refund_quote, refundable_micros
+from billing.selectors.bonuses import kept_micros
+from billing.selectors.payments import refund_quote, refundable_micros
 from billing.services.bonuses import adjust_to_kept
 from billing.services.cash import lock_purse, paid_in, taken_back
 from billing.services.freezes import money_is_frozen

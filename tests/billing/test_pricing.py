@@ -77,7 +77,7 @@ def _cuts_tried(rng: random.Random) -> int:
     pieces = list(pairwise(cuts))
     rng.shuffle(pieces)
     charges = [charge(tariff, base + a, base + b) for a, b in pieces]
-    splits = [split_charge(tariff, fee_bps, base + a, base + b) for a, b in pieces]
+    splits = [split_charge(tariff, fee_bps, (base + a, base + b)) for a, b in pieces]
     before, after = exact(tariff, base), exact(tariff, base + end)
     assert sum(charges) == after - before
     assert sum(fee for fee, _ in splits) == split_fee(after, fee_bps)[0] - split_fee(before, fee_bps)[0]

@@ -15,7 +15,7 @@ from billing.coupon_rules import bonus_micros
 from billing.errors import InsufficientFunds, OwesMoney, RefundRefused
 from billing.models import Coupon, CouponDraw, Payment, Refund, Wallet
 from billing.selectors import ledger_findings
-from billing.selectors.payments import kept_micros
+from billing.selectors.bonuses import kept_micros
 from billing.services.coupon_codes import redeem_code
 from billing.services.debts import follow_debts
 from billing.services.payments import sync_intent
