@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F
 
 from billing.models import Entry, Hold, Meter, Posting, Usage, Wallet
-from billing.pricing import split_charge
+from billing.pricing.rates import split_charge
 from common import clock
 
 _HOUR = timedelta(hours=1)

@@ -19,10 +19,11 @@ from django.db import connection, transaction  # noqa: E402  (Django must be set
 
 from bench.meter_loop import settle_each  # noqa: E402
 from bench.meter_seed import DEPLETE, FLOOR, HOURS, SEED, TABLES, WALLED_FLOOR, WALLS  # noqa: E402
-from billing.policy import INSTANCE_SOURCE  # noqa: E402
-from billing.selectors import exhausted_sources, ledger_findings  # noqa: E402
-from billing.services.meters import close_meter  # noqa: E402
-from billing.services.settle import extend_holds, settle_meters  # noqa: E402
+from billing.audit.selectors import ledger_findings  # noqa: E402
+from billing.constants import INSTANCE_SOURCE  # noqa: E402
+from billing.metering.costs import exhausted_sources  # noqa: E402
+from billing.metering.meters import close_meter  # noqa: E402
+from billing.metering.settle import extend_holds, settle_meters  # noqa: E402
 from common.database import use_case  # noqa: E402
 
 _OPENED = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,16 +10,14 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
 from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
-from billing import (
-    grants_admin,  # noqa: F401  (registers its models)
-    papers_admin,  # noqa: F401
-    payment_admin,  # noqa: F401
-    payout_admin,
-    proof_admin,  # noqa: F401
-    ties_admin,  # noqa: F401
-)
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
-from billing.services.grants import request_grant
+from billing.staff_credit.services import request_grant
+from billing.web.invoices import admin as invoices_admin  # noqa: F401
+from billing.web.ledger import seal_admin  # noqa: F401
+from billing.web.payments import admin as payments_admin  # noqa: F401
+from billing.web.payouts import admin as payouts_admin
+from billing.web.people import admin as people_admin  # noqa: F401
+from billing.web.staff_credit import admin as staff_credit_admin  # noqa: F401  (registers its models)
 from common.ids import new_uuid
 from common.inputs import NameField, PlainDecimalField
 from common.money import format_money, parse_money
@@ -53,7 +51,7 @@ class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
 @admin.register(Wallet, site=staff_panel)
 class WalletAdmin(ReadOnlyAdmin):
     list_display = ("owner", "kind", "balance", "held", "spendable", "created_at")
-    list_filter = ("kind", payout_admin.BelowZero)
+    list_filter = ("kind", payouts_admin.BelowZero)
     list_select_related = ("owner",)
     search_fields = ("owner__email", "id")
     form = WalletForm

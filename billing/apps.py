@@ -16,5 +16,5 @@ class BillingConfig(AppConfig):
         """By name: there are no models yet when this module is imported."""
         register(import_string("billing.checks.check_currency"), Tags.database)
         post_migrate.connect(
-            import_string("billing.services.currency.note_currency"), sender=self, dispatch_uid="billing.note_currency"
+            import_string("billing.ledger.currency.note_currency"), sender=self, dispatch_uid="billing.note_currency"
         )

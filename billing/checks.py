@@ -7,8 +7,8 @@ from django.core.checks import CheckMessage, Error
 from django.db import connections
 from django.db.utils import DatabaseError
 
+from billing.ledger.currency_selectors import currency_difference
 from billing.models import LedgerCurrency
-from billing.selectors.currency import currency_difference
 
 
 def check_currency(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:

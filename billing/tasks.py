@@ -4,22 +4,14 @@ from uuid import UUID
 
 from celery import shared_task
 
-from billing.services import (
-    anchors,
-    auto_top_up,
-    coupon_codes,
-    debts,
-    invoices,
-    notices,
-    payments,
-    payout_transfers,
-    payouts,
-    reconcile_stripe,
-    refunds,
-    seals,
-    settle,
-    webhooks,
-)
+from billing.coupons import codes
+from billing.debts import services
+from billing.invoices import invoices
+from billing.ledger import publish_anchors, seals
+from billing.metering import settle
+from billing.payments import auto_top_up, payments, reconcile_stripe, refunds, stripe_events
+from billing.payouts import payouts, transfers
+from billing.standing import mail
 from common import clock
 
 
@@ -30,7 +22,7 @@ def extend_holds() -> None:
 
 @shared_task(name="billing.queue_notices")
 def queue_notices() -> None:
-    notices.queue_notices(now=clock.now())
+    mail.queue_notices(now=clock.now())
 
 
 @shared_task(name="billing.open_payouts")
@@ -40,22 +32,22 @@ def open_payouts() -> None:
 
 @shared_task(name="billing.send_payouts")
 def send_payouts() -> None:
-    payout_transfers.send_payouts(now=clock.now())
+    transfers.send_payouts(now=clock.now())
 
 
 @shared_task(name="billing.send_payout")
 def send_payout(payout_id: str) -> None:
-    payout_transfers.send_payout(payout_id=UUID(payout_id))
+    transfers.send_payout(payout_id=UUID(payout_id))
 
 
 @shared_task(name="billing.apply_stripe_event")
 def apply_stripe_event(event_id: str) -> None:
-    webhooks.apply_event(event_id=event_id)
+    stripe_events.apply_event(event_id=event_id)
 
 
 @shared_task(name="billing.apply_stripe_events")
 def apply_stripe_events() -> None:
-    webhooks.apply_events(now=clock.now())
+    stripe_events.apply_events(now=clock.now())
 
 
 @shared_task(name="billing.look_at_payment")
@@ -100,7 +92,7 @@ def reconcile_daily() -> None:
 
 @shared_task(name="billing.expire_coupons")
 def expire_coupons() -> None:
-    coupon_codes.expire_coupons(now=clock.now())
+    codes.expire_coupons(now=clock.now())
 
 
 @shared_task(name="billing.issue_invoices")
@@ -111,9 +103,9 @@ def issue_invoices() -> None:
 @shared_task(name="billing.seal_ledger", time_limit=3600)
 def seal_ledger() -> None:
     seals.seal_ledger()
-    anchors.anchor_ledger()
+    publish_anchors.anchor_ledger()
 
 
 @shared_task(name="billing.follow_debts")
 def follow_debts() -> None:
-    debts.follow_debts()
+    services.follow_debts()

@@ -28,7 +28,7 @@ app.autodiscover_tasks()
 @worker_init.connect
 def _same_currency(**_kwargs: Any) -> None:
     """A worker that took the ledger's amounts for another currency would charge, refund and pay out wrong sums."""
-    selectors = import_module("billing.selectors.currency")  # apps have no models before
+    selectors = import_module("billing.ledger.currency_selectors")  # apps have no models before
     if difference := selectors.currency_difference():
         raise SystemExit(difference)
 

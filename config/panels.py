@@ -12,10 +12,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from accounts.panels import signed_in
-from billing.payable import Payable
-from billing.selectors import Finding, ledger_findings
-from billing.selectors.earned import accrued_earnings
-from billing.selectors.payouts import payable_of, payouts_to_send
+from billing.audit.selectors import ledger_findings
+from billing.findings import Finding
+from billing.payouts.earned_intervals import accrued_earnings
+from billing.payouts.payable_balance import Payable
+from billing.payouts.selectors import payable_of, payouts_to_send
 from common import clock
 from common.money import divide_half_up, format_money
 from instances.earnings.report import earnings_report

@@ -18,8 +18,8 @@ from django.utils.translation import ngettext
 
 from accounts.device_words import device_name
 from accounts.event_words import title_of
-from billing.invoice_words import MODE_WORDS, line_words, period_words
-from billing.papers import number_of_seconds
+from billing.invoices.lines import number_of_seconds
+from billing.invoices.messages import MODE_WORDS, line_words, period_words
 from common.ids import public_id
 from common.json import to_json
 from common.money import MICROS_PER_UNIT, divide_half_up, format_money

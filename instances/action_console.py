@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from billing.estimates import RESERVED
+from billing.pricing.estimates import RESERVED
 from common.errors import DomainError
 from instances.action_forms import ReimageForm, ResizeForm
 from instances.models import Instance

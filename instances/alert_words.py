@@ -7,7 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, override
 
-from billing.notice_words import money
+from billing.standing.messages import money
 from common.mail import name_in_mail
 from instances.models import Alert
 from instances.states import FaultOf, InstanceState

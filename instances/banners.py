@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounts.signed_in import SignedInRequest, signed_in
-from billing.policy import RELEASE_TOLD_DAYS
-from billing.selectors.budgets import marks_of
-from billing.selectors.standings import standing_of
+from billing.budgets.selectors import marks_of
+from billing.constants import RELEASE_TOLD_DAYS
+from billing.standing.selectors import standing_of
 from billing.states import StandingState
 from common import clock
 from common.origin import page_named

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from billing.estimates import RESERVED, SPOT, TIERED, UPFRONT
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, HOUR_US, INSTANCE_SOURCE, RETENTION_SOURCE, TERM_SOURCE
-from billing.selectors import Cost, StatementLine, costs_of, statement_lines
-from billing.selectors.continuous import continuous_use
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, HOUR_US, INSTANCE_SOURCE, RETENTION_SOURCE, TERM_SOURCE
+from billing.metering.continuous_use import continuous_use
+from billing.metering.costs import Cost, costs_of
+from billing.pricing.estimates import RESERVED, SPOT, TIERED, UPFRONT
+from billing.statements.selectors import StatementLine, statement_lines
 from instances.models import Instance, SpotBid, Term
 from instances.policy import CONTINUOUS_WITHIN
 from instances.selectors import all_terms_of, bids_of

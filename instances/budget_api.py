@@ -12,9 +12,9 @@ from rest_framework.views import APIView
 
 from accounts.idempotent_api import reply_once
 from accounts.permissions import asker
-from billing.budget_shapes import PERIODS, SCOPES
-from billing.selectors.budgets import BudgetView, budget_of, budget_views, budgets_of
-from billing.services.budgets import change_budget, remove_budget
+from billing.budgets.selectors import BudgetView, budget_of, budget_views, budgets_of
+from billing.budgets.services import change_budget, remove_budget
+from billing.web.budgets.serializers import PERIODS, SCOPES
 from common import clock
 from common.endpoints import Money, checked
 from common.ids import parse_public_id, public_id

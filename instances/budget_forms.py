@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.selectors import owned_teams, seen_members
-from billing.budget_shapes import PERIODS
-from billing.team_forms import read_amount
+from billing.web.budgets.serializers import PERIODS
+from billing.web.teams.forms import read_amount
 from common.inputs import DecimalInput
 from instances.selectors import instances_in
 

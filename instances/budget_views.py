@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.signed_in import SignedInRequest, signed_in
-from billing.selectors.budgets import budget_views, budgets_of
-from billing.services.budgets import change_budget, remove_budget
+from billing.budgets.selectors import budget_views, budgets_of
+from billing.budgets.services import change_budget, remove_budget
 from common import clock
 from common.errors import DomainError
 from common.ids import parse_public_id

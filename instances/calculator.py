@@ -11,8 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from billing.break_even import Crossing, bends
-from billing.estimates import (
+from billing.pricing.break_even import Crossing, bends
+from billing.pricing.estimates import (
     HOURLY,
     MODES,
     RESERVED,

@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from billing.estimates import NO_UPFRONT, UPFRONT
+from billing.pricing.estimates import NO_UPFRONT, UPFRONT
 from common.inputs import DecimalInput, PlainDecimalField
 from instances.policy import ESTIMATE_GPUS_MAX, ESTIMATE_HOURS_MAX, ESTIMATE_PEAK_MAX
 from marketplace.console.words import LENGTH_WORDS

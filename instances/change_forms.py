@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from billing.estimates import HOURLY, RESERVED
+from billing.pricing.estimates import HOURLY, RESERVED
 from instances.mode_fields import MODE_HINTS, ModeFields
 from instances.services.change_quote import changes_of
 

@@ -11,8 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from billing.estimates import HOURLY, TIERED
-from billing.selectors import Cost, wallet_of
+from billing.ledger.selectors import wallet_of
+from billing.metering.costs import Cost
+from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
 from instances.action_console import ACTION_WORDS, changes_context
 from instances.alert_console import ALERT_EVENTS, alert_rows

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from billing.estimates import HOURLY, MODES, NO_UPFRONT, UPFRONT
+from billing.pricing.estimates import HOURLY, MODES, NO_UPFRONT, UPFRONT
 from common.endpoints import PublicView, checked
 from common.money import is_plain_decimal
 from instances.estimates import Asked, TierIn, answer

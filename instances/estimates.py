@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from billing.break_even import Crossing, crossings
-from billing.estimates import (
+from billing.pricing.break_even import Crossing, crossings
+from billing.pricing.estimates import (
     HOURLY,
     RESERVED,
     TIERED,

@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from billing.estimates import RESERVED
+from billing.pricing.estimates import RESERVED
 from common.ids import parse_public_id, public_id
 from common.inputs import NameField, read_whole
 from common.money import parse_money

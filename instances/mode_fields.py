@@ -7,7 +7,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from billing.estimates import HOURLY, MODES, NO_UPFRONT, RESERVED, SPOT, UPFRONT
+from billing.pricing.estimates import HOURLY, MODES, NO_UPFRONT, RESERVED, SPOT, UPFRONT
 from common.ids import parse_public_id
 from common.money import format_money, parse_money
 from instances.plans import offer_plans, terms_of

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Final
 
-from billing.estimates import HOURLY, MODES, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan, Step, round_half_up
+from billing.pricing.estimates import HOURLY, MODES, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan, Step, round_half_up
 from common import clock
 from marketplace.needs import terms_within
 from marketplace.policy import FREE_DATA_DISK_GB

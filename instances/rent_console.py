@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 
 from accounts.models import User
-from billing.estimates import HOURLY, SPOT, TIERED, Plan
+from billing.pricing.estimates import HOURLY, SPOT, TIERED, Plan
 from common.ids import public_id
 from common.inputs import read_whole
 from common.money import format_money

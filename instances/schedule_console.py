@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from billing.selectors import wallet_of
+from billing.ledger.selectors import wallet_of
 from common import clock
 from instances.models import Instance
 from instances.occurrences import DAYS, Occurrence

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from billing.estimates import MODES
+from billing.pricing.estimates import MODES
 from common.inputs import AmountText, NameText
 from instances.action_schema import InstanceReimage, InstanceSetback
 from instances.billing_schema import InstanceBilling

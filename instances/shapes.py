@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote as quote_url
 
-from billing.estimates import HOURLY, TIERED
-from billing.selectors import StatementLine
-from billing.selectors.self_rental import what_pays_host
+from billing.people.self_rental import what_pays_host
+from billing.pricing.estimates import HOURLY, TIERED
+from billing.statements.selectors import StatementLine
 from common.addresses import in_url
 from common.ids import public_id
 from common.money import format_money

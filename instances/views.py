@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from accounts.selectors import ssh_keys_of
 from accounts.services.ssh_keys import add_ssh_key
 from accounts.signed_in import SignedInRequest, signed_in
-from billing.selectors.self_rental import what_pays_host
+from billing.people.self_rental import what_pays_host
 from common.errors import DomainError
 from common.htmx import render
 from common.ids import parse_public_id, public_id

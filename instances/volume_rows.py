@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.utils.functional import Promise
 
-from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
-from billing.selectors.costs import Cost, costs_of
+from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.metering.costs import Cost, costs_of
 from common import clock
 from instances.selectors.storage import instance_names
 from instances.volume_words import failure_words

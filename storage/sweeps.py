@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.errors import InsufficientFunds
-from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
-from billing.selectors import exhausted_sources, open_holds
+from billing.metering.costs import exhausted_sources, open_holds
 from common import wake
 from common.database import use_case
 from common.errors import DomainError, StaleRow

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce, Upper
 from django.db.models.lookups import LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 
-from billing.policy import GRANT_ALONE_MICROS
+from billing.constants import GRANT_ALONE_MICROS
 from common import clock
 from common.ids import new_uuid
 

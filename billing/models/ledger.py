@@ -10,8 +10,8 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.utils.translation import gettext_lazy as _
 
+from billing.constants import GRANT_ALONE_MICROS
 from billing.errors import LedgerIsAppendOnly
-from billing.policy import GRANT_ALONE_MICROS
 from common import clock
 from common.ids import new_uuid
 

@@ -11,8 +11,8 @@ from django.db.models.functions import Least
 from django.utils.translation import gettext_lazy as _
 
 from billing.models.ledger import AppendOnly, Entry, Posting, TsTzRange, Wallet
-from billing.pricing import elapsed_microseconds
-from billing.tariffs import Tariff
+from billing.pricing.rates import elapsed_microseconds
+from billing.pricing.tariffs import Tariff
 from common import clock
 from common.ids import new_uuid
 

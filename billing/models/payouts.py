@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from billing.payout_destinations import Destination, destination_of
+from billing.models.payout_destinations import Destination, destination_of
 from billing.states import PayoutState
 from common import clock
 from common.ids import new_uuid

@@ -14,7 +14,7 @@ class Tie(models.Model):
     """A card, a payout account or a team that a user has had. Kept for good: taking the card off again changes nothing.
 
     Staff may remove one, which says who and why: the row stays, counts for nothing, and keeps the same tie from coming back.
-    Anybody can type anybody's payout account: what that means, `billing.selectors.people` says.
+    Anybody can type anybody's payout account: what that means, `billing.people.selectors` says.
     """
 
     class Kind(models.TextChoices):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from billing.errors import StripeRefused
-from billing.stripe.link import Returns, calls
-from billing.stripe.mapping import OWNER_MARK
+from billing.stripe.client import Returns, calls
+from billing.stripe.objects import OWNER_MARK
 
 if TYPE_CHECKING:
     from stripe.params import AccountCreateParams

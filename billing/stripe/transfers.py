@@ -9,8 +9,8 @@ from uuid import UUID
 import stripe
 from django.conf import settings
 
+from billing.stripe.client import calls
 from billing.stripe.currencies import to_micros, to_minor
-from billing.stripe.link import calls
 
 PAYOUT_MARK: Final = "berth_payout"
 _FEW: Final = 10

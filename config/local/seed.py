@@ -16,7 +16,7 @@ from accounts.policy import SCOPES
 from accounts.selectors import live_token
 from accounts.services.ssh_keys import add_ssh_key
 from accounts.services.tokens import issue_token
-from billing.services.wallets import grant_credit
+from billing.ledger.wallets import grant_credit
 from common.money import parse_money
 
 RENTER_CREDIT = "1000.00"

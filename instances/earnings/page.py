@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.utils.translation import gettext_lazy as _
 
-from billing.policy import PAYOUT_HOLDING, PLATFORM_FEE_BPS
-from billing.selectors.earned import accrued_earnings
-from billing.selectors.payouts import payable_of
+from billing.constants import PAYOUT_HOLDING, PLATFORM_FEE_BPS
+from billing.payouts.earned_intervals import accrued_earnings
+from billing.payouts.selectors import payable_of
 from common.money import format_money
 from instances.earnings.chart import chart_of
 from instances.earnings.report import earnings_report

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TypeVar
 from uuid import UUID
 
-from billing.selectors.earned import EarnedPiece, earned_pieces
+from billing.payouts.earned_intervals import EarnedPiece, earned_pieces
 from instances.earnings.selectors import Place, places_of
 from instances.earnings.shares import Sum, parts
 from marketplace.selectors.leases import LeaseSpan, lease_spans

@@ -8,9 +8,9 @@ from uuid import UUID
 from django.conf import settings
 from rest_framework import serializers
 
-from billing.payable import Payable
-from billing.selectors.earned import accrued_earnings
-from billing.selectors.payouts import payable_of
+from billing.payouts.earned_intervals import accrued_earnings
+from billing.payouts.payable_balance import Payable
+from billing.payouts.selectors import payable_of
 from common.ids import public_id
 from common.inputs import DayText
 from common.money import format_money

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from billing.estimates import NO_UPFRONT
-from billing.pricing import deposit_of
+from billing.pricing.estimates import NO_UPFRONT
+from billing.pricing.rates import deposit_of
 from common import clock
 from common.ids import new_uuid
 from marketplace.prices import TERM_HOURS

@@ -9,8 +9,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.permissions import asker
-from billing.explanations import Use
-from billing.proof_shapes import Micros, SealOut, SignedOut
+from billing.statements.explanation import Use
+from billing.web.ledger.seal_serializers import Micros, SealOut, SignedOut
 from common.ids import public_id
 from instances.proof.selectors import LineEvidence, explain_with_reports
 

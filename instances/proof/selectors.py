@@ -7,10 +7,10 @@ from uuid import UUID
 
 from django.db import connection
 
-from billing.explanations import Explanation
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, PROOF_BRIDGE, RETENTION_SOURCE, TERM_SOURCE
-from billing.selectors.explain import explain_line
-from billing.selectors.records import SignedRecord, usage_record
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, PROOF_BRIDGE, RETENTION_SOURCE, TERM_SOURCE
+from billing.ledger.usage_records import SignedRecord, usage_record
+from billing.statements.explain import explain_line
+from billing.statements.explanation import Explanation
 from instances.models import Instance, Term
 
 # The host's readings within the period and up to the bridge before it, and the longest time between two of them.

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from billing.estimates import HOURLY, TIERED
+from billing.pricing.estimates import HOURLY, TIERED
 from instances.models import Instance
 from instances.states import InstanceState
 from storage.operations.host_presence import is_heard, is_silent

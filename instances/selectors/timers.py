@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Q
 
-from billing.policy import RETENTION_SOURCE
-from billing.selectors.sources import last_openings
+from billing.constants import RETENTION_SOURCE
+from billing.metering.source_selectors import last_openings
 from instances.models import Instance
 from instances.policy import IDLE_GAP_MINUTES, SWEEP_BATCH
 from instances.states import InstanceState

@@ -9,8 +9,7 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
-from billing.estimates import RESERVED
-from billing.policy import (
+from billing.constants import (
     CLOCK_TOLERANCE,
     DEPOSIT_SOURCE,
     DISK_SOURCE,
@@ -24,8 +23,9 @@ from billing.policy import (
     VOLUME_SOURCE,
     WATCH_SOURCE,
 )
-from billing.selectors import Finding
-from billing.selectors.sources import committed_among, open_meters, sources_in_use, wallets_among
+from billing.findings import Finding
+from billing.metering.source_selectors import committed_among, open_meters, sources_in_use, wallets_among
+from billing.pricing.estimates import RESERVED
 from instances.models import Instance, Term, Watch
 from instances.states import Desired, InstanceState, TermState
 from storage.volumes.selectors import last_reports_of_snapshots, last_reports_of_volumes, snapshots_among, volumes_among

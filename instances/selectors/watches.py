@@ -9,8 +9,8 @@ from django.db.models.functions import Coalesce
 
 from accounts.models import User
 from accounts.policy import MAIL_TRIED
-from billing.policy import WATCH_SOURCE
-from billing.selectors import open_holds
+from billing.constants import WATCH_SOURCE
+from billing.metering.costs import open_holds
 from common.errors import NotFound
 from instances.models import Watch
 from instances.policy import SWEEP_BATCH

@@ -5,9 +5,9 @@ from typing import Final
 
 from django.db import connection
 
-from billing.policy import RELEASE_TOLD_DAYS
-from billing.services.notices import Announcement, announce_releases
-from billing.services.standings import Stake, turn_standings
+from billing.constants import RELEASE_TOLD_DAYS
+from billing.standing.mail import Announcement, announce_releases
+from billing.standing.services import Stake, turn_standings
 from instances.models import Instance
 from instances.states import InstanceState
 from storage.volumes.selectors import storage_ending

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from billing.selectors.seals import latest_seals
+from billing.ledger.seal_selectors import latest_seals
 from common import clock
 from common.backup_folder import Manifest, new_folder, pack, write_manifest, write_private
 from common.postgres_client import postgres_client

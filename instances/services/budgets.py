@@ -8,10 +8,10 @@ from uuid import UUID
 
 from accounts.models import User
 from accounts.selectors import owned_team, owners_of_team, seen_member
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors.budgets import all_budgets, over_budget
-from billing.services.budgets import create_budget, note_sources, tell_marks, tell_reached
-from billing.services.settle import lock_source
+from billing.budgets.selectors import all_budgets, over_budget
+from billing.budgets.services import create_budget, note_sources, tell_marks, tell_reached
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.settle import lock_source
 from instances.models import Term
 from instances.selectors import apart_from_hosts, instance_of
 from instances.services.stop import halt_instance

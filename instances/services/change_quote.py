@@ -5,9 +5,9 @@ from typing import Final
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan
-from billing.policy import TERM_SOURCE
-from billing.selectors import costs_of
+from billing.constants import TERM_SOURCE
+from billing.metering.costs import costs_of
+from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan
 from common import clock
 from common.database import use_case
 from common.errors import UnlawfulMove

@@ -4,10 +4,10 @@ from typing import Any
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import HOURLY, RESERVED, SPOT
-from billing.policy import INSTANCE_SOURCE
-from billing.services.escrow import lock_parties
-from billing.services.orders import record_order
+from billing.constants import INSTANCE_SOURCE
+from billing.ledger.order_log import record_order
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import HOURLY, RESERVED, SPOT
 from common import clock
 from common.database import use_case
 from instances.models import Instance, Quote, Term

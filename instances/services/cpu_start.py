@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import SPOT
-from billing.policy import CPU
-from billing.services.escrow import lock_parties
+from billing.constants import CPU
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import SPOT
 from common.database import use_case
 from common.money import format_money
 from instances.errors import NoCpuRoom

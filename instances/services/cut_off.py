@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from billing.estimates import RESERVED
-from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
-from billing.services.meters import prove_meters
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
+from billing.metering.meters import prove_meters
+from billing.pricing.estimates import RESERVED
 from common.errors import StaleRow
 from common.ids import public_id
 from instances.models import Alert, Instance

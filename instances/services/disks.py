@@ -3,9 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
+from billing.constants import DISK_SOURCE
 from billing.errors import InsufficientFunds
-from billing.policy import DISK_SOURCE
-from billing.selectors import exhausted_sources, open_holds
+from billing.metering.costs import exhausted_sources, open_holds
 from common.database import use_case
 from instances.selectors import with_paid_disks
 from instances.services.meters import close_disk, hold_for_disk, open_disk

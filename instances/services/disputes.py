@@ -6,12 +6,12 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from billing.estimates import RESERVED, SPOT
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors.payments import wallets_in_dispute
-from billing.selectors.traces import owed_money
-from billing.services.debts import unfrozen_money
-from billing.services.settle import lock_source
+from billing.constants import INSTANCE_SOURCE
+from billing.debts.services import unfrozen_money
+from billing.ledger.trace_selectors import owed_money
+from billing.metering.settle import lock_source
+from billing.payments.selectors import wallets_in_dispute
+from billing.pricing.estimates import RESERVED, SPOT
 from common.database import use_case
 from common.errors import DomainError
 from instances.event_details import DISPUTED, TAKEN_BACK

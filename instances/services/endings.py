@@ -3,12 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, TERM_SOURCE
 from billing.errors import InsufficientFunds
-from billing.estimates import RESERVED
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, TERM_SOURCE
-from billing.selectors import open_holds
-from billing.services.escrow import lock_parties
-from billing.services.meters import close_meter
+from billing.metering.costs import open_holds
+from billing.metering.escrow import lock_parties
+from billing.metering.meters import close_meter
+from billing.pricing.estimates import RESERVED
 from common.database import use_case
 from instances.models import Instance
 from instances.selectors import active_term, coming_term, not_there_any_more

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db.models import F
 
-from billing.services.freezes import freeze_money
-from billing.services.invoices import skip_invoice_numbers
+from billing.invoices.invoices import skip_invoice_numbers
+from billing.ledger.freezes import freeze_money
 from common.database import use_case
 from common.errors import DomainError
 from common.ids import public_id

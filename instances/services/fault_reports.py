@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 
 from accounts.models import User
 from accounts.selectors import acts_as_staff
-from billing.estimates import RESERVED
-from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
-from billing.services.credits import credit_source
-from billing.services.escrow import lock_parties
-from billing.services.holdbacks import hold_back, let_go
-from billing.services.meters import cap_meter
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
+from billing.metering.escrow import lock_parties
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.meters import cap_meter
+from billing.payouts.holdbacks import hold_back, let_go
+from billing.pricing.estimates import RESERVED
 from common import clock
 from common.database import use_case
 from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field

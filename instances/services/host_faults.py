@@ -6,9 +6,9 @@ from uuid import UUID, uuid5
 
 from django.conf import settings
 
-from billing.estimates import RESERVED
-from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
-from billing.services.credits import credit_source
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
+from billing.metering.host_fault_credits import credit_source
+from billing.pricing.estimates import RESERVED
 from common.money import format_money
 from instances.models import Instance
 from instances.selectors import active_term

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from billing.estimates import HOURLY, TIERED
-from billing.policy import HOLD_SOURCE
-from billing.selectors import exhausted_sources
-from billing.selectors.budgets import over_budget
+from billing.budgets.selectors import over_budget
+from billing.constants import HOLD_SOURCE
+from billing.metering.costs import exhausted_sources
+from billing.pricing.estimates import HOURLY, TIERED
 from common.database import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.money import divide_half_up

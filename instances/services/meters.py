@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from billing.estimates import SPOT, TIERED
-from billing.policy import CPU, DISK_SOURCE, HOLD_SOURCE, HOUR_US, INSTANCE_SOURCE
-from billing.pricing import hold_of
-from billing.services.holds import hold_funds
-from billing.services.meters import cap_meter, close_meter, open_meter
-from billing.tariffs import Scope, Tariff
+from billing.constants import CPU, DISK_SOURCE, HOLD_SOURCE, HOUR_US, INSTANCE_SOURCE
+from billing.metering.holds import hold_funds
+from billing.metering.meters import cap_meter, close_meter, open_meter
+from billing.pricing.estimates import SPOT, TIERED
+from billing.pricing.rates import hold_of
+from billing.pricing.tariffs import Scope, Tariff
 from common import clock
 from instances.models import Instance
 from instances.policy import CONTINUOUS_WITHIN, STOP_GRACE

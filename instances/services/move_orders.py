@@ -8,9 +8,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import HOURLY, TIERED
-from billing.policy import INSTANCE_SOURCE
-from billing.services.orders import record_order
+from billing.constants import INSTANCE_SOURCE
+from billing.ledger.order_log import record_order
+from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
 from common.database import use_case
 from common.errors import InvalidInput, UnlawfulMove, wrong_field

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRONT, Estimate, Line, Plan, Work, estimate
-from billing.pricing import deposit_of, hold_for, hold_of
-from billing.tariffs import Tariff
+from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRONT, Estimate, Line, Plan, Work, estimate
+from billing.pricing.rates import deposit_of, hold_for, hold_of
+from billing.pricing.tariffs import Tariff
 from common import clock
 from common.database import use_case
 from common.errors import FieldError, wrong_field

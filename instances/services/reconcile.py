@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from billing.estimates import RESERVED
+from billing.pricing.estimates import RESERVED
 from common.database import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id

@@ -4,11 +4,11 @@ from datetime import datetime
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import RESERVED
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
-from billing.selectors.standings import announced_releases
-from billing.services.escrow import lock_parties
-from billing.services.meters import cap_meter
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
+from billing.metering.escrow import lock_parties
+from billing.metering.meters import cap_meter
+from billing.pricing.estimates import RESERVED
+from billing.standing.selectors import announced_releases
 from common import clock
 from common.database import use_case
 from common.errors import StaleRow

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from accounts.models import User
 from accounts.selectors import ssh_keys_of
-from billing.estimates import RESERVED, SPOT, TIERED, UPFRONT
-from billing.policy import INSTANCE_SOURCE
-from billing.services.escrow import lock_parties
-from billing.services.orders import record_order
+from billing.constants import INSTANCE_SOURCE
+from billing.ledger.order_log import record_order
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import RESERVED, SPOT, TIERED, UPFRONT
 from common import clock
 from common.database import use_case
 from common.ids import new_uuid

@@ -3,10 +3,10 @@
 from datetime import datetime
 from uuid import UUID
 
+from billing.constants import INSTANCE_SOURCE
 from billing.errors import InsufficientFunds
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors.sources import locked_meter
-from billing.services.escrow import lock_parties
+from billing.metering.escrow import lock_parties
+from billing.metering.source_selectors import locked_meter
 from common.database import use_case
 from common.ids import public_id
 from instances.event_details import UNPAID

@@ -5,8 +5,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import RESERVED, SPOT, TIERED
-from billing.services.escrow import lock_parties
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import RESERVED, SPOT, TIERED
 from common.database import use_case
 from common.errors import FieldError, InvalidInput, UnlawfulMove, wrong_field
 from common.money import format_money

@@ -15,10 +15,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from billing.anchors import read_anchors
-from billing.selectors.seals import latest_seals
-from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
-from billing.stripe import link
+from billing.ledger.anchors import read_anchors
+from billing.ledger.seal_selectors import latest_seals
+from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.stripe import client
 from common.backup_folder import BadBackup, Manifest, read_manifest, unpack, write_private
 from common.database import only_one, use_case
 from common.postgres_client import postgres_client
@@ -164,7 +164,7 @@ def _anchors(folder: Path, epoch: int) -> list[str]:
 
 
 def _stripe() -> list[str]:
-    if not link.is_open():
+    if not client.is_open():
         return ["Card payments are off: once the books are compared with the bank, run manage.py lift_money_freeze."]
     done = run_reconciliation(reconciliation_id=request_reconciliation(actor="restore").pk)
     if done.failure:

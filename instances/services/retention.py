@@ -6,15 +6,15 @@ from typing import Final
 from uuid import UUID
 
 from accounts.models import User
-from billing.policy import RETENTION_SOURCE
-from billing.pricing import hold_of
-from billing.selectors import open_holds
-from billing.selectors.sources import last_openings
-from billing.services.escrow import lock_parties
-from billing.services.holds import hold_funds
-from billing.services.meters import cap_meter, open_meter
-from billing.services.orders import record_order
-from billing.tariffs import Tariff
+from billing.constants import RETENTION_SOURCE
+from billing.ledger.order_log import record_order
+from billing.metering.costs import open_holds
+from billing.metering.escrow import lock_parties
+from billing.metering.holds import hold_funds
+from billing.metering.meters import cap_meter, open_meter
+from billing.metering.source_selectors import last_openings
+from billing.pricing.rates import hold_of
+from billing.pricing.tariffs import Tariff
 from common import clock
 from common.database import use_case
 from common.errors import StaleRow, UnlawfulMove, wrong_field

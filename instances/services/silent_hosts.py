@@ -3,8 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
-from billing.services.settle import settle_meters
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
+from billing.metering.settle import settle_meters
 from common.database import use_case
 from common.errors import StaleRow
 from instances.selectors import with_paid_disks

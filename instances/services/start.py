@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import RESERVED, SPOT, TIERED
-from billing.services.escrow import lock_parties
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import RESERVED, SPOT, TIERED
 from common import clock
 from common.database import use_case
 from common.money import format_money

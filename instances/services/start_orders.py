@@ -1,7 +1,7 @@
 """The line that a start leaves among its renter's orders."""
 
-from billing.policy import INSTANCE_SOURCE
-from billing.services.orders import record_order
+from billing.constants import INSTANCE_SOURCE
+from billing.ledger.order_log import record_order
 from instances.models import Instance
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import RESERVED
+from billing.pricing.estimates import RESERVED
 from common import clock
 from common.database import use_case
 from instances.models import Instance

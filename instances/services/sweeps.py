@@ -4,11 +4,11 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from billing.policy import INSTANCE_SOURCE, WATCH_SOURCE
-from billing.selectors import exhausted_sources, open_holds
-from billing.services.audits import NIGHTLY, was_audited_today
-from billing.services.audits import audit_ledger as run_audit
-from billing.services.funds import is_unpaid
+from billing.audit.services import NIGHTLY, was_audited_today
+from billing.audit.services import audit_ledger as run_audit
+from billing.constants import INSTANCE_SOURCE, WATCH_SOURCE
+from billing.metering.costs import exhausted_sources, open_holds
+from billing.metering.funds import is_unpaid
 from common.database import only_one, use_case
 from common.ids import public_id
 from instances.event_details import UNPAID

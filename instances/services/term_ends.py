@@ -8,14 +8,14 @@ from uuid import UUID
 
 from django.db import transaction
 
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.errors import InsufficientFunds
-from billing.estimates import HOURLY, RESERVED
-from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
-from billing.selectors import exhausted_sources
-from billing.services.commitments import end_commitment
-from billing.services.escrow import charge_early_end, net_charged, return_unused
-from billing.services.meters import close_meter, prove_meters
-from billing.services.orders import record_order
+from billing.ledger.order_log import record_order
+from billing.metering.commitments import end_commitment
+from billing.metering.costs import exhausted_sources
+from billing.metering.escrow import charge_early_end, net_charged, return_unused
+from billing.metering.meters import close_meter, prove_meters
+from billing.pricing.estimates import HOURLY, RESERVED
 from common import clock
 from common.database import use_case
 from common.errors import DomainError, StaleRow

@@ -1,7 +1,7 @@
 """What a reserved term costs by the hour, and in all when it ends early. Integers alone."""
 
-from billing.estimates import UPFRONT
-from billing.pricing import early_end
+from billing.pricing.estimates import UPFRONT
+from billing.pricing.rates import early_end
 from instances.models import Term
 
 

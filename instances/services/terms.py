@@ -3,16 +3,16 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from billing.estimates import RESERVED
-from billing.policy import TERM_SOURCE
-from billing.selectors import open_holds
-from billing.services.budgets import check_order
-from billing.services.commitments import commit
-from billing.services.debts import check_owes_nothing
-from billing.services.escrow import lock_parties, net_charged, prepay
-from billing.services.holds import hold_funds
-from billing.services.meters import close_meter, open_meter
-from billing.tariffs import Scope, Tariff
+from billing.budgets.services import check_order
+from billing.constants import TERM_SOURCE
+from billing.debts.services import check_owes_nothing
+from billing.metering.commitments import commit
+from billing.metering.costs import open_holds
+from billing.metering.escrow import lock_parties, net_charged, prepay
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter
+from billing.pricing.estimates import RESERVED
+from billing.pricing.tariffs import Scope, Tariff
 from common import clock
 from common.prepared import update
 from common.transitions import move

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from billing.policy import INSTANCE_SOURCE, TERM_SOURCE
-from billing.services.meters import prove_meters
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
+from billing.metering.meters import prove_meters
 from common.database import use_case
 from instances.models import Instance, InstanceSample, InstanceTrace
 from instances.policy import STOP_GRACE

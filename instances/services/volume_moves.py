@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from accounts.models import User
-from billing.estimates import HOURLY, TIERED
+from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
 from common.database import use_case
 from common.errors import DomainError, StaleRow

@@ -12,7 +12,7 @@ from django.utils.translation import get_language
 
 from accounts.models import User
 from accounts.selectors import ssh_keys_of
-from billing.pricing import hold_for
+from billing.pricing.rates import hold_for
 from common import clock
 from common.errors import FieldError, InvalidInput
 from common.money import MICROS_PER_UNIT

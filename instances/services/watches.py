@@ -11,10 +11,10 @@ from django.db import InterfaceError, OperationalError
 from accounts.errors import TooMany
 from accounts.models import User
 from accounts.selectors import ssh_keys_of
-from billing.policy import WATCH_SOURCE
-from billing.services.holds import hold_funds, release_hold
-from billing.services.ledger import lock_wallets
-from billing.services.wallets import open_wallet
+from billing.constants import WATCH_SOURCE
+from billing.ledger.postings import lock_wallets
+from billing.ledger.wallets import open_wallet
+from billing.metering.holds import hold_funds, release_hold
 from common import clock, wake
 from common.database import joining, only_one, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove

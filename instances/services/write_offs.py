@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from billing.estimates import RESERVED
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
-from billing.services.credits import credit_source
-from billing.services.escrow import lock_parties
-from billing.services.meters import close_meter
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
+from billing.metering.escrow import lock_parties
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.meters import close_meter
+from billing.pricing.estimates import RESERVED
 from common import clock
 from common.database import use_case
 from common.errors import DomainError, StaleRow

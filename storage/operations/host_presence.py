@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from billing.policy import PROOF_BRIDGE
+from billing.constants import PROOF_BRIDGE
 from marketplace.selectors.hosts import last_report
 
 

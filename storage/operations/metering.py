@@ -6,11 +6,11 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
-from billing.pricing import hold_of
-from billing.services.holds import hold_funds
-from billing.services.meters import close_meter, open_meter
-from billing.tariffs import Tariff
+from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter
+from billing.pricing.rates import hold_of
+from billing.pricing.tariffs import Tariff
 from common import clock
 from marketplace.selectors.storage import host_owner
 from storage.models import Snapshot, Volume

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
-from billing.selectors.costs import metered_sources
-from billing.selectors.sources import paused_sources
-from billing.services.credits import credit_source
-from billing.services.holds import pause_source
+from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.metering.costs import metered_sources
+from billing.metering.holds import pause_source
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.source_selectors import paused_sources
 from common.database import use_case
 from storage.operations.metering import open_snapshot, open_volume
 from storage.volumes.selectors import charged_snapshots, charged_volumes, silent_snapshots, silent_volumes

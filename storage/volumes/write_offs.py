@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from accounts.models import User
-from billing.policy import SNAPSHOT_SOURCE, VOLUME_SOURCE
-from billing.services.credits import credit_source
+from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.metering.host_fault_credits import credit_source
 from common import clock
 from common.database import use_case
 from common.transitions import move

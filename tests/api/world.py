@@ -17,9 +17,9 @@ from accounts.services.ssh_keys import add_ssh_key
 from accounts.services.teams import create_team
 from accounts.services.tokens import issue_token
 from accounts.services.webhook_settings import add_webhook, send_test
+from billing.invoices.lines import PaperLine
 from billing.models import Entry, Invoice, Payment, Payout
-from billing.papers import PaperLine
-from billing.services.payouts import request_payout
+from billing.payouts.payouts import request_payout
 from common import clock
 from common.ids import new_uuid, public_id
 from common.object_store import Place

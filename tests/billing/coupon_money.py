@@ -9,12 +9,12 @@ import time_machine
 from django.db.models import Sum
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
+from billing.coupons.codes import create_code, redeem_code
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter, prove_meters
 from billing.models import Coupon, CouponDraw, Usage, Wallet
-from billing.selectors import ledger_findings
-from billing.services.coupon_codes import create_code, redeem_code
-from billing.services.holds import hold_funds
-from billing.services.meters import close_meter, open_meter, prove_meters
-from billing.tariffs import Scope, Tariff
+from billing.pricing.tariffs import Scope, Tariff
 from common.database import use_case
 
 UNIT = 1_000_000

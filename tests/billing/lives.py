@@ -11,14 +11,14 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from accounts.models import User
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, TERM_SOURCE
 from billing.errors import InsufficientFunds
+from billing.ledger.wallets import open_wallet
+from billing.metering import escrow
+from billing.metering.holds import hold_funds
+from billing.metering.meters import cap_meter, close_meter, open_meter
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, TERM_SOURCE
-from billing.services import escrow
-from billing.services.holds import hold_funds
-from billing.services.meters import cap_meter, close_meter, open_meter
-from billing.services.wallets import open_wallet
-from billing.tariffs import Scope, Tariff
+from billing.pricing.tariffs import Scope, Tariff
 from common.database import use_case
 from common.ids import new_uuid
 from instances.models import Term

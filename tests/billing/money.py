@@ -14,16 +14,16 @@ import time_machine
 from django.db import connection
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
+from billing.constants import INSTANCE_SOURCE
+from billing.ledger.grants import lock_purse, paid_in
+from billing.ledger.postings import post
+from billing.ledger.wallets import grant_credit
+from billing.metering.holds import hold_funds
+from billing.metering.meters import cap_meter, close_meter, open_meter, prove_meters
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Hold, Meter, Payment, Posting, Usage, Wallet
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors import ledger_findings
-from billing.services.cash import lock_purse, paid_in
-from billing.services.holds import hold_funds
-from billing.services.ledger import post
-from billing.services.meters import cap_meter, close_meter, open_meter, prove_meters
-from billing.services.settle import extend_holds, settle_meters
-from billing.services.wallets import grant_credit
-from billing.tariffs import Tariff
+from billing.pricing.tariffs import Tariff
 from common import clock
 from common.database import use_case
 from tests.roles import as_owner

@@ -12,11 +12,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.models import User
-from billing import anchor_store
+from billing.ledger import anchor_store
+from billing.ledger.anchor_selectors import anchor_findings
+from billing.ledger.publish_anchors import anchor_ledger
+from billing.ledger.seals import seal_ledger
 from billing.models import Seal
-from billing.selectors.anchors import anchor_findings
-from billing.services.anchors import anchor_ledger
-from billing.services.seals import seal_ledger
 from config.env import read_object_store
 from tests.billing.money import UNIT, execute, grant, triggers_off
 from tests.storage.object_store import BUCKET, REGION, ObjectStore
@@ -82,7 +82,7 @@ def test_an_anchor_that_was_tampered_with_is_found(folder: Path, change: str) ->
 
 
 def test_an_anchor_of_a_former_key_still_counts(folder: Path, settings: Any) -> None:
-    from billing.signing import public_key
+    from billing.ledger.signing import public_key
 
     former = public_key()
     settings.LEDGER_SIGNING_KEY = "ab" * 32

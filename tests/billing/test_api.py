@@ -9,7 +9,7 @@ from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
 
 from accounts.models import User
 from accounts.services.tokens import issue_token
-from billing.api import WalletApi, WalletEntriesApi
+from billing.web.statements.api import WalletApi, WalletEntriesApi
 from common.ids import public_id
 from tests.billing.money import START, UNIT, Source, at, grant, settle
 

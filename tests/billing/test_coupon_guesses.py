@@ -11,9 +11,9 @@ from django.conf import settings
 from django.test import Client
 
 from accounts.models import User
+from billing.constants import COUPON_TRIES, COUPON_TRIES_OF_NETWORK
+from billing.coupons.codes import create_code, try_counter
 from billing.models import Coupon, CouponCode
-from billing.policy import COUPON_TRIES, COUPON_TRIES_OF_NETWORK
-from billing.services.coupon_codes import create_code, try_counter
 
 pytestmark = pytest.mark.django_db
 NOON = 1_800_000_000.0 - 1_800_000_000 % 3600

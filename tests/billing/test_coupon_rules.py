@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.coupon_rules import Bonus, Step, bonus_micros, consume, coupon_part
+from billing.coupons.rules import Bonus, Step, bonus_micros, consume, coupon_part
 
 UNIT = 1_000_000
 AMOUNTS = st.integers(min_value=0, max_value=10**13)

@@ -9,8 +9,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, SystemCheckError
 from django.test import Client
 
+from billing.ledger.currency import note_currency
 from billing.models import LedgerCurrency
-from billing.services.currency import note_currency
 from config.celery import _same_currency
 from config.env import read_currency
 

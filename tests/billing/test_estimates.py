@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.break_even import crossings
-from billing.estimates import (
+from billing.pricing.break_even import crossings
+from billing.pricing.estimates import (
     HOURLY,
     MODES,
     RESERVED,

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 from django.utils.translation import gettext, override
 
-from billing.invoice_pdf import invoice_pdf
+from billing.invoices.lines import PaperLine
+from billing.invoices.pdf import invoice_pdf
 from billing.models import Invoice
-from billing.papers import PaperLine
 from tests.billing.pdf_text import text_of
 
 USE = PaperLine(

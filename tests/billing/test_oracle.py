@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import time_machine
 
-from billing.selectors import ledger_findings
+from billing.audit.selectors import ledger_findings
 from tests.billing.lives import make_lives, moment
 from tests.billing.oracle import DAY, HOUR, MINUTE, SECOND
 from tests.billing.worlds import World, settle_by_eight, settle_cut, settle_each, settle_repeated

@@ -6,11 +6,11 @@ import pytest
 import time_machine
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
+from billing.coupons.bonuses import apply_to_top_up
+from billing.coupons.codes import redeem_code
+from billing.invoices.invoices import issue_invoices
 from billing.models import Coupon, CouponDraw, Hold, Invoice, Payment, Wallet
-from billing.selectors import ledger_findings
-from billing.services.bonuses import apply_to_top_up
-from billing.services.coupon_codes import redeem_code
-from billing.services.invoices import issue_invoices
 from common.database import use_case
 from tests.billing.coupon_money import BEGIN, UNIT, Run, at, make_percent, redeem
 from tests.billing.money import grant, triggers_off

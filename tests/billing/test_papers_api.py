@@ -9,8 +9,8 @@ from django.test import Client
 from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
+from billing.invoices.invoices import issue_invoice
 from billing.models import Coupon, Invoice
-from billing.services.invoices import issue_invoice
 from common import clock
 from common.ids import public_id
 from tests.billing.coupon_money import UNIT, Run, make_code

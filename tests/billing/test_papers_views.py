@@ -9,8 +9,8 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User
+from billing.invoices.invoices import issue_invoices
 from billing.models import BillingAddress, Coupon, Invoice
-from billing.services.invoices import issue_invoices
 from common.ids import public_id
 from tests.billing.coupon_money import BEGIN, UNIT, Run, at, make_code, make_percent, redeem
 from tests.billing.money import grant

@@ -11,8 +11,8 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from billing.policy import FUNDED_AT_MOST
-from billing.pricing import (
+from billing.constants import FUNDED_AT_MOST
+from billing.pricing.rates import (
     MICROSECONDS_PER_HOUR,
     charge,
     cost,
@@ -24,7 +24,7 @@ from billing.pricing import (
     split_fee,
     stretches,
 )
-from billing.tariffs import Tariff
+from billing.pricing.tariffs import Tariff
 from common.money import format_money
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,9 +5,12 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import User
+from billing.ledger.selectors import WalletView, wallet_of
+from billing.ledger.wallets import open_wallet
+from billing.metering.costs import Cost, costs_of
 from billing.models import Entry
-from billing.selectors import Cost, WalletView, costs_of, earnings_of, statement_lines, wallet_of
-from billing.services.wallets import open_wallet
+from billing.payouts.earnings_selectors import earnings_of
+from billing.statements.selectors import statement_lines
 from tests.billing.money import RATE, START, UNIT, Source, at, grant, settle, wallet
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,10 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User
-from billing.services.holds import hold_funds
-from billing.services.meters import close_meter, open_meter
-from billing.spending import read_spending
-from billing.tariffs import Scope, Tariff
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter
+from billing.pricing.tariffs import Scope, Tariff
+from billing.statements.spending_report import read_spending
 from common import clock
 from common.database import use_case
 from tests.billing.money import RATE, START, UNIT, Source, at, grant, settle

@@ -13,9 +13,9 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services.tokens import issue_token
-from billing.selectors import statement_lines
-from billing.selectors.statement_groups import statement_groups
-from billing.services.wallets import grant_credit
+from billing.ledger.wallets import grant_credit
+from billing.statements.groups import statement_groups
+from billing.statements.selectors import statement_lines
 from common.ids import public_id
 from common.spreadsheets import harmless
 from tests.billing.coupon_money import BEGIN, UNIT, Run, at, redeem

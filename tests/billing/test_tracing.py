@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.tracing import Flow, Place, Start, follow
+from billing.ledger.tracing import Flow, Place, Start, follow
 
 ANN, BEN, CARL = (UUID(int=number) for number in (1, 2, 3))
 FIRST, SECOND = UUID(int=21), UUID(int=22)

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from billing.services.wallets import grant_credit
+from billing.ledger.wallets import grant_credit
 
 UNIT = 1_000_000
 PAGES = ("/wallet", "/wallet/pill", "/wallet/statement", "/hosts/earnings")

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import time_machine
 
+from billing.constants import TERM_SOURCE
+from billing.metering.meters import cap_meter, prove_meters, reprice_meter
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Wallet
-from billing.policy import TERM_SOURCE
-from billing.services.meters import cap_meter, prove_meters, reprice_meter
-from billing.services.settle import extend_holds, settle_meters
 from common.database import use_case
 from tests.billing.lives import MODES, Life, Rows, Use, moment
 from tests.billing.money import in_parallel

@@ -10,11 +10,11 @@ from django.db import IntegrityError, connection
 from django.db.models import QuerySet
 
 from accounts.models import User
+from billing.constants import COUPON_TRIES
+from billing.coupons.codes import redeem_code
 from billing.errors import CouponGone, CouponRedeemed
+from billing.ledger.wallets import open_wallet
 from billing.models import Coupon, CouponCode
-from billing.policy import COUPON_TRIES
-from billing.services.coupon_codes import redeem_code
-from billing.services.wallets import open_wallet
 from common.errors import DomainError
 from tests.billing.coupon_money import UNIT, Run, assert_whole, make_code, micros, redeem
 from tests.billing.money import execute_as_owner, grant, make_user

@@ -3,10 +3,10 @@
 import pytest
 import time_machine
 
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.settle import settle_meters
 from billing.models import Posting
-from billing.policy import INSTANCE_SOURCE
-from billing.services.credits import credit_source
-from billing.services.settle import settle_meters
 from common.database import use_case
 from tests.billing.money import RATE, START, UNIT, Source, assert_sound, at, charged, grant, in_parallel, make_user, wallet
 

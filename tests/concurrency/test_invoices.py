@@ -11,8 +11,8 @@ from django.db import IntegrityError
 from django.db.models import QuerySet
 
 from accounts.models import User
+from billing.invoices.invoices import issue_invoice, issue_invoices
 from billing.models import Invoice, InvoiceSeries
-from billing.services.invoices import issue_invoice, issue_invoices
 from tests.billing.coupon_money import BEGIN, UNIT, Run
 from tests.billing.money import grant, in_parallel, make_user
 from tests.lock_waits import take_locks_down
@@ -64,7 +64,7 @@ def test_a_refused_invoice_gives_its_number_back(renters: list[User], monkeypatc
     with time_machine.travel(AFTER, tick=True):
         issue_invoice(owner_id=renters[0].pk, begin=OCTOBER, end=NOVEMBER)
         with monkeypatch.context() as broken:
-            broken.setattr("billing.services.invoices.seller", lambda: None)
+            broken.setattr("billing.invoices.invoices.seller", lambda: None)
             with pytest.raises(IntegrityError):
                 issue_invoice(owner_id=renters[1].pk, begin=OCTOBER, end=NOVEMBER)
         issue_invoice(owner_id=renters[2].pk, begin=OCTOBER, end=NOVEMBER)

@@ -12,8 +12,8 @@ from celery import current_app
 from celery.signals import worker_init
 from django.db import Error, connection
 
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Posting
-from billing.services.settle import extend_holds, settle_meters
 from config.celery import SWEEPS
 from marketplace.models import Incident, SweepRun
 from marketplace.services import sweep_runs
@@ -80,7 +80,7 @@ def test_fault_061_a_worker_killed_at_every_statement_leaves_all_or_nothing(
     sources: list[Source], work: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One batch, so that all of it is on this connection; what a killed worker had locked is free at once."""
-    monkeypatch.setattr("billing.services.settle.SETTLE_LEAST", 1_000_000)
+    monkeypatch.setattr("billing.metering.settle.SETTLE_LEAST", 1_000_000)
     later = NOW + timedelta(hours=1)
     with time_machine.travel(later, tick=False):
         number = 1

@@ -9,14 +9,14 @@ import time_machine
 
 from accounts.models import Membership, Team, User
 from accounts.services.teams import create_team
+from billing.coupons.codes import redeem_code
+from billing.debts.services import follow_debts
 from billing.errors import NotPayable, NotTransferable, OwesMoney
+from billing.ledger.trace_selectors import owed_money
+from billing.metering import holds
 from billing.models import Payout, Wallet
-from billing.selectors.traces import owed_money
-from billing.services import holds
-from billing.services.coupon_codes import redeem_code
-from billing.services.debts import follow_debts
-from billing.services.payouts import request_payout
-from billing.services.transfers import transfer_money
+from billing.payouts.payouts import request_payout
+from billing.transfers.services import transfer_money
 from common import clock
 from tests.billing.coupon_money import Run, make_code
 from tests.billing.money import UNIT, Source, assert_sound, in_parallel, make_user, wallet

@@ -10,11 +10,11 @@ import time_machine
 from django.db import connection
 
 from accounts.models import User
+from billing.metering.host_fault_credits import credit_source
 from billing.models import Payout, Posting
-from billing.services.bank_export import export_batch
-from billing.services.credits import credit_source
-from billing.services.payout_transfers import send_payout, send_payouts
-from billing.services.payouts import mark_failed, request_payout, start_due_payouts
+from billing.payouts.bank_export import export_batch
+from billing.payouts.payouts import mark_failed, request_payout, start_due_payouts
+from billing.payouts.transfers import send_payout, send_payouts
 from common.database import use_case
 from common.errors import DomainError
 from tests.billing.money import UNIT, assert_sound, in_parallel, make_user, wallet

@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 
 from accounts.models import User
+from billing.constants import INSTANCE_SOURCE, RETENTION_SOURCE
+from billing.metering.holds import release_hold
 from billing.models import Hold
-from billing.policy import INSTANCE_SOURCE, RETENTION_SOURCE
-from billing.services.holds import release_hold
 from common import clock
 from common.database import use_case
 from common.errors import DomainError

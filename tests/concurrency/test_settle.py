@@ -10,11 +10,11 @@ import time_machine
 from django.db import IntegrityError, OperationalError, connection
 
 from accounts.models import User
+from billing.constants import SETTLE_BATCH
+from billing.ledger.postings import lock_wallets
+from billing.metering.meters import cap_meter, close_meter, prove_meters
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Meter, Posting, Wallet
-from billing.policy import SETTLE_BATCH
-from billing.services.ledger import lock_wallets
-from billing.services.meters import cap_meter, close_meter, prove_meters
-from billing.services.settle import extend_holds, settle_meters
 from common.database import use_case
 from tests.billing.money import (
     RATE,
@@ -78,7 +78,7 @@ def test_one_worker(sources: list[Source]) -> None:
 def test_fault_059_eight_workers_at_once_charge_what_one_would(
     sources: list[Source], batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("billing.services.settle.SETTLE_BATCH", batch)
+    monkeypatch.setattr("billing.metering.settle.SETTLE_BATCH", batch)
     now = NOW + timedelta(hours=1)
     posted = in_parallel([lambda: settle_meters(now=now)] * WORKERS)
     assert sum(int(str(count)) for count in posted) == 40 * HOURS + 10

@@ -11,7 +11,7 @@ from accounts.errors import LastOwner
 from accounts.models import Membership, Team, User
 from accounts.services import teams
 from billing.errors import InsufficientFunds
-from billing.services.transfers import transfer_money
+from billing.transfers.services import transfer_money
 from common import clock
 from tests.billing.money import UNIT, assert_sound, in_parallel, pay_in, wallet
 from tests.lock_waits import take_locks_down

@@ -9,8 +9,8 @@ import pytest
 from django.db import DatabaseError, connection
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
 from billing.models import Entry, Posting, Usage
-from billing.selectors import ledger_findings
 from common.database import use_case
 from tests.billing.money import (
     RATE,

@@ -12,8 +12,8 @@ import pytest
 from django.db.models import F
 
 from accounts.models import OutgoingMail, User
+from billing.metering.holds import hold_funds, release_hold
 from billing.models import Hold, Wallet
-from billing.services.holds import hold_funds, release_hold
 from common import clock
 from common.database import use_case
 from common.errors import DomainError

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from billing.policy import PROOF_BRIDGE
+from billing.constants import PROOF_BRIDGE
 from tests.docker.kill_matrix import Clock, Doomed, build_greeter, nursery
 from tests.docker.kill_stage import GREETER, TOLD_LATE_S
 from tests.stack import renting

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from accounts.models import User
-from billing.policy import PROOF_BRIDGE
-from billing.services.settle import extend_holds
+from billing.constants import PROOF_BRIDGE
+from billing.metering.settle import extend_holds
 from common import clock
 from common.errors import DomainError
 from common.prepared import run

@@ -5,8 +5,8 @@ from typing import Any
 from unittest.mock import patch
 
 from accounts.models import User
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Wallet
-from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import Instance, Quote
 from instances.selectors.unmetered import metering_findings
@@ -71,7 +71,7 @@ def pass_time(host: FakeHost, hours: Clock, seconds: int, *, step: int = 1800) -
     left = seconds
     bridge = timedelta(seconds=step)
     with (
-        patch("billing.services.meters.PROOF_BRIDGE", bridge),
+        patch("billing.metering.meters.PROOF_BRIDGE", bridge),
         patch("storage.operations.host_presence.PROOF_BRIDGE", bridge),
     ):
         while left > 0:

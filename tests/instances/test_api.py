@@ -9,8 +9,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold
-from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import Instance, Quote
 from marketplace.services.offers import set_price

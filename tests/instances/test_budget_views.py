@@ -5,8 +5,8 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services.teams import create_team
+from billing.budgets.selectors import marks_of
 from billing.models import Budget, Standing
-from billing.selectors.budgets import marks_of
 from common import clock
 from common.ids import public_id
 from instances.models import Instance

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
-from billing.estimates import MODES
+from billing.pricing.estimates import MODES
 from common.money import format_money
 from instances.calculator import EXAMPLES, calculator_context, example_total
 from marketplace.services.offers import ListingChange, set_listed, set_prices

@@ -6,8 +6,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents.protocol.messages import LayerProgress
+from billing.audit.selectors import ledger_findings
+from billing.ledger.selectors import wallet_of
 from billing.models import Entry
-from billing.selectors import ledger_findings, wallet_of
 from common import clock
 from common.ids import public_id
 from common.sealing import seal

@@ -13,14 +13,14 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from accounts.models import User
-from billing.services.anchors import anchor_ledger
-from billing.services.audits import audit_ledger
-from billing.services.escrow import prepay
-from billing.services.grants import confirm_grant, request_grant
-from billing.services.payouts import request_payout
-from billing.services.seals import seal_ledger
-from billing.services.settle import extend_holds, settle_meters
-from billing.tariffs import Scope
+from billing.audit.services import audit_ledger
+from billing.ledger.publish_anchors import anchor_ledger
+from billing.ledger.seals import seal_ledger
+from billing.metering.escrow import prepay
+from billing.metering.settle import extend_holds, settle_meters
+from billing.payouts.payouts import request_payout
+from billing.pricing.tariffs import Scope
+from billing.staff_credit.services import confirm_grant, request_grant
 from common import clock
 from common.database import use_case
 from instances.models import Instance

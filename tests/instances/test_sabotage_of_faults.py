@@ -4,10 +4,10 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from accounts.models import User
+from billing.ledger.freezes import freeze_money, lift_freeze
+from billing.ledger.seals import seal_ledger
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Posting
-from billing.services.freezes import freeze_money, lift_freeze
-from billing.services.seals import seal_ledger
-from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import FaultReport
 from instances.services.fault_reports import decide_report, report_fault

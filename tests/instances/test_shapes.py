@@ -7,7 +7,7 @@ import pytest
 from rest_framework import serializers
 
 from accounts.models import User
-from billing.services.settle import settle_meters
+from billing.metering.settle import settle_meters
 from common import clock
 from instances import schema, shapes
 from instances.bills import Bill, bill_of, charges_of

@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 
 from accounts.models import Membership, Team, User
+from billing.metering.settle import settle_meters
 from billing.models import Hold, Meter, PayoutAccount, Tie
-from billing.payout_destinations import Destination
-from billing.selectors.related import related_accounts
-from billing.services.settle import settle_meters
-from billing.services.ties import remember_payout_account
+from billing.models.payout_destinations import Destination
+from billing.people.related_accounts import related_accounts
+from billing.people.ties import remember_payout_account
 from common import clock
 from common.ids import parse_public_id
 from instances.models import SpotBid

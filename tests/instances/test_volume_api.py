@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold
-from billing.selectors import ledger_findings
-from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from common.ids import parse_public_id
 from instances.models import Instance

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold
-from billing.selectors import ledger_findings
-from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import Instance
 from instances.selectors.moves import desired_on_host

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User, Webhook, WebhookEvent
-from billing.services.notices import queue_notices
+from billing.standing.mail import queue_notices
 from common import clock
 from instances.models import Alert
 from instances.services.alert_mails import queue_alert_mails

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from accounts.models import User
 from accounts.selectors import all_ssh_keys_of, live_token, tokens_of
-from billing.selectors import wallet_of
+from billing.ledger.selectors import wallet_of
 from common import clock
 from common.money import parse_money
 from config.local.seed import RENTER_CREDIT, seed

@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.panels import host_panel, staff_panel
+from billing.audit.selectors import ledger_findings
+from billing.ledger.wallets import open_wallet
 from billing.models import Posting, Wallet
-from billing.selectors import ledger_findings
-from billing.services.wallets import open_wallet
 from common import clock
 from marketplace.models import Host, JoinToken, Maintenance, Offer
 from tests.api.world import World, build_world

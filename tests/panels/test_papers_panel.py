@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from billing.coupons.codes import redeem_code
+from billing.invoices.invoices import issue_invoices
 from billing.models import Coupon, CouponCode, Invoice
-from billing.services.coupon_codes import redeem_code
-from billing.services.invoices import issue_invoices
 from tests.billing.coupon_money import BEGIN, UNIT, Run, at, make_code
 from tests.billing.money import grant
 

@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
-from billing.services.settle import extend_holds, settle_meters
+from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from instances.services.sweeps import compare_leases, enforce_deadlines, purge_expired, stop_exhausted
 from marketplace.models import Incident

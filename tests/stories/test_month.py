@@ -12,11 +12,11 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User
-from billing.invoice_pdf import invoice_pdf
+from billing.coupons.codes import create_code, redeem_code
+from billing.invoices.invoices import issue_invoices
+from billing.invoices.pdf import invoice_pdf
+from billing.metering.settle import settle_meters
 from billing.models import Invoice
-from billing.services.coupon_codes import create_code, redeem_code
-from billing.services.invoices import issue_invoices
-from billing.services.settle import settle_meters
 from common import clock
 from instances.services.release import release_instance
 from instances.services.spot.tick import tick_all

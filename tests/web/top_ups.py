@@ -5,9 +5,9 @@ from uuid import uuid4
 from django.conf import settings
 
 from billing.models import Payment
-from billing.services.cards import AutoRule, save_auto_rule
-from billing.services.payments import start_top_up, sync_session
-from billing.services.refunds import refund_payment, send_refund
+from billing.payments.cards import AutoRule, save_auto_rule
+from billing.payments.payments import start_top_up, sync_session
+from billing.payments.refunds import refund_payment, send_refund
 from common.ids import public_id
 from tests.billing.money import UNIT
 from tests.billing.stripe.stand_in import StandIn, serve

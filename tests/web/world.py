@@ -11,8 +11,8 @@ from allauth.account.models import EmailAddress
 from accounts.models import User
 from accounts.services.ssh_keys import add_ssh_key
 from accounts.services.tokens import issue_token
-from billing.services.settle import extend_holds, settle_meters
-from billing.services.wallets import grant_credit
+from billing.ledger.wallets import grant_credit
+from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import Instance, Watch
 from instances.services.observations import ObservedRow

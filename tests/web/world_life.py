@@ -5,7 +5,7 @@ from datetime import time, timedelta
 import time_machine
 
 from accounts.models import User
-from billing.services.wallets import grant_credit
+from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id
 from instances.models import Instance

@@ -6,9 +6,9 @@ from uuid import UUID
 from accounts.models import User
 from accounts.services.invitations import invite_member
 from accounts.services.teams import accept_invitation, create_team
+from billing.budgets.selectors import budget_views
 from billing.models import Standing, Wallet
-from billing.selectors.budgets import budget_views
-from billing.services.transfers import transfer_money
+from billing.transfers.services import transfer_money
 from common import clock
 from common.ids import public_id
 from instances.models import Instance

@@ -1,6 +1,6 @@
 """Instances that are cloned and moved, and the pages on which that is asked for, for pictures."""
 
-from billing.services.wallets import grant_credit
+from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id
 from instances.models import Instance

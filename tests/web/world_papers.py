@@ -7,13 +7,13 @@ from uuid import UUID, uuid4
 import time_machine
 
 from accounts.models import User
+from billing.coupons.bonuses import apply_to_top_up
+from billing.coupons.codes import create_code, expire_coupons, redeem_code
+from billing.invoices.billing_addresses import set_address
+from billing.invoices.invoices import correct_invoice, issue_invoices
+from billing.ledger.order_log import record_order
+from billing.metering.hold_extension import extend_holds
 from billing.models import Invoice, Payment
-from billing.services.addresses import set_address
-from billing.services.bonuses import apply_to_top_up
-from billing.services.coupon_codes import create_code, expire_coupons, redeem_code
-from billing.services.invoices import correct_invoice, issue_invoices
-from billing.services.orders import record_order
-from billing.services.renewals import extend_holds
 from common import clock
 from common.database import use_case
 from common.ids import public_id

@@ -7,11 +7,11 @@ import time_machine
 
 from accounts.models import Membership, User
 from accounts.services.teams import create_team
-from billing.services.bank_export import confirm_payout, export_batch, return_payout
-from billing.services.credits import credit_source
-from billing.services.debts import freeze_owed_money
-from billing.services.payout_accounts import freeze_payouts
-from billing.services.transfers import transfer_money
+from billing.debts.services import freeze_owed_money
+from billing.metering.host_fault_credits import credit_source
+from billing.payouts.accounts import freeze_payouts
+from billing.payouts.bank_export import confirm_payout, export_batch, return_payout
+from billing.transfers.services import transfer_money
 from common import clock
 from common.database import use_case
 from common.ids import new_uuid, public_id

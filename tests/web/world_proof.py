@@ -1,9 +1,9 @@
 """Pictures of what proves a bill: a line explained from both sides, spending, and the staff's checks of the ledger."""
 
 from accounts.models import User
-from billing.selectors import statement_lines
-from billing.services.audits import audit_ledger
-from billing.services.seals import seal_ledger
+from billing.audit.services import audit_ledger
+from billing.ledger.seals import seal_ledger
+from billing.statements.selectors import statement_lines
 from tests.web.world import World
 
 

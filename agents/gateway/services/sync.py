@@ -34,7 +34,7 @@ from agents.gateway.translate import (
 )
 from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
-from billing.policy import PROOF_BRIDGE
+from billing.constants import PROOF_BRIDGE
 from common import clock
 from common.errors import DomainError, InvalidInput
 from common.ids import public_id

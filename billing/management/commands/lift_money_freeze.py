@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from billing.services.freezes import lift_freeze
+from billing.ledger.freezes import lift_freeze
 
 
 class Command(BaseCommand):

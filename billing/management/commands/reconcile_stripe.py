@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
 
 
 class Command(BaseCommand):

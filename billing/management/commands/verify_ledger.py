@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from billing.selectors.anchors import head_findings
-from billing.selectors.audit import all_findings
+from billing.audit.selectors import all_findings
+from billing.ledger.anchor_selectors import head_findings
 
 _HEAD_DIGITS = 64
 

@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 from django.utils.translation import get_language
 
 from accounts.services.mails import withdraw_mails
-from billing.policy import INSTANCE_SOURCE
-from billing.pricing import hold_for
-from billing.selectors import open_holds
-from billing.selectors.related import related_accounts
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.costs import open_holds
+from billing.people.related_accounts import related_accounts
+from billing.pricing.rates import hold_for
 from common import clock
 from common.jobs import enqueue
 from common.transitions import move

@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from accounts.models import User
-from billing.policy import INSTANCE_SOURCE
-from billing.services.meters import raise_most
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.meters import raise_most
 from common import clock
 from common.database import use_case
 from common.errors import FieldError, InvalidInput, StaleRow, UnlawfulMove

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from billing.errors import InsufficientFunds
-from billing.estimates import SPOT
+from billing.pricing.estimates import SPOT
 from common import clock
 from common.database import use_case
 from common.errors import StaleRow, UnlawfulMove

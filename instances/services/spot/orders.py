@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billing.estimates import SPOT
+from billing.pricing.estimates import SPOT
 from instances.models import Instance, Quote
 from instances.services.spot.bids import hint_tick, place_again, place_bid
 from marketplace.services.lease import LeasedGpus, lease_gpus

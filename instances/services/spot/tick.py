@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import F
 
-from billing.policy import INSTANCE_SOURCE
-from billing.services.meters import reprice_meter
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.meters import reprice_meter
 from common import clock
 from common.database import use_case
 from common.errors import DomainError, StaleRow

@@ -18,7 +18,7 @@ from agents.gateway.models import RefusedMessage
 from agents.protocol.codec import decode, encode
 from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, GpuFacts, HostFacts, Report
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
-from billing.services.wallets import grant_credit, open_wallet
+from billing.ledger.wallets import grant_credit, open_wallet
 from instances.models import Instance
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance

@@ -33,7 +33,7 @@ from agents.protocol.messages import (
     Report,
 )
 from agents.protocol.readings import GpuEvent, SecondTrace
-from billing.services.wallets import grant_credit, open_wallet
+from billing.ledger.wallets import grant_credit, open_wallet
 from common import clock
 from common.ids import public_id
 from common.printable import is_printable

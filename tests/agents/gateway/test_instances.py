@@ -13,8 +13,8 @@ from agents.gateway.models import RefusedMessage
 from agents.protocol.codec import encode
 from agents.protocol.messages import GpuSample, InstanceSample, ObservedInstance
 from agents.protocol.readings import GpuEvent, SecondTrace
+from billing.ledger.wallets import open_wallet
 from billing.models import Meter
-from billing.services.wallets import open_wallet
 from common import clock
 from instances.models import Alert, Instance, InstanceTrace
 from instances.models import InstanceSample as StoredSample

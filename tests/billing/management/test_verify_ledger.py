@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from accounts.models import User
-from billing.ledger_checks import CHECKS
+from billing.ledger.checks import CHECKS
 from tests.billing.money import RATE, START, UNIT, Source, at, execute, grant, settle, triggers_off
 
 NOW = at(hours=3, seconds=100)

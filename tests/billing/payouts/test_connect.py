@@ -16,10 +16,10 @@ from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from billing.errors import PayoutAccountUnfinished
 from billing.models import ConnectedAccount, Payout, PayoutAccount, Posting, StripeEvent
-from billing.services.connect import begin_onboarding
-from billing.services.payout_transfers import send_payout
-from billing.services.payouts import request_payout
-from billing.services.webhooks import apply_events
+from billing.payments.stripe_events import apply_events
+from billing.payouts.payouts import request_payout
+from billing.payouts.stripe_connect import begin_onboarding
+from billing.payouts.transfers import send_payout
 from common import clock
 from tests.billing.money import assert_sound
 from tests.billing.payouts.connect import Connect

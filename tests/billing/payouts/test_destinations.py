@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billing.payout_destinations import destination_of, iban_adds_up, read_destination
+from billing.models.payout_destinations import destination_of, iban_adds_up, read_destination
 from common.errors import InvalidInput
 
 REAL = ["DE89370400440532013000", "GB33BUKB20201555555555", "FR1420041010050500013M02606", "NO9386011117947"]

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from accounts.models import Membership, Team, User
 from accounts.services.teams import create_team, remove_member
+from billing.debts.services import follow_debts
 from billing.errors import NotPayable, NotTransferable
+from billing.ledger.promotional_selectors import left_of_gifts
 from billing.models import Posting, Tie
-from billing.payable import Payable
-from billing.selectors.payouts import due_owners
-from billing.selectors.promotional import left_of_gifts
-from billing.selectors.self_rental import what_pays_host
-from billing.services.debts import follow_debts
-from billing.services.ties import remember_card
-from billing.services.transfers import transfer_money
+from billing.payouts.payable_balance import Payable
+from billing.payouts.selectors import due_owners
+from billing.people.self_rental import what_pays_host
+from billing.people.ties import remember_card
+from billing.transfers.services import transfer_money
 from common import clock
 from tests.billing.coupon_money import Run, redeem
 from tests.billing.money import UNIT, assert_sound, grant, make_user, pay_in, wallet

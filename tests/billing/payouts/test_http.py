@@ -16,8 +16,8 @@ from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from billing.errors import PayoutAccountWaits
 from billing.models import Payout, PayoutAccount
-from billing.selectors.payouts import due_owners
-from billing.services.payouts import mark_paid, start_due_payouts
+from billing.payouts.payouts import mark_paid, start_due_payouts
+from billing.payouts.selectors import due_owners
 from billing.tasks import open_payouts, send_payout, send_payouts
 from common.ids import public_id
 from config.celery import SWEEPS

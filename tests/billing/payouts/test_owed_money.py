@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from accounts.models import Membership
 from accounts.services.teams import create_team
+from billing.debts.services import follow_debts
 from billing.models import Hold, Wallet
-from billing.services.debts import follow_debts
-from billing.services.transfers import transfer_money
+from billing.transfers.services import transfer_money
 from common import clock
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.world import NOW, days_ago, earn, payable, take_back, top_up

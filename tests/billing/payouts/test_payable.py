@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from billing.payable import Payable
-from billing.selectors.payouts import due_owners
+from billing.payouts.payable_balance import Payable
+from billing.payouts.selectors import due_owners
 from tests.billing.money import UNIT, assert_sound
 from tests.billing.payouts.world import (
     NOW,

@@ -7,14 +7,14 @@ import pytest
 import time_machine
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
 from billing.errors import NoPayoutAccount, NotPayable, PayoutsFrozen, PayoutUnderWay
+from billing.metering.host_fault_credits import credit_source
 from billing.models import Payout, PayoutAccount, Posting
-from billing.selectors import ledger_findings
-from billing.selectors.payouts import bank_batch
-from billing.services.bank_export import confirm_payout, export_batch, return_payout
-from billing.services.credits import credit_source
-from billing.services.payout_accounts import freeze_payouts, unfreeze_payouts
-from billing.services.payouts import start_due_payouts
+from billing.payouts.accounts import freeze_payouts, unfreeze_payouts
+from billing.payouts.bank_export import confirm_payout, export_batch, return_payout
+from billing.payouts.payouts import start_due_payouts
+from billing.payouts.selectors import bank_batch
 from billing.states import PAYOUT_MACHINE
 from common.database import use_case
 from common.errors import InvalidInput, NotFound, UnlawfulMove

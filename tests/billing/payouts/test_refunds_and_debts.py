@@ -6,13 +6,13 @@ import pytest
 import time_machine
 
 from accounts.models import User
+from billing.debts.services import follow_debts
 from billing.errors import RefundRefused
+from billing.ledger.trace_selectors import owed_money
 from billing.models import Payment, Refund
-from billing.selectors.traces import owed_money
-from billing.services.debts import follow_debts
-from billing.services.refunds import apply_refunds, refund_own
-from billing.services.transfers import transfer_money
-from billing.stripe.mapping import RemoteRefund
+from billing.payments.refunds import apply_refunds, refund_own
+from billing.stripe.objects import RemoteRefund
+from billing.transfers.services import transfer_money
 from common.database import use_case
 from tests.billing.money import UNIT, assert_sound, grant, make_user, wallet
 from tests.billing.payouts.test_gifts import team_of

@@ -7,12 +7,12 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from billing.errors import PayoutsFrozen
 from billing.models import Tie
-from billing.payout_destinations import read_destination
-from billing.selectors.people import linked_accounts, person_of
-from billing.selectors.self_rental import close_to
-from billing.services.payout_accounts import save_payout_account
-from billing.services.payouts import mark_sent, request_payout
-from billing.services.ties import prove_payout_account, remember_card, remove_tie
+from billing.models.payout_destinations import read_destination
+from billing.payouts.accounts import save_payout_account
+from billing.payouts.payouts import mark_sent, request_payout
+from billing.people.selectors import linked_accounts, person_of
+from billing.people.self_rental import close_to
+from billing.people.ties import prove_payout_account, remember_card, remove_tie
 from common import clock
 from common.errors import InvalidInput, NotFound
 from tests.billing.money import UNIT

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from accounts.models import Team, User
 from accounts.services.teams import create_team
+from billing.debts.services import check_owes_nothing
 from billing.errors import NotTransferable, OwesMoney
 from billing.models import ConnectedAccount, Payout, Tie
-from billing.payout_destinations import Destination, read_destination
-from billing.selectors.people import linked_accounts, person_of
-from billing.selectors.related import related_accounts
-from billing.selectors.self_rental import what_pays_host
-from billing.services.bank_export import confirm_payout, return_payout
-from billing.services.connect import sync_account
-from billing.services.debts import check_owes_nothing
-from billing.services.payout_accounts import save_payout_account
-from billing.services.transfers import transfer_money
+from billing.models.payout_destinations import Destination, read_destination
+from billing.payouts.accounts import save_payout_account
+from billing.payouts.bank_export import confirm_payout, return_payout
+from billing.payouts.stripe_connect import sync_account
+from billing.people.related_accounts import related_accounts
+from billing.people.selectors import linked_accounts, person_of
+from billing.people.self_rental import what_pays_host
+from billing.transfers.services import transfer_money
 from common.database import use_case
 from tests.billing.money import UNIT, make_user, triggers_off
 from tests.billing.payouts.connect import CONNECTED, Connect

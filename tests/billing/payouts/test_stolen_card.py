@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import User
+from billing.constants import PAYOUT_HOLDING
 from billing.errors import NotPayable
-from billing.policy import PAYOUT_HOLDING
-from billing.selectors.related import related_accounts
-from billing.services.ties import remember_card
+from billing.people.related_accounts import related_accounts
+from billing.people.ties import remember_card
 from common.database import use_case
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.world import NOW, account, ask, days_ago, earn, payable, take_back, top_up

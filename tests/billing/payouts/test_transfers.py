@@ -6,10 +6,10 @@ import pytest
 import time_machine
 
 from accounts.models import User
+from billing.ledger.freezes import freeze_money, lift_freeze
 from billing.models import Payout
-from billing.services.freezes import freeze_money, lift_freeze
-from billing.services.payout_accounts import freeze_payouts
-from billing.services.payout_transfers import check_transfer, send_payout, send_payouts
+from billing.payouts.accounts import freeze_payouts
+from billing.payouts.transfers import check_transfer, send_payout, send_payouts
 from tests.billing.money import UNIT, assert_sound, execute, triggers_off
 from tests.billing.payouts.connect import CONNECTED, Connect
 from tests.billing.payouts.world import NOW, account, ask, balance, earn

@@ -5,9 +5,9 @@ import time_machine
 
 from accounts.models import User
 from billing.models import ConnectedAccount, Payout
-from billing.services.bank_export import export_batch
-from billing.services.payout_transfers import send_payouts
-from billing.services.ties import remember_card
+from billing.payouts.bank_export import export_batch
+from billing.payouts.transfers import send_payouts
+from billing.people.ties import remember_card
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.connect import CONNECTED, Connect
 from tests.billing.payouts.world import (

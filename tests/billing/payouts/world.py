@@ -8,15 +8,15 @@ from typing import Final
 import time_machine
 
 from accounts.models import User
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter
 from billing.models import Payment, Payout, PayoutAccount
-from billing.payable import Payable
-from billing.selectors.payouts import payable_of
-from billing.services.disputes import apply_disputes
-from billing.services.holds import hold_funds
-from billing.services.meters import close_meter, open_meter
-from billing.services.payouts import request_payout
-from billing.stripe.mapping import RemoteDispute
-from billing.tariffs import Tariff
+from billing.payments.disputes import apply_disputes
+from billing.payouts.payable_balance import Payable
+from billing.payouts.payouts import request_payout
+from billing.payouts.selectors import payable_of
+from billing.pricing.tariffs import Tariff
+from billing.stripe.objects import RemoteDispute
 from common.database import use_case
 from tests.billing.money import UNIT, grant, pay_in, wallet
 

@@ -8,11 +8,11 @@ from django.db import connection
 from django.test import Client
 
 from accounts.models import User
-from billing.ledger_checks import Check
+from billing.audit import selectors
+from billing.audit.services import audit_ledger
+from billing.ledger.checks import Check
+from billing.ledger.seals import seal_ledger
 from billing.models import LedgerAudit, Seal
-from billing.selectors import audit
-from billing.services.audits import audit_ledger
-from billing.services.seals import seal_ledger
 from billing.tasks import seal_ledger as seal_task
 from common import clock
 from instances.services.sweeps import audit_daily
@@ -83,7 +83,7 @@ SLOW = Check("I28", "slow", "SELECT 'record', 'seen' || pg_sleep(0.4)")
 @pytest.fixture
 def hurried(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection as that of the jobs, whose statements end after a time that the slow check does not keep."""
-    monkeypatch.setattr(audit, "RECORD_CHECKS", (SLOW,))
+    monkeypatch.setattr(selectors, "RECORD_CHECKS", (SLOW,))
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 200")
 
@@ -99,7 +99,7 @@ def test_the_night_is_not_cut_by_the_time_of_a_statement(hurried: None, alice: U
 def test_a_check_that_does_not_end_is_a_finding_and_the_others_go_on(
     hurried: None, broken: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "_LEAST", timedelta(milliseconds=150))
-    found = audit.ledger_findings(timedelta(milliseconds=1))
+    monkeypatch.setattr(selectors, "_LEAST", timedelta(milliseconds=150))
+    found = selectors.ledger_findings(timedelta(milliseconds=1))
     assert {finding.code for finding in found} == {"I03", "I28"}
     assert next(finding.detail for finding in found if finding.code == "I28") == "it did not end in its time"

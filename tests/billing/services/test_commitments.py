@@ -9,17 +9,17 @@ import time_machine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from billing.constants import TERM_SOURCE
 from billing.errors import InsufficientFunds
+from billing.metering.commitment_selectors import committed_micros
+from billing.metering.commitments import commit, end_commitment
+from billing.metering.escrow import charge_early_end, lock_parties, net_charged
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter
+from billing.metering.settle import extend_holds
 from billing.models import Commitment, Hold, Wallet
-from billing.policy import TERM_SOURCE
-from billing.pricing import early_end as price_anew
-from billing.selectors.commitments import committed_micros
-from billing.services.commitments import commit, end_commitment
-from billing.services.escrow import charge_early_end, lock_parties, net_charged
-from billing.services.holds import hold_funds
-from billing.services.meters import close_meter, open_meter
-from billing.services.settle import extend_holds
-from billing.tariffs import Tariff
+from billing.pricing.rates import early_end as price_anew
+from billing.pricing.tariffs import Tariff
 from common.database import use_case
 from tests.billing.money import START, assert_sound, at, make_user, pay_in, wallet
 from tests.billing.oracle import deposit, early_end, early_end_split

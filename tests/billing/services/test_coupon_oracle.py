@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import User
+from billing.coupons.bonuses import apply_to_top_up
+from billing.coupons.codes import expire_coupons, redeem_code
 from billing.errors import InsufficientFunds
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.settle import settle_meters
 from billing.models import Coupon, Payment
-from billing.services.bonuses import apply_to_top_up
-from billing.services.coupon_codes import expire_coupons, redeem_code
-from billing.services.credits import credit_source
-from billing.services.settle import settle_meters
-from billing.tariffs import Scope
+from billing.pricing.tariffs import Scope
 from common.database import use_case
 from tests.billing.coupon_money import BEGIN, UNIT, Run, assert_whole, make_percent, micros, redeem
 from tests.billing.money import grant, make_user

@@ -8,6 +8,9 @@ import time_machine
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
+from billing.coupons.bonuses import adjust_to_kept, apply_to_top_up
+from billing.coupons.codes import create_code, expire_coupons, redeem_code, set_code_active
+from billing.coupons.selectors import coupon_micros, coupon_views, coupons_of
 from billing.errors import (
     CouponExpired,
     CouponGone,
@@ -16,15 +19,12 @@ from billing.errors import (
     CouponWithdrawn,
     InsufficientFunds,
 )
+from billing.metering.escrow import prepay
+from billing.metering.hold_extension import extend_holds
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.settle import settle_meters
 from billing.models import Coupon, CouponCode, CouponDraw, Order, Payment, Wallet
-from billing.selectors.coupons import coupon_micros, coupon_views, coupons_of
-from billing.services.bonuses import adjust_to_kept, apply_to_top_up
-from billing.services.coupon_codes import create_code, expire_coupons, redeem_code, set_code_active
-from billing.services.credits import credit_source
-from billing.services.escrow import prepay
-from billing.services.renewals import extend_holds
-from billing.services.settle import settle_meters
-from billing.tariffs import Scope
+from billing.pricing.tariffs import Scope
 from common.database import use_case
 from common.errors import InvalidInput
 from tests.billing.coupon_money import (

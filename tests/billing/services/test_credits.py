@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
+from billing.constants import INSTANCE_SOURCE
 from billing.errors import StillMetered
+from billing.metering import host_fault_credits
+from billing.metering.costs import costs_of
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Posting, Usage
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors import costs_of, earnings_of, ledger_findings, statement_lines
-from billing.services import credits
-from billing.services.credits import credit_source
-from billing.services.settle import extend_holds, settle_meters
+from billing.payouts.earnings_selectors import earnings_of
+from billing.statements.selectors import statement_lines
 from common.database import use_case
 from tests.billing.money import (
     RATE,
@@ -163,7 +166,7 @@ def test_two_faults_of_one_time_give_it_back_once(alice: User, hana: User) -> No
 
 def test_the_table_refuses_to_give_a_second_back_twice(alice: User, hana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wall behind the key, and behind the look at what was given back already."""
-    monkeypatch.setattr(credits, "_given_back_until", lambda _kind, _id, since, _until: since)
+    monkeypatch.setattr(host_fault_credits, "_given_back_until", lambda _kind, _id, since, _until: since)
     source = run(alice, hana, at(minutes=90))
     give_back(source, at(minutes=90))
     with pytest.raises(IntegrityError, match="no_second_given_back_twice"):

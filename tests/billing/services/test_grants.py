@@ -9,13 +9,13 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from billing.audit.services import audit_ledger
+from billing.coupons.codes import create_code, redeem_code, set_code_active
 from billing.errors import CouponWithdrawn, GrantRefused
+from billing.ledger.publish_anchors import anchor_ledger, mail_audit
+from billing.ledger.seals import seal_ledger
 from billing.models import CouponCode, Grant, LedgerAudit, Posting
-from billing.services.anchors import anchor_ledger, mail_audit
-from billing.services.audits import audit_ledger
-from billing.services.coupon_codes import create_code, redeem_code, set_code_active
-from billing.services.grants import confirm_grant, decline_grant, request_grant
-from billing.services.seals import seal_ledger
+from billing.staff_credit.services import confirm_grant, decline_grant, request_grant
 from common.errors import InvalidInput
 from tests.billing.money import UNIT, assert_sound, wallet
 from tests.mails import killed_at, sent
@@ -147,7 +147,7 @@ def test_each_audit_counts_them_and_its_mail_has_the_head(alice: User, stella: U
 
 
 def test_an_audit_and_its_mail_are_kept_together(stella: User) -> None:
-    with killed_at("billing.services.anchors.queue_mail"):
+    with killed_at("billing.ledger.publish_anchors.queue_mail"):
         audit_ledger(asked_by="nightly", mailed=True)
     assert not LedgerAudit.objects.exists()
     audit_ledger(asked_by="nightly", mailed=True)

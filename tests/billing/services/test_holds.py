@@ -6,8 +6,8 @@ import pytest
 
 from accounts.models import User
 from billing.errors import InsufficientFunds
+from billing.metering.holds import hold_funds, release_hold
 from billing.models import Hold
-from billing.services.holds import hold_funds, release_hold
 from common.errors import InvalidInput
 from tests.billing.money import START, UNIT, Source, assert_sound, at, charged, grant, wallet
 

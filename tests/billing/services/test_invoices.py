@@ -11,14 +11,14 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import User
 from billing.errors import AlreadyCorrected, LedgerIsAppendOnly
+from billing.invoices.billing_addresses import set_address
+from billing.invoices.invoices import correct_invoice, issue_invoice, issue_invoices, skip_invoice_numbers
+from billing.invoices.lines import number_of_seconds, tax_within, thaw
+from billing.metering.escrow import prepay, return_unused
+from billing.metering.hold_extension import extend_holds
+from billing.metering.host_fault_credits import credit_source
 from billing.models import Invoice, InvoiceSeries
-from billing.papers import number_of_seconds, tax_within, thaw
-from billing.services.addresses import set_address
-from billing.services.credits import credit_source
-from billing.services.escrow import prepay, return_unused
-from billing.services.invoices import correct_invoice, issue_invoice, issue_invoices, skip_invoice_numbers
-from billing.services.renewals import extend_holds
-from billing.tariffs import Scope
+from billing.pricing.tariffs import Scope
 from common.database import use_case
 from common.errors import InvalidInput, NotFound
 from tests.billing.coupon_money import BEGIN, UNIT, Run, assert_whole, at, redeem

@@ -6,11 +6,11 @@ import pytest
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
 from billing.errors import LedgerIsAppendOnly
+from billing.ledger.postings import Movement, post
+from billing.ledger.wallets import open_wallet
 from billing.models import Entry, Posting, Wallet
-from billing.selectors import ledger_findings
-from billing.services.ledger import Movement, post
-from billing.services.wallets import open_wallet
 from tests.billing.money import START, execute, grant, triggers_off, wallet
 from tests.roles import as_owner
 

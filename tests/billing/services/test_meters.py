@@ -7,10 +7,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
+from billing.constants import FUNDED_AT_MOST
 from billing.errors import NoOpenHold
+from billing.metering.meters import prove_meters
 from billing.models import Meter, Posting
-from billing.policy import FUNDED_AT_MOST
-from billing.services.meters import prove_meters
 from tests.billing.money import RATE, START, UNIT, Source, assert_sound, at, charged, grant, platform, settle, wallet
 
 pytestmark = pytest.mark.django_db

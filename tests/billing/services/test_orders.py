@@ -8,9 +8,9 @@ import pytest
 import time_machine
 
 from accounts.models import User
+from billing.invoices.selectors import OrderFilter, orders_of
+from billing.ledger.order_log import record_order
 from billing.models import Order
-from billing.selectors.papers import OrderFilter, orders_of
-from billing.services.orders import record_order
 from tests.billing.coupon_money import BEGIN
 
 pytestmark = pytest.mark.django_db

@@ -14,13 +14,13 @@ from django.db import connection, transaction
 from django.db.utils import IntegrityError
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
 from billing.errors import LedgerIsAppendOnly
+from billing.ledger import seals
+from billing.ledger.seal_selectors import seal_of
+from billing.ledger.seals import seal_ledger
+from billing.ledger.wallets import grant_credit, open_wallet
 from billing.models import Entry, Posting, Seal, Wallet
-from billing.selectors import ledger_findings
-from billing.selectors.seals import seal_of
-from billing.services import seals
-from billing.services.seals import seal_ledger
-from billing.services.wallets import grant_credit, open_wallet
 from tests.billing.money import START, UNIT, Source, assert_sound, at, execute, grant, in_parallel, settle, triggers_off
 from tests.roles import as_owner
 

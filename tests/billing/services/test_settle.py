@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import User
+from billing.metering.costs import exhausted_sources
+from billing.metering.settle import extend_holds
 from billing.models import Entry, Posting, Usage
-from billing.selectors import exhausted_sources
-from billing.services.settle import extend_holds
 from tests.billing.money import RATE, START, UNIT, Source, assert_sound, at, charged, execute, grant, settle, wallet
 
 pytestmark = pytest.mark.django_db

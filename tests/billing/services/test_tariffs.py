@@ -7,16 +7,20 @@ import pytest
 import time_machine
 
 from accounts.models import User
+from billing.constants import DISK_SOURCE, INSTANCE_SOURCE, TERM_SOURCE
+from billing.ledger.postings import Movement, post
+from billing.ledger.selectors import wallet_of
+from billing.ledger.wallets import open_wallet
+from billing.metering.costs import costs_of, exhausted_sources
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter, reprice_meter
+from billing.metering.settle import extend_holds
+from billing.metering.spending_selectors import spend_by
+from billing.metering.usage_selectors import usage_lines
 from billing.models import Entry, Posting, Usage, Wallet
-from billing.policy import DISK_SOURCE, INSTANCE_SOURCE, TERM_SOURCE
-from billing.pricing import hold_of
-from billing.selectors import costs_of, exhausted_sources, spend_by, statement_lines, usage_lines, wallet_of
-from billing.services.holds import hold_funds
-from billing.services.ledger import Movement, post
-from billing.services.meters import close_meter, open_meter, reprice_meter
-from billing.services.settle import extend_holds
-from billing.services.wallets import open_wallet
-from billing.tariffs import Scope, Tariff
+from billing.pricing.rates import hold_of
+from billing.pricing.tariffs import Scope, Tariff
+from billing.statements.selectors import statement_lines
 from common.database import use_case
 from common.errors import InvalidInput
 from tests.billing.money import RATE, START, UNIT, Source, assert_sound, at, charged, grant, settle, wallet

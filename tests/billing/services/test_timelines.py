@@ -10,7 +10,7 @@ import pytest
 import time_machine
 
 from accounts.models import User
-from billing.services.settle import extend_holds, settle_meters
+from billing.metering.settle import extend_holds, settle_meters
 from tests.billing.money import START, Source, assert_sound, charged, grant, platform, wallet
 
 BRIDGE_S = Fraction(120)

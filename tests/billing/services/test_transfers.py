@@ -6,12 +6,12 @@ import pytest
 
 from accounts.models import Membership, Team, User
 from accounts.services.teams import create_team
+from billing.calendar_months import month_span
 from billing.errors import InsufficientFunds, NotTransferable
 from billing.models import Posting, Wallet
-from billing.months import month_span
-from billing.selectors import statement_lines
-from billing.selectors.transfers import team_spending
-from billing.services.transfers import transfer_money
+from billing.statements.selectors import statement_lines
+from billing.transfers.selectors import team_spending
+from billing.transfers.services import transfer_money
 from common import clock
 from common.errors import InvalidInput, NotFound
 from tests.billing.coupon_money import RATE, Run, redeem

@@ -4,8 +4,8 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
+from billing.ledger.wallets import grant_credit, open_wallet
 from billing.models import Entry, Posting, Wallet
-from billing.services.wallets import grant_credit, open_wallet
 from common.errors import InvalidInput
 from tests.billing.money import assert_sound, wallet
 

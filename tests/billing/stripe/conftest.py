@@ -8,11 +8,11 @@ import pytest
 from django.test import RequestFactory
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
 from billing.models import Payment, Wallet
-from billing.selectors import ledger_findings
-from billing.services.payments import start_top_up
-from billing.services.webhooks import apply_event, apply_events
-from billing.webhook import stripe_webhook
+from billing.payments.payments import start_top_up
+from billing.payments.stripe_events import apply_event, apply_events
+from billing.web.payments.webhook_view import stripe_webhook
 from common import clock
 from tests.billing.money import UNIT
 from tests.billing.stripe.stand_in import StandIn, serve

@@ -9,9 +9,9 @@ from accounts.models import User
 from accounts.policy import MAIL_CLAIM
 from billing.errors import NoSavedCard, PaymentsOff
 from billing.models import Payment, PaymentProfile
-from billing.selectors.payments import profile_of
-from billing.services.auto_top_up import CONFIRMATION_NEEDED, tell_auto_failures, top_up_low_wallets
-from billing.services.cards import AutoRule, customer_of, remove_card, save_auto_rule, start_card_setup
+from billing.payments.auto_top_up import CONFIRMATION_NEEDED, tell_auto_failures, top_up_low_wallets
+from billing.payments.cards import AutoRule, customer_of, remove_card, save_auto_rule, start_card_setup
+from billing.payments.selectors import profile_of
 from common import clock
 from common.errors import InvalidInput
 from tests.billing.money import UNIT, execute
@@ -45,7 +45,7 @@ def test_a_low_wallet_is_filled_once(market: Market, ruled: User) -> None:
 def test_a_worker_that_dies_loses_no_mail_about_a_refused_card(market: Market, ruled: User) -> None:
     market.stripe.card_answers = "card_declined"
     sweep()
-    with killed_at("billing.services.auto_top_up.queue_mail"):
+    with killed_at("billing.payments.auto_top_up.queue_mail"):
         tell_auto_failures(now=clock.now())
     assert tell_auto_failures(now=clock.now()) == 1
     with killed_at("common.mail.mail.EmailMessage.send"):

@@ -7,12 +7,12 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services.tokens import issue_token
+from billing.coupons.codes import redeem_code
 from billing.errors import RefundRefused
+from billing.ledger.trace_selectors import owed_money
 from billing.models import Coupon, Payment, Wallet
-from billing.selectors.payments import refundable_micros
-from billing.selectors.traces import owed_money
-from billing.services.coupon_codes import redeem_code
-from billing.services.refunds import refund_own, refund_payment, send_refund
+from billing.payments.refunds import refund_own, refund_payment, send_refund
+from billing.payments.selectors import refundable_micros
 from common.ids import public_id
 from tests.billing.coupon_money import Run, at, make_percent
 from tests.billing.money import UNIT

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import User
-from billing.coupon_rules import bonus_micros
+from billing.audit.selectors import ledger_findings
+from billing.coupons.bonus_selectors import kept_micros
+from billing.coupons.codes import redeem_code
+from billing.coupons.rules import bonus_micros
+from billing.debts.services import follow_debts
 from billing.errors import InsufficientFunds, OwesMoney, RefundRefused
 from billing.models import Coupon, CouponDraw, Payment, Refund, Wallet
-from billing.selectors import ledger_findings
-from billing.selectors.bonuses import kept_micros
-from billing.services.coupon_codes import redeem_code
-from billing.services.debts import follow_debts
-from billing.services.payments import sync_intent
-from billing.services.refunds import refund_payment, send_refund
+from billing.payments.payments import sync_intent
+from billing.payments.refunds import refund_payment, send_refund
 from tests.billing.coupon_money import BEGIN, UNIT, Run, make_percent
 from tests.billing.money import make_user
 from tests.billing.stripe.conftest import Market, balance

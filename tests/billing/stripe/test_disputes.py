@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models import User
 from billing.models import Dispute, Entry
-from billing.selectors.payments import owed_micros, refundable_micros, wallets_in_dispute
+from billing.payments.selectors import owed_micros, refundable_micros, wallets_in_dispute
 from tests.billing.money import START, UNIT, Source, at
 from tests.billing.stripe.conftest import Market, balance, outside
 

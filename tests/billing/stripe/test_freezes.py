@@ -12,14 +12,14 @@ from django.core.management.base import CommandError
 from accounts.models import Membership, User
 from accounts.services.teams import create_team
 from billing.errors import NotTransferable, PayoutsFrozen
+from billing.ledger.freezes import freeze_money, money_is_frozen
 from billing.models import MoneyFreeze, Refund
-from billing.services.auto_top_up import top_up_low_wallets
-from billing.services.freezes import freeze_money, money_is_frozen
-from billing.services.payouts import request_payout
-from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
-from billing.services.refunds import refund_payment, send_refund
-from billing.services.transfers import transfer_money
+from billing.payments.auto_top_up import top_up_low_wallets
+from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.payments.refunds import refund_payment, send_refund
+from billing.payouts.payouts import request_payout
 from billing.states import RefundState
+from billing.transfers.services import transfer_money
 from common import clock
 from tests.billing.money import UNIT
 from tests.billing.stripe.conftest import Market, balance

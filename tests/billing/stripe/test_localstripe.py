@@ -13,13 +13,13 @@ import httpx
 import pytest
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
+from billing.ledger.wallets import open_wallet
 from billing.models import Payment, PaymentProfile, Refund, StripeEvent
-from billing.selectors import ledger_findings
-from billing.services.auto_top_up import CONFIRMATION_NEEDED, top_up_low_wallets
-from billing.services.cards import AutoRule, customer_of, save_auto_rule
-from billing.services.refunds import refund_payment, send_refund
-from billing.services.wallets import open_wallet
-from billing.services.webhooks import apply_events
+from billing.payments.auto_top_up import CONFIRMATION_NEEDED, top_up_low_wallets
+from billing.payments.cards import AutoRule, customer_of, save_auto_rule
+from billing.payments.refunds import refund_payment, send_refund
+from billing.payments.stripe_events import apply_events
 from common import clock
 from tests.billing.money import UNIT
 from tests.billing.stripe.conftest import SECRET, balance

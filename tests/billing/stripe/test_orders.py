@@ -7,7 +7,7 @@ import pytest
 
 from accounts.models import User
 from billing.models import Dispute, Payment, Posting, Refund
-from billing.services.webhooks import apply_event
+from billing.payments.stripe_events import apply_event
 from tests.billing.money import UNIT, make_user
 from tests.billing.stripe.conftest import SECRET, Market, balance
 

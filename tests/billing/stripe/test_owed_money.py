@@ -7,14 +7,14 @@ import time_machine
 
 from accounts.models import Membership, Team, User
 from accounts.services.teams import create_team
+from billing.debts.services import follow_debts, unfrozen_money
 from billing.errors import NotPayable, NotTransferable, OwesMoney
+from billing.metering.host_fault_credits import credit_source
 from billing.models import Hold, Payment, PayoutAccount
-from billing.payable import Payable
-from billing.selectors.payouts import payable_of
-from billing.services.credits import credit_source
-from billing.services.debts import follow_debts, unfrozen_money
-from billing.services.payouts import request_payout
-from billing.services.transfers import transfer_money
+from billing.payouts.payable_balance import Payable
+from billing.payouts.payouts import request_payout
+from billing.payouts.selectors import payable_of
+from billing.transfers.services import transfer_money
 from common import clock
 from common.database import use_case
 from tests.billing.money import START, UNIT, Source, assert_sound, at, make_user, wallet

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import User
 from billing.models import Posting
-from billing.services.webhooks import apply_events
+from billing.payments.stripe_events import apply_events
 from common import clock
 from tests.billing.money import UNIT, in_parallel
 from tests.billing.stripe.conftest import SECRET, Market, balance, outside

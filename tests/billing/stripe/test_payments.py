@@ -6,13 +6,13 @@ import pytest
 
 from accounts.errors import TooMany
 from accounts.models import User
+from billing.constants import CHECKOUTS_AT_MOST
 from billing.errors import PaymentsOff, StripeUnreachable
 from billing.models import Order, Payment, PaymentProfile, Posting, Tie
-from billing.policy import CHECKOUTS_AT_MOST
-from billing.selectors.payments import pending_micros
-from billing.selectors.related import related_accounts
-from billing.services.cards import remove_card
-from billing.services.payments import attend_payments, draft_top_up, start_top_up
+from billing.payments.cards import remove_card
+from billing.payments.payments import attend_payments, draft_top_up, start_top_up
+from billing.payments.selectors import pending_micros
+from billing.people.related_accounts import related_accounts
 from common import clock
 from common.errors import InvalidInput
 from tests.billing.money import UNIT, triggers_off

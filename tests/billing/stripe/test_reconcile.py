@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from accounts.models import User
 from billing.models import Payment, Reconciliation, Refund, StripeEvent
-from billing.services.reconcile_stripe import reconcile_daily, request_reconciliation, run_reconciliation
+from billing.payments.reconcile_stripe import reconcile_daily, request_reconciliation, run_reconciliation
 from common import clock
 from tests.billing.money import UNIT, triggers_off
 from tests.billing.stripe.conftest import Market, balance, outside

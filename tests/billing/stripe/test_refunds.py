@@ -10,11 +10,11 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from billing.errors import RefundRefused, StripeUnreachable
 from billing.models import Entry, Payment, Payout, Posting, Refund
-from billing.selectors.payments import refundable_micros, unspent_cash_micros
-from billing.services.payments import look_at_payment
-from billing.services.payouts import request_payout
-from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
-from billing.services.refunds import refund_own, refund_payment, send_refund, send_refunds
+from billing.payments.payments import look_at_payment
+from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.payments.refunds import refund_own, refund_payment, send_refund, send_refunds
+from billing.payments.selectors import refundable_micros, unspent_cash_micros
+from billing.payouts.payouts import request_payout
 from common import clock
 from common.errors import InvalidInput, NotFound
 from tests.billing.money import START, UNIT, Source, at, grant

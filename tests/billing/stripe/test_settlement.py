@@ -8,11 +8,11 @@ import stripe
 from accounts.models import User
 from billing.errors import StripeRefused, StripeUnreachable
 from billing.models import PaymentProfile, Refund
-from billing.services.auto_top_up import top_up_low_wallets
-from billing.services.cards import AutoRule, save_auto_rule, start_card_setup
-from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
-from billing.services.refunds import refund_payment, send_refund
-from billing.stripe import link, transfers
+from billing.payments.auto_top_up import top_up_low_wallets
+from billing.payments.cards import AutoRule, save_auto_rule, start_card_setup
+from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.payments.refunds import refund_payment, send_refund
+from billing.stripe import client, transfers
 from common import clock
 from common.ids import new_uuid
 from tests.billing.money import UNIT
@@ -100,9 +100,9 @@ def test_the_saved_card_of_a_deleted_customer_is_forgotten_and_its_owner_told(ma
 
 
 def test_another_missing_object_is_no_missing_customer(market: Market, alice: User) -> None:
-    with pytest.raises(StripeRefused) as refused, link.calls() as api:
+    with pytest.raises(StripeRefused) as refused, client.calls() as api:
         api.v1.payment_intents.retrieve("pi_nothing")
-    assert not link.is_missing_customer(refused.value)
+    assert not client.is_missing_customer(refused.value)
 
 
 # -- nobody knows, in both places alike
@@ -120,7 +120,7 @@ def test_another_missing_object_is_no_missing_customer(market: Market, alice: Us
 )
 def test_errors_of_stripe_are_classed_alike(market: Market, error: Any, known: type[Exception]) -> None:
     """Transfers, refunds and all else go through one door, which says what is known after an error."""
-    with pytest.raises(known), link.calls():
+    with pytest.raises(known), client.calls():
         raise error("as Stripe says it")
     assert not hasattr(transfers, "_calls")
 
@@ -129,12 +129,12 @@ def test_a_key_used_with_other_words_gives_no_money_back(market: Market, alice: 
     payment = market.paid(alice, 100)
 
     def used(**_values: object) -> None:
-        with link.calls():
+        with client.calls():
             raise stripe.IdempotencyError("used with another body")
 
     refund_payment(payment_id=payment.pk, amount_micros=UNIT, reason="x", actor="staff", refund_id=new_uuid())
     with monkeypatch.context() as broken:
-        broken.setattr(link, "send_refund", used)
+        broken.setattr(client, "send_refund", used)
         with pytest.raises(StripeUnreachable):
             send_refund(refund_id=Refund.objects.get().pk)
     assert (Refund.objects.get().state, balance(alice)) == ("pending", 99 * UNIT)

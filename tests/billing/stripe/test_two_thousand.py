@@ -8,11 +8,11 @@ import pytest
 
 from accounts.models import User
 from billing.models import Payment, PaymentProfile, Posting, Reconciliation, Wallet
-from billing.services.reconcile_stripe import request_reconciliation, run_reconciliation
-from billing.services.webhooks import apply_events
-from billing.stripe import link
+from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.payments.stripe_events import apply_events
+from billing.stripe import client
+from billing.stripe.client import Buyer, Returns
 from billing.stripe.currencies import to_micros
-from billing.stripe.link import Buyer, Returns
 from common import clock
 from tests.billing.money import UNIT
 from tests.billing.stripe.conftest import SECRET, Market, outside
@@ -31,7 +31,7 @@ def test_final_balances_equal_the_oracle(market: Market) -> None:
     renters = User.objects.bulk_create([User(email=f"renter-{number}@example.com") for number in range(RENTERS)])
     profiles = PaymentProfile.objects.bulk_create(
         [
-            PaymentProfile(owner=user, customer_id=link.create_customer(owner_id=user.pk, email=user.email))
+            PaymentProfile(owner=user, customer_id=client.create_customer(owner_id=user.pk, email=user.email))
             for user in renters
         ]
     )
@@ -61,7 +61,7 @@ def _live(market: Market, profiles: list[PaymentProfile], dice: random.Random) -
         payment = Payment(owner=profile.owner, amount_micros=dice.randrange(5, 200) * UNIT)
         payments.append(payment)
         buyer = Buyer(profile.owner_id, str(profile.customer_id))
-        session = link.open_checkout(
+        session = client.open_checkout(
             payment_id=payment.pk,
             buyer=buyer,
             amount_micros=payment.amount_micros,

@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts.models import User
 from billing.models import Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
-from billing.services.auto_top_up import top_up_low_wallets
+from billing.payments.auto_top_up import top_up_low_wallets
 from common import clock
 from common.ids import public_id
 from tests.billing.money import UNIT

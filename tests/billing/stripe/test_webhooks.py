@@ -12,7 +12,7 @@ from stripe import WebhookSignature
 
 from accounts.models import User
 from billing.models import StripeEvent
-from billing.services.webhooks import apply_events, refusal_counts
+from billing.payments.stripe_events import apply_events, refusal_counts
 from common import clock
 from tests.billing.money import UNIT
 from tests.billing.stripe.conftest import SECOND, SECRET, Market, balance

@@ -9,11 +9,11 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors.earned import accrued_earnings
-from billing.services.credits import credit_source
-from billing.services.settle import extend_holds, settle_meters
+from billing.payouts.earned_intervals import accrued_earnings
 from common.database import use_case
 from common.ids import public_id
 from instances.earnings.report import Report, earnings_report

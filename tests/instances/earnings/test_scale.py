@@ -10,8 +10,8 @@ import time_machine
 from django.db import connection
 
 from accounts.models import User
-from billing.selectors.payouts import payable_of
-from billing.services.wallets import open_wallet
+from billing.ledger.wallets import open_wallet
+from billing.payouts.selectors import payable_of
 from common.ids import new_uuid
 from instances.earnings.report import earnings_report
 from instances.earnings.rows import rows_by

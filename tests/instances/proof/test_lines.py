@@ -17,9 +17,9 @@ from django.test import Client
 from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
-from billing.selectors import statement_lines
-from billing.services.seals import seal_ledger
-from billing.services.settle import extend_holds, settle_meters
+from billing.ledger.seals import seal_ledger
+from billing.metering.settle import extend_holds, settle_meters
+from billing.statements.selectors import statement_lines
 from common import clock
 from instances.models import Instance, InstanceSample
 from instances.services.stop import stop_instance

@@ -10,12 +10,12 @@ from django.utils.translation import gettext, override
 
 from accounts.models import User
 from accounts.services.mails import send_mails
+from billing.ledger.postings import Movement, post
+from billing.metering.costs import exhausted_sources
+from billing.metering.settle import extend_holds
 from billing.models import Entry, Notice, Posting, Standing, Wallet
-from billing.selectors import exhausted_sources
-from billing.selectors.standings import announced_releases, standing_of, wallet_now
-from billing.services import notices
-from billing.services.ledger import Movement, post
-from billing.services.settle import extend_holds
+from billing.standing import mail as standing_mail
+from billing.standing.selectors import announced_releases, standing_of, wallet_now
 from common import clock
 from instances.models import Instance, InstanceEvent
 from instances.services import arrears, sweeps
@@ -44,7 +44,7 @@ def judge() -> int:
 
 
 def send() -> int:
-    notices.queue_notices(now=clock.now())
+    standing_mail.queue_notices(now=clock.now())
     return send_mails(now=clock.now())
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import User
-from billing.services.settle import extend_holds, settle_meters
+from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from instances.models import Instance, InstanceEvent, Term
 from instances.services import sweeps

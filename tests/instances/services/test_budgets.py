@@ -8,12 +8,12 @@ import time_machine
 
 from accounts.models import Membership, Team, User
 from accounts.services.teams import create_team
+from billing.budgets.selectors import budget_views, marks_of
+from billing.budgets.services import change_budget, remove_budget
 from billing.errors import BudgetExceeded, BudgetExists, InsufficientFunds
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Budget, Hold, Notice
-from billing.selectors.budgets import budget_views, marks_of
-from billing.services.budgets import change_budget, remove_budget
-from billing.services.notices import queue_notices
-from billing.services.settle import extend_holds, settle_meters
+from billing.standing.mail import queue_notices
 from common import clock
 from common.errors import Forbidden, InvalidInput, NotFound
 from instances.models import Instance, InstanceEvent

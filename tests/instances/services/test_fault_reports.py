@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from billing.policy import PAYOUT_HOLDING
-from billing.selectors.payouts import payable_of
-from billing.services.settle import settle_meters
+from billing.constants import PAYOUT_HOLDING
+from billing.metering.settle import settle_meters
+from billing.payouts.selectors import payable_of
 from common import clock
 from common.errors import Forbidden, UnlawfulMove
 from instances.models import FaultReport, Instance, Term

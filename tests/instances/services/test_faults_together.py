@@ -12,8 +12,8 @@ from fractions import Fraction
 import pytest
 
 from accounts.models import User
+from billing.constants import DISK_SOURCE, INSTANCE_SOURCE
 from billing.models import Entry, Hold, Meter
-from billing.policy import DISK_SOURCE, INSTANCE_SOURCE
 from common import clock
 from common.money import parse_money
 from instances.models import FaultReport, Instance

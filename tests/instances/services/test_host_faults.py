@@ -7,9 +7,11 @@ import pytest
 
 from accounts.models import User
 from agents.protocol.codes import FAILURES
+from billing.metering.costs import costs_of
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Posting
-from billing.selectors import costs_of, earnings_of, statement_lines
-from billing.services.settle import extend_holds, settle_meters
+from billing.payouts.earnings_selectors import earnings_of
+from billing.statements.selectors import statement_lines
 from common import clock
 from instances.models import Instance, InstanceEvent
 from instances.policy import FAULT_OF, UNTOUCHED_ONLY

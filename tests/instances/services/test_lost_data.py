@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from billing.policy import DISK_SOURCE, VOLUME_SOURCE
-from billing.selectors import open_holds
+from billing.constants import DISK_SOURCE, VOLUME_SOURCE
+from billing.metering.costs import open_holds
 from common import clock
 from common.ids import public_id
 from common.money import parse_money

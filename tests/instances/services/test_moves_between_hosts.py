@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from accounts.models import User
+from billing.audit.selectors import ledger_findings
 from billing.models import Hold, Meter
-from billing.selectors import ledger_findings
 from common import clock
 from common.errors import DomainError, InvalidInput, UnlawfulMove
 from instances.models import Instance, InstanceEvent, InstancePort, Move

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from accounts.models import User
-from billing.selectors import wallet_of
+from billing.ledger.selectors import wallet_of
 from common import clock
 from common.ids import public_id
 from instances.errors import QuoteMismatch

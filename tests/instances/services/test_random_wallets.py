@@ -12,11 +12,11 @@ import time_machine
 from django.db import connection
 
 from accounts.models import User
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.costs import costs_of
+from billing.metering.meters import prove_meters
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold, Meter, Wallet
-from billing.policy import INSTANCE_SOURCE
-from billing.selectors import costs_of
-from billing.services.meters import prove_meters
-from billing.services.settle import extend_holds, settle_meters
 from common.database import use_case
 from common.money import format_money
 from instances.models import Instance, InstanceEvent

@@ -3,8 +3,8 @@
 import pytest
 
 from accounts.models import User
-from billing.selectors.audit import all_findings
-from billing.services.settle import extend_holds, settle_meters
+from billing.audit.selectors import all_findings
+from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from instances.services.reopen import reopen_meters
 from instances.services.stop import stop_instance

@@ -8,9 +8,9 @@ from django.core import mail
 from accounts.models import User
 from accounts.services.mails import send_mails
 from billing.errors import InsufficientFunds
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Meter, Order
-from billing.services.notices import queue_notices
-from billing.services.settle import extend_holds, settle_meters
+from billing.standing.mail import queue_notices
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
 from instances.models import Instance

@@ -11,10 +11,10 @@ from uuid import UUID
 import pytest
 
 from accounts.models import User
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Hold, Meter, Posting
-from billing.policy import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
-from billing.selectors import statement_lines
-from billing.services.settle import extend_holds, settle_meters
+from billing.statements.selectors import statement_lines
 from common import clock
 from instances.models import Instance
 from instances.selectors.unmetered import metering_findings

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
-from billing.services.settle import extend_holds
+from billing.metering.settle import extend_holds
 from common import clock
 from common.errors import NotFound
 from instances.models import Instance, InstanceEvent, InstanceSample

@@ -7,12 +7,12 @@ import pytest
 
 from accounts.models import Membership, User
 from accounts.services.teams import create_team
+from billing.audit.selectors import all_findings
 from billing.errors import InsufficientFunds, NotTransferable, OwesMoney
 from billing.models import Hold, Meter, Order, Posting
-from billing.selectors.audit import all_findings
-from billing.selectors.payments import unspent_cash_micros
-from billing.selectors.payouts import payable_of
-from billing.services.transfers import transfer_money
+from billing.payments.selectors import unspent_cash_micros
+from billing.payouts.selectors import payable_of
+from billing.transfers.services import transfer_money
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
 from instances.models import Instance, InstanceEvent, Term

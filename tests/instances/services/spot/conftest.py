@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from accounts.models import User
-from billing.selectors import ledger_findings
+from billing.audit.selectors import ledger_findings
 from instances.services.sweeps import compare_leases
 from marketplace.services.offers import check_offers
 from tests.billing.money import UNIT, grant

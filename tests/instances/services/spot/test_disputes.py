@@ -6,10 +6,10 @@ import pytest
 
 from accounts.models import Membership, User
 from accounts.services.teams import create_team
+from billing.audit.selectors import all_findings
+from billing.debts.services import follow_debts
 from billing.models import Payment
-from billing.selectors.audit import all_findings
-from billing.services.debts import follow_debts
-from billing.services.transfers import transfer_money
+from billing.transfers.services import transfer_money
 from common import clock
 from instances.services.disputes import stop_disputed
 from tests.billing.money import UNIT, make_user, wallet

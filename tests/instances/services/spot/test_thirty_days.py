@@ -10,8 +10,8 @@ import pytest
 from django.db.models import Exists, F, OuterRef
 
 from accounts.models import User
-from billing.selectors import ledger_findings
-from billing.services.settle import extend_holds, settle_meters
+from billing.audit.selectors import ledger_findings
+from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
 from instances.models import Instance, InstanceEvent, SpotBid

@@ -5,8 +5,8 @@ import pytest
 from accounts.models import User
 from accounts.policy import MAIL_CLAIM
 from billing.errors import InsufficientFunds
+from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Meter
-from billing.services.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import InvalidInput, NotFound, UnlawfulMove
 from instances.policy import SPOT_NOTICE

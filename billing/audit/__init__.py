@@ -1,0 +1,1 @@
+"""Runs of the ledger's audit and what they found."""

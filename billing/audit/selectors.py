@@ -1,0 +1,64 @@
+"""The ledger's audit: every invariant, each by one query."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import OperationalError
+from django.utils.module_loading import import_string
+from psycopg2.extensions import QueryCanceledError
+
+from billing.constants import CLOCK_TOLERANCE
+from billing.findings import Finding
+from billing.invoices.checks import PAPER_CHECKS
+from billing.ledger.anchor_selectors import anchor_findings
+from billing.ledger.checks import CHECKS, Check
+from billing.ledger.currency_selectors import currency_findings
+from billing.ledger.posting_checks import SHAPE_CHECKS
+from billing.ledger.raw_rows import planned_rows
+from billing.ledger.record_checks import RECORD_CHECKS
+from billing.ledger.seal_checks import SEAL_CHECKS
+from billing.payouts.checks import PAYOUT_CHECKS
+from common import clock
+from common.database import statements_within
+
+_LEAST: Final = timedelta(seconds=1)
+
+
+def all_findings(within: timedelta | None = None) -> list[Finding]:
+    """What breaks an invariant of the ledger, of its anchors outside the database, or between it and what it is about.
+
+    `within`: as `ledger_findings`.
+    """
+    beside = [finding for name in settings.LEDGER_CHECKS_BESIDE for finding in import_string(name)()]
+    return [*ledger_findings(within), *currency_findings(), *anchor_findings(), *beside]
+
+
+def ledger_findings(within: timedelta | None = None) -> list[Finding]:
+    """Everything in the books that breaks an invariant of the ledger; empty when all is well.
+
+    `within`: how long all checks together may take, whatever a statement of this connection may; the nightly audit reads
+    years of postings. A check that does not end in its time is a finding then: it is not known to hold.
+    """
+    return list(_findings(clock.now() + CLOCK_TOLERANCE, within))
+
+
+def _findings(latest: datetime, within: timedelta | None) -> Iterator[Finding]:
+    deadline = None if within is None else time.monotonic() + within.total_seconds()
+    for check in (*CHECKS, *PAPER_CHECKS, *PAYOUT_CHECKS, *RECORD_CHECKS, *SHAPE_CHECKS, *SEAL_CHECKS):
+        found = planned_rows(check.query, latest=latest) if deadline is None else _found(check, latest, deadline)
+        for subject, detail in found:
+            yield Finding(check.code, check.says, subject, detail)
+
+
+def _found(check: Check, latest: datetime, deadline: float) -> list[tuple[Any, ...]]:
+    left = max(_LEAST, timedelta(seconds=deadline - time.monotonic()))
+    try:
+        with statements_within(left):
+            return planned_rows(check.query, latest=latest)
+    except OperationalError as error:
+        if not isinstance(error.__cause__, QueryCanceledError):
+            raise
+        return [("the check", "it did not end in its time")]

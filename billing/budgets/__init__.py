@@ -1,0 +1,1 @@
+"""Limits on what a renter or a team may spend."""

@@ -1,0 +1,1 @@
+"""Coupons: codes, redemption, bonuses for top-ups."""

@@ -1,0 +1,1 @@
+"""Money that renters owe: where it went, and how it is collected."""

@@ -1,0 +1,132 @@
+"""Debts: collected from what the debtor has, and the money that somebody owes kept where it lies."""
+
+from uuid import UUID
+
+from django.db.models import F
+
+from billing.constants import DEBT_SOURCE, FROZEN_SOURCE
+from billing.errors import owes_money
+from billing.ledger.postings import Movement, lock_wallets, post
+from billing.ledger.promotional_selectors import transferable_micros
+from billing.ledger.trace_selectors import owed_money
+from billing.models import Entry, Hold, Posting, Wallet
+from billing.payouts.selectors import payable_of
+from billing.people.selectors import blocking_debt_of
+from common import clock, wake
+from common.database import use_case
+from common.ids import new_uuid
+
+_ACTOR = "debts"
+
+
+def check_owes_nothing(owner_id: UUID) -> None:
+    """Raises OwesMoney. In a transaction that holds the owner's wallet: what comes to be owed later waits for it."""
+    if blocking_debt_of(owner_id):
+        raise owes_money()
+
+
+def follow_debts() -> int:
+    """Collect what is owed from its debtors, then freeze what is left of that money elsewhere; how many wallets moved.
+
+    Sweep. Each wallet is a transaction of its own, and a second run changes nothing.
+    """
+    debtors = Wallet.objects.filter(kind=Wallet.Kind.DEBT, balance_micros__lt=0).order_by("pk")
+    owners = [owner for owner in debtors.values_list("owner_id", flat=True) if owner is not None]
+    return sum(_collect(owner_id) for owner_id in owners) + freeze_owed_money()
+
+
+def _collect(owner_id: UUID) -> bool:
+    """Spendable cash, no gift, then what could be paid out: the same person is owed by us and owes us."""
+    with use_case():
+        kinds = (Wallet.Kind.RENTER, Wallet.Kind.DEBT, Wallet.Kind.HOST)
+        keys = dict(Wallet.objects.filter(owner_id=owner_id, kind__in=kinds).values_list("kind", "pk"))
+        locked = lock_wallets(list(keys.values()))
+        own = {kind: locked[key] for kind, key in keys.items()}
+        left = -own[Wallet.Kind.DEBT].balance_micros
+        movements = []
+        for kind, most in (
+            (Wallet.Kind.RENTER, transferable_micros(own[Wallet.Kind.RENTER]) if Wallet.Kind.RENTER in own else 0),
+            (Wallet.Kind.HOST, payable_of(owner_id=owner_id, now=clock.now()).matured_micros),
+        ):
+            taken = min(left, most)
+            if taken > 0:
+                movements.append(Movement(own[kind].pk, Entry.Kind.REPAYMENT, -taken))
+                left -= taken
+        repaid = -sum(movement.amount_micros for movement in movements)
+        if repaid:
+            movements.append(Movement(own[Wallet.Kind.DEBT].pk, Entry.Kind.REPAYMENT, repaid))
+            _post(own[Wallet.Kind.DEBT].pk, movements)
+            wake.touch(f"user:{owner_id.hex}")
+    return repaid > 0
+
+
+def _post(debt_id: UUID, movements: list[Movement]) -> None:
+    post(
+        key=f"repayment:{new_uuid().hex}",
+        kind=Posting.Kind.REPAYMENT,
+        source_kind=DEBT_SOURCE,
+        source_id=debt_id,
+        memo="What was owed, repaid",
+        actor=_ACTOR,
+        movements=movements,
+        at=clock.now(),
+    )
+
+
+# -- money that others owe
+
+
+def freeze_owed_money() -> int:
+    """Hold what lies in wallets of money that somebody owes, and let go of what is repaid; how many holds changed.
+
+    What a run has set aside already is no longer free: `unfrozen_money` says where more is needed.
+    """
+    wanted = {key: micros for key, (_owner, micros) in _owed_in_wallets(own_too=False).items()}
+    known = set(Hold.objects.filter(source_kind=FROZEN_SOURCE, released_at=None).values_list("wallet_id", flat=True))
+    return sum(_freeze(wallet_id, wanted.get(wallet_id, 0)) for wallet_id in sorted({*wanted, *known}))
+
+
+def unfrozen_money() -> dict[UUID, int]:
+    """By user: money of somebody's debt that their wallet holds for what runs, so that it could not be frozen."""
+    lying = _owed_in_wallets(own_too=True)
+    frozen = Hold.objects.filter(source_kind=FROZEN_SOURCE, released_at=None, wallet_id__in=lying)
+    held = dict(frozen.values_list("wallet_id", "amount_micros"))
+    left = {owner_id: micros - held.get(wallet_id, 0) for wallet_id, (owner_id, micros) in lying.items()}
+    return {owner_id: micros for owner_id, micros in left.items() if micros > 0}
+
+
+def _owed_in_wallets(*, own_too: bool) -> dict[UUID, tuple[UUID, int]]:
+    """By wallet: its owner, and how much of it somebody owes. A debtor's own is collected and not frozen: `own_too`."""
+    lying = owed_money().lying_in("wallet")
+    found = {}
+    for wallet_id, owner_id in Wallet.objects.filter(pk__in=lying).values_list("pk", "owner_id"):
+        micros = sum(micros for debtor, micros in lying[wallet_id].items() if own_too or debtor != owner_id)
+        if owner_id is not None and micros > 0:
+            found[wallet_id] = (owner_id, micros)
+    return found
+
+
+def _freeze(wallet_id: UUID, wanted: int) -> bool:
+    with use_case():
+        wallet = lock_wallets([wallet_id])[wallet_id]
+        hold = Hold.objects.filter(source_kind=FROZEN_SOURCE, source_id=wallet_id, released_at=None).first()
+        before = 0 if hold is None else hold.amount_micros
+        amount = min(wanted, before + wallet.spendable_micros)
+        if amount == before:
+            return False
+        Wallet.objects.filter(pk=wallet_id).update(held_micros=F("held_micros") + amount - before)
+        if hold is None:
+            _hold(wallet, amount)
+        elif amount:
+            Hold.objects.filter(pk=hold.pk).update(amount_micros=amount)
+        else:
+            Hold.objects.filter(pk=hold.pk).update(released_at=clock.now())
+        if wallet.owner_id is not None:
+            wake.touch(f"user:{wallet.owner_id.hex}")
+    return True
+
+
+def _hold(wallet: Wallet, amount: int) -> None:
+    Hold.objects.create(
+        wallet=wallet, source_kind=FROZEN_SOURCE, source_id=wallet.pk, amount_micros=amount, created_at=clock.now()
+    )

@@ -1,0 +1,146 @@
+"""Issues invoices: one for each renter and month with use, numbered without a gap, and never changed afterwards.
+
+After a restore numbers go on at the next million: those since the backup are known to their renters alone.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import F
+
+from billing.constants import INVOICE_AFTER, INVOICE_BATCH, INVOICE_MONTHS_BACK
+from billing.errors import AlreadyCorrected
+from billing.invoices.billing_addresses import buyer_of
+from billing.invoices.lines import PaperLine, tax_within, thaw, total_of
+from billing.invoices.selectors import coupon_part_of_month, lines_of_month, owners_to_invoice
+from billing.models import Invoice, InvoiceSeries
+from common import clock, wake
+from common.database import use_case
+from common.errors import InvalidInput, NotFound
+
+# More than a market issues between a backup and the restore of it.
+_NUMBERS_OF_AN_EPOCH: Final = 1_000_000
+
+
+def issue_invoices(*, now: datetime) -> int:
+    """Invoice every renter who used something in a month that is over; how many invoices were issued. Safe to repeat.
+
+    A month is what was posted in it, so what a late settlement posts is on the next month's invoice, never on none.
+    """
+    issued = 0
+    for begin, end in _months_over(now):
+        for owner_id in owners_to_invoice(begin=begin, end=end, limit=INVOICE_BATCH):
+            issued += issue_invoice(owner_id=owner_id, begin=begin, end=end) is not None
+    return issued
+
+
+def issue_invoice(*, owner_id: UUID, begin: datetime, end: datetime) -> Invoice | None:
+    """The invoice of one renter's month; None when it is issued already or nothing was used."""
+    with use_case():
+        series = _locked_series()
+        if Invoice.objects.filter(owner_id=owner_id, period_from=begin, corrects=None).exists():
+            return None
+        lines = lines_of_month(owner_id=owner_id, begin=begin, end=end)
+        if not lines:
+            return None
+        return _write(
+            series,
+            lines,
+            owner_id=owner_id,
+            period_from=begin,
+            period_to=end,
+            tax_bps=settings.MARKET_TAX_BPS,
+            coupon_micros=coupon_part_of_month(owner_id=owner_id, begin=begin, end=end),
+            buyer=buyer_of(owner_id),
+            seller=seller(),
+            currency=settings.MARKET_CURRENCY,
+        )
+
+
+def correct_invoice(*, invoice_id: UUID, reason: str, actor: str, reissue: bool) -> list[Invoice]:
+    """Take an invoice back in full by a credit note, and with `reissue` write it anew with today's buyer and seller.
+
+    Each invoice is corrected once; what was issued anew can be corrected in its turn. No money moves by it.
+    """
+    if not reason.strip():
+        raise InvalidInput("Say why the invoice is corrected; it stands on the credit note.")
+    with use_case():
+        series = _locked_series()
+        wrong = Invoice.objects.filter(pk=invoice_id, kind=Invoice.Kind.INVOICE).first()
+        if wrong is None:
+            raise NotFound("There is no such invoice.")
+        if wrong.corrections.exists():
+            raise AlreadyCorrected(f"{wrong.full_number} is corrected already.")
+        same: dict[str, Any] = {
+            "owner_id": wrong.owner_id,
+            "corrects": wrong,
+            "reason": reason.strip()[:200],
+            "actor": actor,
+            "period_from": wrong.period_from,
+            "period_to": wrong.period_to,
+            "tax_bps": wrong.tax_bps,
+            "currency": wrong.currency,
+        }
+        lines = thaw(wrong.lines)
+        back: dict[str, Any] = {"buyer": wrong.buyer, "seller": wrong.seller, "coupon_micros": -wrong.coupon_micros}
+        notes = [_write(series, [line.reversed() for line in lines], kind=Invoice.Kind.CREDIT_NOTE, **same, **back)]
+        if reissue:
+            anew: dict[str, Any] = {
+                "buyer": buyer_of(wrong.owner_id),
+                "seller": seller(),
+                "coupon_micros": wrong.coupon_micros,
+            }
+            notes.append(_write(series, lines, **same, **anew))
+    return notes
+
+
+def skip_invoice_numbers() -> None:
+    """In the caller's transaction: go on at the next million, since numbers may have been given out that the books lack."""
+    series = _locked_series()
+    following = (series.last_number // _NUMBERS_OF_AN_EPOCH + 1) * _NUMBERS_OF_AN_EPOCH
+    InvoiceSeries.objects.filter(pk=series.pk).update(last_number=following)
+
+
+def seller() -> dict[str, str]:
+    """Who issues invoices now, as the settings say; frozen into each invoice."""
+    party = {name: str(value) for name, value in settings.MARKET_SELLER.items()}
+    return {**party, "address": "\n".join(part.strip() for part in party["address"].split(";"))}
+
+
+def _locked_series() -> InvoiceSeries:
+    """This year's counter, locked until the transaction ends: who rolls back gives the number back."""
+    year = clock.now().year
+    InvoiceSeries.objects.bulk_create([InvoiceSeries(year=year)], ignore_conflicts=True)
+    return InvoiceSeries.objects.select_for_update(of=("self",), no_key=True).get(year=year)
+
+
+def _write(series: InvoiceSeries, lines: Sequence[PaperLine], *, tax_bps: int, **fields: Any) -> Invoice:
+    InvoiceSeries.objects.filter(pk=series.pk).update(last_number=F("last_number") + 1)
+    series.refresh_from_db()
+    total = total_of(lines)
+    invoice = Invoice.objects.create(
+        year=series.year,
+        number=series.last_number,
+        lines=[line.frozen() for line in lines],
+        total_micros=total,
+        tax_bps=tax_bps,
+        tax_micros=tax_within(total, tax_bps),
+        issued_at=clock.now(),
+        **fields,
+    )
+    wake.touch(f"user:{invoice.owner_id.hex}")
+    return invoice
+
+
+def _months_over(now: datetime) -> list[tuple[datetime, datetime]]:
+    """The months (UTC) that are over for long enough, the oldest first."""
+    end = (now - INVOICE_AFTER).astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    months: list[tuple[datetime, datetime]] = []
+    for _back in range(INVOICE_MONTHS_BACK):
+        begin = (end - timedelta(days=1)).replace(day=1)
+        months.insert(0, (begin, end))
+        end = begin
+    return months

@@ -1,0 +1,85 @@
+"""Orders and invoices in plain words, in the language of the page or paper."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from billing.constants import CPU, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.invoices.lines import PaperLine
+from billing.models import Invoice
+
+Words = str | Promise
+
+LINE_WORDS: Final[Mapping[str, Words]] = {
+    "charge": gettext_lazy("use"),
+    "prepaid": gettext_lazy("reserved term, paid in advance"),
+    "exit_fee": gettext_lazy("early end of a term"),
+    "refund": gettext_lazy("given back"),
+}
+MODE_WORDS: Final[Mapping[str, Words]] = {
+    "hourly": gettext_lazy("hourly"),
+    "reserved": gettext_lazy("reserved"),
+    "tiered": gettext_lazy("tiered"),
+    "spot": gettext_lazy("spot"),
+    CPU: gettext_lazy("without a GPU"),
+}
+SOURCE_WORDS: Final[Mapping[str, Words]] = {
+    DISK_SOURCE: gettext_lazy("data disk"),
+    HOLD_SOURCE: gettext_lazy("GPUs kept while stopped"),
+    RETENTION_SOURCE: gettext_lazy("data kept longer"),
+    VOLUME_SOURCE: gettext_lazy("volume"),
+    SNAPSHOT_SOURCE: gettext_lazy("snapshot"),
+}
+
+_PREFIXES: Final = {
+    **dict.fromkeys(("instance", "disk", "hold", "retention"), "inst"),
+    **{"volume": "vol", "snapshot": "snap", "term": "term"},
+}
+
+
+def title_of(invoice: Invoice) -> str:
+    return _("Credit note") if invoice.kind == Invoice.Kind.CREDIT_NOTE else _("Invoice")
+
+
+def facts_of(invoice: Invoice) -> list[tuple[str, str]]:
+    """What stands at the head of an invoice, name and value."""
+    facts = [
+        (_("Issued"), f"{invoice.issued_at:%Y-%m-%d}"),
+        (_("Month"), f"{invoice.period_from:%Y-%m}"),
+        (_("Currency"), invoice.currency),
+    ]
+    if invoice.corrects is not None:
+        facts.append((_("Corrects"), invoice.corrects.full_number))
+    return facts
+
+
+def line_words(line: PaperLine) -> str:
+    """What kind of line it is, in which mode, and of what."""
+    return f"{kind_words(line)} · {source_of(line.source_kind, line.source_id)}"
+
+
+def kind_words(line: PaperLine) -> str:
+    """What kind of line it is, and in which mode."""
+    words = [
+        LINE_WORDS.get(line.kind, line.kind),
+        SOURCE_WORDS.get(line.source_kind, ""),
+        MODE_WORDS.get(line.mode, line.mode),
+    ]
+    return " · ".join(str(word) for word in words if word)
+
+
+def source_of(kind: str, source_id: str) -> str:
+    """The public id of what a line is about."""
+    return f"{_PREFIXES.get(kind, kind)}_{source_id}"
+
+
+def period_words(line: PaperLine) -> str:
+    """From when to when, by the second; the day is written once when both are on it."""
+    begin, end = line.since, line.until
+    if begin == end:
+        return f"{begin:%Y-%m-%d %H:%M:%S}"
+    last = f"{end:%H:%M:%S}" if begin.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    return f"{begin:%Y-%m-%d %H:%M:%S} – {last}"

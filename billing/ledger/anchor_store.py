@@ -1,0 +1,86 @@
+"""The ledger's anchors in an object storage: each written once, the newest and some of the others read by every audit."""
+
+import html
+import re
+from secrets import SystemRandom
+from typing import Final
+
+from django.conf import settings
+
+from billing.ledger.anchors import Anchor, anchor_name, parse_anchor
+from common.object_store import Place, send
+from common.outbound import Answer, OutboundFault
+
+READ_NEWEST: Final = 100
+READ_OTHERS: Final = 100
+"""Of the older ones, chosen anew by each audit."""
+
+_PAGE: Final = 500
+_OK, _NOT_FOUND, _THERE_ALREADY, _AT_ONCE = 200, 404, 412, 409
+_KEY: Final = re.compile(r"<Key>([^<]*)</Key>")
+_NEXT: Final = re.compile(r"<NextContinuationToken>([^<]*)</NextContinuationToken>")
+
+
+class AnchorStoreFailed(OSError):
+    """The object storage cannot be asked, or does not do what it is asked."""
+
+
+def anchor_place() -> Place | None:
+    """Where the operator keeps anchors; None where no object storage is set."""
+    return Place(**settings.LEDGER_ANCHOR_STORE) if settings.LEDGER_ANCHOR_STORE else None
+
+
+def put_anchor(place: Place, number: int, text: str) -> bool:
+    """Write it once; False when it is there. Raises AnchorStoreFailed."""
+    name = place.named(anchor_name(number))
+    if _ask(place, "GET", name, fine=(_OK, _NOT_FOUND)).status == _OK:
+        return False
+    # Who was faster than this look wins where the object storage knows the condition.
+    only_new = {"If-None-Match": "*", "Content-Type": "application/json"}
+    answer = _ask(place, "PUT", name, body=text.encode(), headers=only_new, fine=(_OK, _THERE_ALREADY, _AT_ONCE))
+    return answer.status == _OK
+
+
+def stored_anchors(place: Place) -> list[Anchor]:
+    """The newest of them and some of the others, by number. Raises AnchorStoreFailed."""
+    names = sorted(_names(place))
+    older = names[:-READ_NEWEST]
+    chosen = sorted(SystemRandom().sample(older, min(len(older), READ_OTHERS))) + names[-READ_NEWEST:]
+    return [_read(place, name) for name in chosen]
+
+
+def _names(place: Place) -> list[str]:
+    found: list[str] = []
+    asked = [("list-type", "2"), ("max-keys", str(_PAGE)), ("prefix", place.named("seal-"))]
+    more: list[tuple[str, str]] = []
+    while True:
+        page = _ask(place, "GET", "", query=[*asked, *more], fine=(_OK,)).body.decode(errors="replace")
+        found += [html.unescape(name) for name in _KEY.findall(page)]
+        token = _NEXT.search(page)
+        if token is None:
+            return found
+        more = [("continuation-token", html.unescape(token[1]))]
+
+
+def _read(place: Place, name: str) -> Anchor:
+    text = _ask(place, "GET", name, fine=(_OK,)).body.decode(errors="replace")
+    return parse_anchor(f"{place.bucket}/{name}", text)
+
+
+def _ask(
+    place: Place,
+    method: str,
+    name: str,
+    *,
+    fine: tuple[int, ...],
+    query: list[tuple[str, str]] | None = None,
+    body: bytes = b"",
+    headers: dict[str, str] | None = None,
+) -> Answer:
+    try:
+        answer = send(place, method, name, query=query or (), body=body, headers=headers)
+    except OutboundFault as fault:
+        raise AnchorStoreFailed(f"{place.host} cannot be asked: {fault.detail}") from fault
+    if answer.status not in fine:
+        raise AnchorStoreFailed(f"{place.host} answers {method} with status {answer.status}")
+    return answer

@@ -1,0 +1,124 @@
+"""What sources have cost so far, what is held for them, and which of them nobody can pay any more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from billing.ledger.raw_rows import planned_rows, rows
+from billing.models import Hold, Meter
+
+_HOUR = timedelta(hours=1)
+
+# A meter's usage rows add up to its price at `settled_until` (I05, I07), so the ledger need not be read.
+_COSTS = """
+SELECT source_kind, source_id,
+       sum(billing_meter_cost(meter, settled_until) - billing_meter_cost(meter, opened_at))::bigint,
+       sum(billing_meter_cost(meter, ends) - billing_meter_cost(meter, settled_until))::bigint,
+       sum(billing_elapsed_us(opened_at, ends)) / 1000000,
+       ceil(sum(billing_meter_rate(meter, GREATEST(opened_at, %(now)s))::numeric / rate_hours)
+            FILTER (WHERE closed_at IS NULL))::bigint,
+       max(settled_until) FILTER (WHERE closed_at IS NULL),
+       max(funded_until) FILTER (WHERE closed_at IS NULL),
+       (SELECT sum(entry.amount_micros) FROM billing_posting posting
+        JOIN billing_entry entry ON entry.posting_id = posting.id AND entry.kind = 'refund'
+        WHERE posting.kind = 'credit' AND posting.source_kind = meter.source_kind
+          AND posting.source_id = meter.source_id)::bigint
+FROM billing_meter meter
+CROSS JOIN LATERAL (
+    SELECT GREATEST(settled_until, LEAST(billing_meter_end(meter, %(now)s), %(now)s)) AS ends) AS chargeable
+WHERE source_kind = ANY(%(kinds)s) AND source_id = ANY(%(sources)s::uuid[])
+GROUP BY source_kind, source_id
+"""
+
+# Only those whose wallet cannot pay the next hour, at the most that it can cost: after an outage of the renewal sweep a
+# rich renter is not stopped.
+_EXHAUSTED = """
+SELECT meter.source_id
+FROM billing_meter meter
+JOIN billing_wallet payer ON payer.id = meter.payer_id
+WHERE meter.closed_at IS NULL AND meter.source_kind = %(kind)s AND meter.funded_until <= %(now)s
+  AND (%(source)s::uuid IS NULL OR meter.source_id = %(source)s)
+  AND (meter.capped_at IS NULL OR meter.capped_at > meter.funded_until OR NOT calendar)
+  AND payer.balance_micros - payer.held_micros
+      < CASE WHEN most_micros IS NULL
+             THEN billing_meter_cost(meter, funded_until + interval '1 hour') - billing_meter_cost(meter, funded_until)
+             ELSE most_micros / rate_hours END
+ORDER BY meter.funded_until, meter.id
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one source has cost so far, or several kinds of one id together: an instance, its disk, its kept GPUs."""
+
+    settled_micros: int = 0
+    accrued_micros: int = 0
+    seconds: int = 0  # of the first kind that was asked for
+    rate_micros_per_hour: int = 0  # of all together; 0 unless something is being metered now
+    next_charge_at: datetime | None = None
+    funded_until: datetime | None = None
+    credited_micros: int = 0  # given back, since the host failed
+    parts: Mapping[str, int] = field(default_factory=dict)  # kind of source -> what it has cost in all
+
+    @property
+    def total_micros(self) -> int:
+        return self.settled_micros + self.accrued_micros - self.credited_micros
+
+
+def costs_of(*, source_kind: str | Sequence[str], source_ids: Sequence[UUID], now: datetime) -> dict[UUID, Cost]:
+    """What each source has cost so far, all these kinds together; one without a meter has cost nothing."""
+    kinds = [source_kind] if isinstance(source_kind, str) else list(source_kind)
+    costs = {source_id: Cost() for source_id in source_ids}
+    found = planned_rows(_COSTS, kinds=kinds, sources=list(source_ids), now=now)
+    for row in sorted(found, key=lambda row: kinds.index(row[0])):
+        kind, source_id, settled, accrued, seconds, rate, settled_until, funded_until, credited = row
+        one = Cost(
+            settled_micros=int(settled),
+            accrued_micros=int(accrued),
+            seconds=int(seconds),
+            rate_micros_per_hour=int(rate or 0),
+            next_charge_at=None if settled_until is None else settled_until + _HOUR,
+            funded_until=funded_until,
+            credited_micros=int(credited or 0),
+        )
+        costs[source_id] = _together(costs[source_id], one, kind, first=kind == kinds[0])
+    return costs
+
+
+def exhausted_sources(*, source_kind: str, now: datetime, source_id: UUID | None = None) -> list[UUID]:
+    """Sources that run on although their hold is used up and their wallet cannot pay for another hour; or whether one does.
+
+    Call `extend_holds` first: a coupon, or what is left of a hold, may still pay.
+    """
+    return [row[0] for row in rows(_EXHAUSTED, kind=source_kind, now=now, source=source_id)]
+
+
+def open_holds(*, source_kind: str, source_ids: Sequence[UUID] | None = None) -> dict[UUID, int]:
+    """What is held for each source of this kind, or for these of them; a source without an open hold is left out."""
+    holds = Hold.objects.filter(source_kind=source_kind, released_at__isnull=True)
+    chosen = holds if source_ids is None else holds.filter(source_id__in=source_ids)
+    return dict(chosen.order_by().values_list("source_id", "amount_micros"))
+
+
+def metered_sources(*, source_kind: str, source_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of the sources that have an open meter."""
+    meters = Meter.objects.filter(source_kind=source_kind, source_id__in=source_ids, closed_at__isnull=True)
+    return set(meters.order_by().values_list("source_id", flat=True))
+
+
+def _together(sum_so_far: Cost, one: Cost, kind: str, *, first: bool) -> Cost:
+    return Cost(
+        settled_micros=sum_so_far.settled_micros + one.settled_micros,
+        accrued_micros=sum_so_far.accrued_micros + one.accrued_micros,
+        seconds=one.seconds if first else sum_so_far.seconds,
+        rate_micros_per_hour=sum_so_far.rate_micros_per_hour + one.rate_micros_per_hour,
+        next_charge_at=_earliest(sum_so_far.next_charge_at, one.next_charge_at),
+        funded_until=_earliest(sum_so_far.funded_until, one.funded_until),
+        credited_micros=sum_so_far.credited_micros + one.credited_micros,
+        parts={**sum_so_far.parts, kind: one.total_micros},
+    )
+
+
+def _earliest(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((moment for moment in (one, other) if moment is not None), default=None)

@@ -1,0 +1,121 @@
+"""Gives back what the end of a run cost when the fault of its host ended it: the charge of those seconds, reversed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import F, Max, Q, Sum
+
+from billing.constants import CREDITED_PER_DAY, CREDITED_SPAN
+from billing.coupons.redemption import give_back
+from billing.errors import StillMetered
+from billing.ledger.postings import Movement, lock_wallets, post
+from billing.ledger.wallets import open_wallet
+from billing.metering.usage import post_usage
+from billing.models import Entry, Meter, Posting, Wallet
+from billing.pricing.rates import charge, split_charge, stretches
+from common import clock
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A stretch of one meter that is settled and is given back."""
+
+    meter: Meter
+    begin: datetime
+    end: datetime
+
+    @property
+    def cut(self) -> tuple[int, int]:
+        """In microseconds of continuous use."""
+        return self.meter.used_us(self.begin), self.meter.used_us(self.end)
+
+    @property
+    def rate_micros(self) -> int:
+        return self.meter.tariff.rate_at(self.cut[0])
+
+    @property
+    def charge_micros(self) -> int:
+        return charge(self.meter.tariff, *self.cut)
+
+    def movements(self, platform_id: UUID) -> list[Movement]:
+        """The usage's own entries the other way round: each wallet returns exactly what it got for these seconds."""
+        fee, share = split_charge(self.meter.tariff, self.meter.fee_bps, self.cut)
+        return [
+            Movement(self.meter.payer_id, Entry.Kind.REFUND, fee + share),
+            Movement(self.meter.payee_id, Entry.Kind.HOST_SHARE, -share),
+            Movement(platform_id, Entry.Kind.PLATFORM_FEE, -fee),
+        ]
+
+
+def credit_source(
+    *, source_kind: str, source_id: UUID, key: str, since: datetime, until: datetime, reason: str, actor: str
+) -> int:
+    """Give back what the last CREDITED_SPAN of the run from `since` to `until` was charged; the micro-units given back.
+
+    Less where CREDITED_PER_DAY was given back in the last 24 hours: what a host and a renter can agree to report is bounded.
+    `key` is <kind>:<id>:<run>: all that begins with the same <kind>:<id> is bounded together, whatever its source.
+    Inside the caller's transaction, after the meter is closed (else StillMetered). What the run still owes is charged
+    first, so no more is ever given back than was charged, whatever the order. The same key again changes nothing.
+    """
+    platform_id = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
+    meters = Meter.objects.filter(source_kind=source_kind, source_id=source_id, opened_at__lt=until, proven_until__gt=since)
+    wallets = {wallet for pair in meters.values_list("payer_id", "payee_id") for wallet in pair}
+    lock_wallets([*wallets, platform_id])
+    if Posting.objects.filter(idempotency_key=_key(key, 0)).exists():
+        return 0
+    since = max(since, _given_back_until(source_kind, source_id, since, until))
+    run = list(meters.order_by("-opened_at"))
+    if any(meter.closed_at is None for meter in run):
+        raise StillMetered("What this run costs is known when its meter is closed.")
+    post_usage(meter_ids=[meter.pk for meter in run], at=clock.now())
+    settled = list(meters.order_by("-opened_at"))
+    left = min(CREDITED_SPAN, CREDITED_PER_DAY - _of_the_last_day(source_kind, source_id, key))
+    pieces = [piece for piece in _last(settled, since, left) if piece.charge_micros > 0]
+    for number, piece in enumerate(pieces):
+        post(
+            key=_key(key, number),
+            kind=Posting.Kind.CREDIT,
+            source_kind=source_kind,
+            source_id=source_id,
+            memo=f"{piece.meter.label}: {reason}"[:200],
+            actor=actor,
+            movements=piece.movements(platform_id),
+            at=clock.now(),
+            period=(piece.begin, piece.end),
+            rate_micros_per_hour=piece.rate_micros,
+        )
+    give_back(source_kind=source_kind, source_id=source_id)
+    return sum(piece.charge_micros for piece in pieces)
+
+
+def _given_back_until(source_kind: str, source_id: UUID, since: datetime, until: datetime) -> datetime:
+    """Where what was given back of this time ends: two faults of one moment are made good once."""
+    own = Posting.objects.filter(kind=Posting.Kind.CREDIT, source_kind=source_kind, source_id=source_id)
+    ends: datetime | None = own.filter(period_from__lt=until, period_to__gt=since).aggregate(ends=Max("period_to"))["ends"]
+    return since if ends is None else ends
+
+
+def _of_the_last_day(source_kind: str, source_id: UUID, key: str) -> timedelta:
+    subject, _, _run = key.rpartition(":")
+    own = Q(source_kind=source_kind, source_id=source_id)
+    if subject:
+        own |= Q(idempotency_key__startswith=f"{_key(subject, 0)}:")
+    recent = Posting.objects.filter(own, kind=Posting.Kind.CREDIT).filter(created_at__gt=clock.now() - timedelta(hours=24))
+    span: timedelta | None = recent.aggregate(span=Sum(F("period_to") - F("period_from")))["span"]
+    return span or timedelta(0)
+
+
+def _last(newest_first: Sequence[Meter], since: datetime, left: timedelta) -> Iterator[_Piece]:
+    """The last `left` of settled time, gaps in the proof left out, and nothing before `since`."""
+    for meter in newest_first:
+        begin = max(meter.opened_at, since, meter.settled_until - left)
+        if begin < meter.settled_until and left > timedelta(0):
+            left -= meter.settled_until - begin
+            for from_us, to_us in stretches(meter.tariff, meter.used_us(begin), meter.used_us(meter.settled_until)):
+                yield _Piece(meter, meter.moment(from_us), meter.moment(to_us))
+
+
+def _key(key: str, number: int) -> str:
+    return f"credit:{key}" if number == 0 else f"credit:{key}:{number}"

@@ -1,0 +1,1 @@
+"""Top-ups by card: payments, refunds, disputes, automatic top-ups."""

@@ -1,0 +1,134 @@
+"""Wallets that fill themselves: a saved card is charged when too little is left to spend, at most once an hour."""
+
+import logging
+from datetime import datetime
+from uuid import UUID
+
+from accounts.services.mails import queue_mail
+from billing.constants import AUTO_TOP_UP_EVERY, UNANSWERED_RETRIED
+from billing.errors import CardRefused, StripeRefused, StripeUnreachable
+from billing.ledger.freezes import money_is_frozen
+from billing.ledger.postings import lock_wallets
+from billing.ledger.wallets import open_wallet
+from billing.models import Payment, PaymentProfile
+from billing.payments.cards import forget_customer, note_auto_failure
+from billing.payments.messages import auto_failure_mail
+from billing.payments.payments import sync_intent
+from billing.payments.selectors import auto_topped_up_micros, wallets_to_fill
+from billing.states import PAYMENT_MACHINE, PaymentState
+from billing.stripe import client
+from billing.stripe.client import Buyer
+from common import wake
+from common.database import use_case
+from common.transitions import move
+
+logger = logging.getLogger(__name__)
+
+CONFIRMATION_NEEDED = "The bank wants the card's holder to confirm this payment."
+_UNCONFIRMED = frozenset({"requires_action", "requires_confirmation"})
+
+
+def top_up_low_wallets(*, now: datetime) -> int:
+    """Charge the cards of wallets that run low, and ask again about charges that got no answer; how many were charged."""
+    if not client.is_open() or money_is_frozen():
+        return 0
+    begun = [payment for payment in (_begin(owner, now) for owner in _low(now)) if payment is not None]
+    unanswered = Payment.objects.filter(origin=Payment.Origin.AUTO, state=PaymentState.PENDING, intent_id=None)
+    waiting = [payment for payment in unanswered.order_by("created_at")[:200] if payment not in begun]
+    try:
+        return sum(_charge(payment, now) for payment in [*begun, *waiting])
+    except StripeUnreachable:
+        logger.warning("automatic top-ups wait: Stripe does not answer")
+        return 0
+
+
+def tell_auto_failures(*, now: datetime) -> int:
+    """Write to everyone whose card was refused and who was not written to; how many messages are in the outbox for it."""
+    untold = PaymentProfile.objects.filter(auto_told_at=None).exclude(auto_failure="").select_related("owner")
+    return sum(_tell(profile, now) for profile in untold[:200])
+
+
+def _low(now: datetime) -> list[UUID]:
+    return wallets_to_fill(now, now - AUTO_TOP_UP_EVERY)
+
+
+def _begin(owner_id: UUID, now: datetime) -> Payment | None:
+    """Write the payment down before Stripe is asked: a lost answer is found again by its key."""
+    with use_case():
+        lock_wallets([open_wallet(owner_id=owner_id).pk])
+        profile = PaymentProfile.objects.select_for_update(of=("self",), no_key=True).order_by("pk").get(pk=owner_id)
+        if owner_id not in _low(now):
+            return None  # another worker was faster, or money has come
+        month_from = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        charged = auto_topped_up_micros(owner_id, month_from)
+        if charged + profile.auto_amount_micros > profile.auto_monthly_cap_micros:
+            return None
+        PaymentProfile.objects.filter(pk=owner_id).update(auto_tried_at=now)
+        return Payment.objects.create(
+            owner_id=owner_id, origin=Payment.Origin.AUTO, amount_micros=profile.auto_amount_micros, created_at=now
+        )
+
+
+def _charge(payment: Payment, now: datetime) -> bool:
+    profile = PaymentProfile.objects.get(pk=payment.owner_id)
+    if now - payment.created_at > UNANSWERED_RETRIED or not (profile.card_id and profile.customer_id):
+        _fail(payment, "The card could not be charged.", "")
+        return False
+    buyer = Buyer(payment.owner_id, profile.customer_id)
+    try:
+        intent = client.charge_card(
+            payment_id=payment.pk, buyer=buyer, amount_micros=payment.amount_micros, card_id=profile.card_id
+        )
+    except CardRefused as error:
+        needs_holder = error.extra.get("reason") == "authentication_required"
+        _fail(payment, CONFIRMATION_NEEDED if needs_holder else error.detail, str(error.extra.get("intent_id") or ""))
+        return False
+    except StripeRefused as error:
+        if client.is_missing_customer(error):  # its card is gone with it; a new card makes a new one
+            with use_case():
+                forget_customer(owner_id=payment.owner_id, customer_id=profile.customer_id)
+        _fail(payment, error.detail, "")
+        return False
+    if intent.status in _UNCONFIRMED:
+        _fail(payment, CONFIRMATION_NEEDED, intent.id)
+        _cancel(intent.id)
+        return False
+    sync_intent(intent_id=intent.id)
+    return True
+
+
+def _cancel(intent_id: str) -> None:
+    """Nobody is there to confirm it; were it confirmed all the same, it would count."""
+    try:
+        client.cancel_intent(intent_id)
+    except (StripeRefused, StripeUnreachable):
+        logger.warning("payment intent %s was not cancelled", intent_id)
+
+
+def _fail(payment: Payment, failure: str, intent_id: str) -> None:
+    with use_case():
+        lock_wallets([open_wallet(owner_id=payment.owner_id).pk])
+        row = Payment.objects.select_for_update(of=("self",), no_key=True).order_by("pk").get(pk=payment.pk)
+        if row.state != PaymentState.PENDING:
+            return
+        move(
+            row,
+            PaymentState.FAILED,
+            machine=PAYMENT_MACHINE,
+            reason=failure,
+            actor="stripe",
+            failure=failure[:200],
+            intent_id=intent_id or row.intent_id,
+        )
+        note_auto_failure(owner_id=payment.owner_id, failure=failure)
+        wake.touch(f"user:{payment.owner_id.hex}")
+
+
+def _tell(profile: PaymentProfile, now: datetime) -> bool:
+    mail = auto_failure_mail(profile)
+    with use_case():
+        same = PaymentProfile.objects.filter(pk=profile.pk, auto_told_at=None, auto_failure=profile.auto_failure)
+        if not same.update(auto_told_at=now):
+            return False  # another worker was faster, or its owner was
+        queue_mail(to=profile.owner.email, subject=mail.subject, body=mail.body)
+    return True

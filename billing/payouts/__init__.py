@@ -1,0 +1,1 @@
+"""What hosts earned and how they are paid."""

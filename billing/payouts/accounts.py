@@ -1,0 +1,65 @@
+"""Where a host owner's earnings go, and whether staff let them go at all."""
+
+from typing import Any
+from uuid import UUID
+
+from accounts.services.audit import note_event
+from billing.constants import PAYOUT_ACCOUNT_WAIT, PAYOUT_LEAST_MICROS
+from billing.models import PayoutAccount, PayoutMethod
+from billing.models.payout_destinations import Destination
+from billing.people.ties import is_removed, remember_payout_account
+from billing.stripe.connect import check_account
+from common import clock, wake
+from common.database import use_case
+from common.errors import FieldError, InvalidInput, NotFound, wrong_field
+from common.money import format_money
+
+
+def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_micros: int, automatic: bool) -> PayoutAccount:
+    """Payouts go there from three days on; those that are open keep the account they were opened with. Its owner is told.
+
+    Who asks has just given their password or second factor again: the caller has seen to that.
+
+    Stripe is asked whether it knows the account: raises StripeRefused, StripeUnreachable or PaymentsOff.
+    """
+    if minimum_micros < PAYOUT_LEAST_MICROS:
+        detail = f"At least {format_money(PAYOUT_LEAST_MICROS)}."
+        raise InvalidInput(detail, errors=[FieldError("minimum", "invalid", detail)])
+    if destination.method == PayoutMethod.STRIPE:
+        check_account(destination.stripe_account_id)
+    values: dict[str, Any] = {
+        **destination.kept(),
+        "minimum_micros": minimum_micros,
+        "automatic": automatic,
+        "changed_at": clock.now(),
+    }
+    if is_removed(owner_id=owner_id, destination=destination):
+        raise wrong_field("iban", "The market's staff have found that this account is not yours; name another one.")
+    with use_case():
+        before = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
+        if before is None or before.destination != destination:
+            values["pays_from"] = values["changed_at"] + PAYOUT_ACCOUNT_WAIT
+            told = f"{destination.method} …{destination.ending}, {values['pays_from']:%Y-%m-%d %H:%M} UTC"
+            note_event(user_id=owner_id, kind="payout_account.changed", subject=told)
+        account, _made = PayoutAccount.objects.update_or_create(owner_id=owner_id, defaults=values)
+        remember_payout_account(owner_id=owner_id, destination=destination)
+        wake.touch(f"user:{owner_id.hex}")
+    return account
+
+
+def freeze_payouts(*, owner_id: UUID, reason: str) -> None:
+    """Nothing is opened or sent until staff unfreeze it; what is pending waits."""
+    if not reason.strip():
+        raise InvalidInput("Say why; the host owner reads it.")
+    _set_frozen(owner_id, frozen=True, reason=reason.strip()[:200])
+
+
+def unfreeze_payouts(*, owner_id: UUID) -> None:
+    _set_frozen(owner_id, frozen=False, reason="")
+
+
+def _set_frozen(owner_id: UUID, *, frozen: bool, reason: str) -> None:
+    with use_case():
+        if not PayoutAccount.objects.filter(owner_id=owner_id).update(frozen=frozen, frozen_reason=reason):
+            raise NotFound("This user has no payout account.")
+        wake.touch(f"user:{owner_id.hex}")

@@ -1,0 +1,51 @@
+"""Payouts by bank: staff take the pending ones out as one batch, and say later what became of each."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from billing.constants import PAYOUT_BATCH
+from billing.models import Payout, PayoutAccount, PayoutMethod
+from billing.payouts.payouts import mark_failed, mark_paid, mark_sent
+from billing.states import PayoutState
+from common import clock
+from common.errors import InvalidInput, UnlawfulMove
+from common.ids import new_uuid
+
+_SHORT = 6
+
+
+def export_batch(*, actor: str, payout_ids: Sequence[UUID] | None = None) -> str:
+    """Take the pending payouts by bank, or these of them, into a new batch, as sent; its name, "" when none was taken.
+
+    Each payout is in one batch at most, however many people press the button. What the bank is told is read by
+    `bank_batch`, as often as needed.
+    """
+    frozen = PayoutAccount.objects.filter(frozen=True).values("owner_id")
+    waiting = Payout.objects.filter(method=PayoutMethod.BANK, state=PayoutState.PENDING).exclude(owner__in=frozen)
+    if payout_ids is not None:
+        waiting = waiting.filter(pk__in=payout_ids)
+    keys = list(waiting.order_by("created_at", "pk").values_list("pk", flat=True)[:PAYOUT_BATCH])
+    batch = f"{clock.now():%Y%m%d-%H%M%S}-{new_uuid().hex[-_SHORT:]}"
+    taken = [mark_sent(payout_id=key, actor=actor, batch=batch) for key in keys]
+    return batch if any(taken) else ""
+
+
+def confirm_payout(*, payout_id: UUID, actor: str, reference: str) -> None:
+    """The bank has carried it out. Stripe's own are confirmed by Stripe alone."""
+    if not reference.strip():
+        raise InvalidInput("Give the bank's reference; the host owner may ask for it.")
+    if Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists():
+        raise UnlawfulMove("Stripe itself says when its transfers have arrived.")
+    mark_paid(payout_id=payout_id, actor=actor, reference=reference.strip())
+
+
+def return_payout(*, payout_id: UUID, actor: str, reason: str) -> None:
+    """The bank has refused it or sent it back, or staff call it off: the money returns to the host's earnings.
+
+    One by Stripe can be called off only before it is sent: later, nobody but Stripe knows.
+    """
+    if not reason.strip():
+        raise InvalidInput("Say why; the host owner reads it.")
+    by_stripe = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists()
+    lawful = (PayoutState.PENDING,) if by_stripe else (PayoutState.PENDING, PayoutState.SENT, PayoutState.PAID)
+    mark_failed(payout_id=payout_id, actor=actor, failure=reason.strip(), lawful=lawful)

@@ -1,0 +1,236 @@
+"""Pays matured earnings out: opens payouts, and moves each to its end. The money leaves the host's wallet at the opening."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from accounts.services.audit import note_event
+from billing.constants import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_SOURCE
+from billing.errors import (
+    NoPayoutAccount,
+    NotPayable,
+    PayoutAccountUnfinished,
+    PayoutAccountWaits,
+    PayoutsFrozen,
+    PayoutUnderWay,
+)
+from billing.ledger.freezes import money_is_frozen
+from billing.ledger.postings import Movement, lock_wallets, post
+from billing.ledger.wallets import open_wallet
+from billing.models import ConnectedAccount, Entry, Payout, PayoutAccount, PayoutMethod, Posting, Wallet
+from billing.models.payout_destinations import destination_of
+from billing.payouts.payable_balance import Payable
+from billing.payouts.selectors import due_owners, payable_of
+from billing.people.ties import disprove_payout_account, is_removed, prove_payout_account
+from billing.states import PAYOUT_MACHINE, PayoutState
+from billing.stripe.currencies import round_down
+from common import clock, wake
+from common.database import use_case
+from common.errors import DomainError, FieldError, InvalidInput, NotFound, UnlawfulMove
+from common.jobs import enqueue
+from common.money import format_money
+from common.transitions import move
+
+UNDER_WAY = (PayoutState.PENDING, PayoutState.SENT)
+_TAKEN_BACK = "Money that it was made of was taken back or is owed by now; ask again for what can be paid out."
+
+
+def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | None = None) -> Payout:
+    """Open a payout of all that can be paid out, or of so much of it; the money is on its way from then on.
+
+    Raises NoPayoutAccount, PayoutAccountWaits, PayoutsFrozen, PayoutUnderWay, NotPayable, or InvalidInput for an amount that
+    no bank can pay.
+    """
+    if money_is_frozen():
+        raise PayoutsFrozen("The market was restored from a backup: nothing is paid out until its books have been compared.")
+    with use_case():
+        pocket = _lock_pocket(owner_id)
+        account = PayoutAccount.objects.select_for_update(of=("self",), no_key=True).filter(owner_id=owner_id).first()
+        if account is None:
+            raise NoPayoutAccount("Say first where your earnings go to: Hosting, Payouts, Account.")
+        if account.frozen:
+            raise PayoutsFrozen(f"The market's staff have frozen payouts of this account: {account.frozen_reason}")
+        if is_removed(owner_id=owner_id, destination=account.destination):
+            raise PayoutsFrozen("The market's staff have found that this payout account is not yours; name another one.")
+        if _is_unfinished(account.method, account.stripe_account_id):
+            raise PayoutAccountUnfinished("Finish your account at Stripe first: Hosting, Payouts, Account.")
+        now = clock.now()
+        if account.waits_at(now):
+            raise PayoutAccountWaits(f"Payouts to this account begin at {account.pays_from:%Y-%m-%d %H:%M} UTC.")
+        amount = _amount(payable_of(owner_id=owner_id, now=now), amount_micros)
+        payout = Payout.objects.create(
+            owner_id=owner_id,
+            method=account.method,
+            amount_micros=amount,
+            matured_until=now - PAYOUT_HOLDING,
+            destination=account.destination.kept(),
+            requested_by=requested_by,
+            created_at=now,
+        )
+        pocket.take(payout)
+        note_event(user_id=owner_id, kind="payout.asked", subject=f"{format_money(amount)} …{payout.ending}")
+        wake.touch(f"user:{owner_id.hex}")
+        if payout.method == PayoutMethod.STRIPE:
+            enqueue("billing.send_payout", str(payout.pk))
+    return payout
+
+
+def start_due_payouts(*, now: datetime) -> int:
+    """Open what is due of accounts that are paid by themselves; how many were opened."""
+    return sum(_start(owner_id) for owner_id in due_owners(now=now))
+
+
+def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
+    """It may have been carried out from now on. False when it is not pending any more, or must not leave now.
+
+    One may wait for days, for staff or for its account: what was taken back meanwhile fails it, and its money is kept.
+    """
+    with use_case():
+        pocket = _lock_pocket(_owner_of(payout_id))
+        payout = _lock(payout_id)
+        if payout.state != PayoutState.PENDING or _is_frozen(payout.owner_id) or money_is_frozen():
+            return False
+        if payable_of(owner_id=payout.owner_id, now=clock.now()).is_short:
+            _fail(payout, pocket, actor=actor, failure=_TAKEN_BACK)
+            return False
+        if _is_unfinished(payout.method, str(payout.destination.get("stripe_account_id", ""))):
+            return False
+        if is_removed(owner_id=payout.owner_id, destination=destination_of(payout.destination)):
+            return False
+        _move(payout, PayoutState.SENT, actor=actor, sent_at=clock.now(), **fields)
+    return True
+
+
+def mark_paid(*, payout_id: UUID, actor: str, reference: str) -> bool:
+    """The money has arrived. False when that was known."""
+    with use_case():
+        payout = _lock(payout_id)
+        if payout.state == PayoutState.PAID:
+            return False
+        _move(payout, PayoutState.PAID, actor=actor, reference=reference[:100], settled_at=clock.now(), settled_by=actor)
+        prove_payout_account(owner_id=payout.owner_id, destination=destination_of(payout.destination))
+    return True
+
+
+def mark_failed(*, payout_id: UUID, actor: str, failure: str, lawful: Sequence[str]) -> bool:
+    """It did not arrive, or came back: the money returns to the host's earnings. False when that was known.
+
+    Raises UnlawfulMove when its state is none of `lawful`.
+    """
+    with use_case():
+        pocket = _lock_pocket(_owner_of(payout_id))
+        payout = _lock(payout_id)
+        if payout.state == PayoutState.FAILED:
+            return False
+        if payout.state not in lawful:
+            raise UnlawfulMove(f"A payout that is {payout.state} cannot be taken back.")
+        _fail(payout, pocket, actor=actor, failure=failure[:200])
+        _forget_proof(payout)
+    return True
+
+
+def _forget_proof(returned: Payout) -> None:
+    where = destination_of(returned.destination)
+    arrived = Payout.objects.filter(owner_id=returned.owner_id, state=PayoutState.PAID)
+    ready = ConnectedAccount.objects.filter(owner_id=returned.owner_id, account_id=where.stripe_account_id, is_ready=True)
+    elsewhere = all(destination_of(other.destination).identity != where.identity for other in arrived)
+    if elsewhere and not ready.exists():
+        disprove_payout_account(owner_id=returned.owner_id, destination=where)
+
+
+@dataclass(frozen=True)
+class _Pocket:
+    """The two wallets between which a payout moves money, both locked."""
+
+    host_id: UUID
+    bank_id: UUID
+
+    def take(self, payout: Payout) -> None:
+        self._post(payout, f"payout:{payout.pk}", -payout.amount_micros, payout.requested_by, payout.created_at)
+
+    def give_back(self, payout: Payout, *, actor: str) -> None:
+        self._post(payout, f"payout-back:{payout.pk}", payout.amount_micros, actor, clock.now())
+
+    def _post(self, payout: Payout, key: str, micros: int, actor: str, at: datetime) -> None:
+        memo = f"Payout to {payout.method}" if micros < 0 else f"Payout came back: {payout.failure}"
+        post(
+            key=key,
+            kind=Posting.Kind.PAYOUT,
+            source_kind=PAYOUT_SOURCE,
+            source_id=payout.pk,
+            memo=memo[:200],
+            actor=actor,
+            movements=[
+                Movement(self.host_id, Entry.Kind.PAYOUT, micros),
+                Movement(self.bank_id, Entry.Kind.PAYOUT, -micros),
+            ],
+            at=at,
+        )
+
+
+def _lock_pocket(owner_id: UUID) -> _Pocket:
+    """First thing in a use case, in the house order: two payouts of one owner, or a payout and a refund, wait here."""
+    host = open_wallet(owner_id=owner_id, kind=Wallet.Kind.HOST)
+    bank = open_wallet(owner_id=None, kind=Wallet.Kind.BANK)
+    lock_wallets([host.pk, bank.pk])
+    return _Pocket(host.pk, bank.pk)
+
+
+def _amount(payable: Payable, wanted: int | None) -> int:
+    if payable.under_way_micros:
+        raise PayoutUnderWay(f"{format_money(payable.under_way_micros)} is on its way; ask again when it has arrived.")
+    if wanted is not None and (wanted <= 0 or wanted != round_down(wanted, payable.currency)):
+        fault = FieldError("amount", "invalid", "More than zero, and in whole cents.")
+        raise InvalidInput("This amount cannot be paid out.", errors=[fault])
+    most, least = payable.payable_micros, PAYOUT_LEAST_MICROS
+    amount = most if wanted is None else wanted
+    if not least <= amount <= most:
+        limits = f"At least {format_money(least)} and at most {format_money(most)} {payable.currency} can be paid out now."
+        raise NotPayable(limits, payable=format_money(most), least=format_money(least))
+    return amount
+
+
+def _start(owner_id: UUID) -> bool:
+    """One owner's refusal (frozen meanwhile, a rival's payout) is nobody else's."""
+    try:
+        request_payout(owner_id=owner_id, requested_by="weekly")
+    except DomainError:
+        return False
+    return True
+
+
+def _fail(payout: Payout, pocket: _Pocket, *, actor: str, failure: str) -> None:
+    _move(payout, PayoutState.FAILED, actor=actor, failure=failure, settled_at=clock.now(), settled_by=actor)
+    pocket.give_back(payout, actor=actor)
+
+
+def _is_frozen(owner_id: UUID) -> bool:
+    accounts = PayoutAccount.objects.select_for_update(of=("self",), no_key=True)
+    return accounts.filter(owner_id=owner_id, frozen=True).first() is not None
+
+
+def _is_unfinished(method: str, account_id: str) -> bool:
+    """Whether Stripe has said that the account cannot be paid; what was not begun here was looked at when it was saved."""
+    unready = ConnectedAccount.objects.filter(account_id=account_id, is_ready=False)
+    return method == PayoutMethod.STRIPE and unready.exists()
+
+
+def _owner_of(payout_id: UUID) -> UUID:
+    owner_id = Payout.objects.filter(pk=payout_id).values_list("owner_id", flat=True).first()
+    if owner_id is None:
+        raise NotFound("There is no such payout.")
+    return owner_id
+
+
+def _lock(payout_id: UUID) -> Payout:
+    payout = Payout.objects.select_for_update(of=("self",), no_key=True).filter(pk=payout_id).first()
+    if payout is None:
+        raise NotFound("There is no such payout.")
+    return payout
+
+
+def _move(payout: Payout, target: PayoutState, *, actor: str, **fields: Any) -> None:
+    move(payout, target, machine=PAYOUT_MACHINE, reason="", actor=actor, **fields)
+    wake.touch(f"user:{payout.owner_id.hex}")

@@ -1,0 +1,111 @@
+"""A host owner's account at Stripe from its beginning here until Stripe says that it can be paid, and afterwards."""
+
+from uuid import UUID
+
+from django.conf import settings
+from django.urls import reverse
+
+from accounts.models import User
+from billing.errors import NoPayoutAccount, StripeRefused
+from billing.models import ConnectedAccount, PayoutAccount, PayoutMethod
+from billing.models.payout_destinations import Destination
+from billing.payouts.accounts import save_payout_account
+from billing.people.ties import prove_payout_account
+from billing.stripe import connect
+from billing.stripe.client import Returns
+from billing.stripe.connect import RemoteAccount
+from common import clock, wake
+from common.database import use_case
+
+_FIRST_MINIMUM = 10_000_000
+
+
+def begin_onboarding(*, owner: User) -> str:
+    """The address of Stripe's page on which the owner says who they are; their account is made at the first need, and anew
+    where Stripe does not know it any more.
+
+    Raises PaymentsOff, StripeRefused or StripeUnreachable.
+    """
+    account_id = ConnectedAccount.objects.filter(owner=owner).values_list("account_id", flat=True).first()
+    if account_id is None:
+        made = connect.create_account(owner_id=owner.pk, email=owner.email)
+        with use_case():
+            row, _new = ConnectedAccount.objects.get_or_create(owner=owner, defaults={"account_id": made})
+            account_id = row.account_id
+    try:
+        return _page_of(account_id)
+    except StripeRefused as error:
+        if not connect.is_missing_account(error):
+            raise
+    return _page_of(_instead_of(owner, account_id))
+
+
+def _page_of(account_id: str) -> str:
+    site = settings.SITE_URL
+    returns = Returns(done=f"{site}{reverse('payout_connect_return')}", left=f"{site}{reverse('payout_connect_refresh')}")
+    return connect.onboarding_page(account_id=account_id, returns=returns)
+
+
+def _instead_of(owner: User, gone: str) -> str:
+    made = connect.create_account(owner_id=owner.pk, email=owner.email, instead_of=gone)
+    with use_case():
+        rows = ConnectedAccount.objects.filter(owner=owner, account_id=gone)
+        rows.update(account_id=made, is_ready=False, needs="", checked_at=clock.now())
+    return ConnectedAccount.objects.values_list("account_id", flat=True).get(owner=owner)
+
+
+def finish_onboarding(*, owner_id: UUID) -> ConnectedAccount:
+    """The owner is back from Stripe: look there. Once it can be paid, payouts from now on go there.
+
+    Raises NoPayoutAccount where nothing was begun.
+    """
+    row = ConnectedAccount.objects.filter(pk=owner_id).first()
+    if row is None:
+        raise NoPayoutAccount("No account at Stripe was begun here.")
+    sync_account(account_id=row.account_id)
+    row.refresh_from_db()
+    if row.is_ready:
+        _pay_there(row)
+    return row
+
+
+def sync_account(*, account_id: str) -> str:
+    """Bring what we know of an account up to date with Stripe; says what it found. One that is not ours is left alone."""
+    if not ConnectedAccount.objects.filter(account_id=account_id).exists():
+        return "not an account of this market"
+    remote = _remote(account_id)
+    with use_case():
+        rows = ConnectedAccount.objects.filter(account_id=account_id)
+        rows.update(is_ready=remote.is_ready, needs=remote.needs, checked_at=clock.now())
+        for owner_id in rows.values_list("owner_id", flat=True):
+            if remote.is_ready:
+                prove_payout_account(owner_id=owner_id, destination=_at_stripe(account_id))
+            wake.touch(f"user:{owner_id.hex}")
+    return "ready" if remote.is_ready else f"not ready: {remote.needs}"
+
+
+def _remote(account_id: str) -> RemoteAccount:
+    """One that Stripe does not know any more cannot be paid."""
+    try:
+        return connect.fetch_account(account_id)
+    except StripeRefused as error:
+        if not connect.is_missing_account(error):
+            raise
+        return RemoteAccount(account_id, is_ready=False, needs=error.detail[:200])
+
+
+def _pay_there(row: ConnectedAccount) -> None:
+    """As if its owner had typed it; what they had chosen of amounts and weeks stays."""
+    before = PayoutAccount.objects.filter(pk=row.pk).first()
+    if before is not None and before.method == PayoutMethod.STRIPE and before.stripe_account_id == row.account_id:
+        return
+    save_payout_account(
+        owner_id=row.pk,
+        destination=_at_stripe(row.account_id),
+        minimum_micros=before.minimum_micros if before else _FIRST_MINIMUM,
+        automatic=before.automatic if before else True,
+    )
+
+
+def _at_stripe(account_id: str) -> Destination:
+    return Destination(PayoutMethod.STRIPE, stripe_account_id=account_id)

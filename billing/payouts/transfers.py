@@ -1,0 +1,106 @@
+"""Carries payouts to Stripe. Killed at any step, or without an answer, the next pass finds out what has happened."""
+
+import logging
+from datetime import datetime
+from uuid import UUID
+
+from billing.constants import PAYOUT_BATCH, PAYOUT_RETRY_AFTER
+from billing.errors import PaymentsOff, StripeRefused, StripeUnreachable
+from billing.ledger.freezes import money_is_frozen, was_frozen_after
+from billing.models import Payout, PayoutMethod
+from billing.payouts.payouts import mark_failed, mark_paid, mark_sent
+from billing.states import PayoutState
+from billing.stripe.transfers import Transfer, fetch_transfer, find_transfer, send_transfer
+from common import clock
+from common.errors import DomainError
+
+logger = logging.getLogger(__name__)
+
+_ACTOR = "stripe"
+_REVERSED = "Stripe has reversed the transfer."
+
+
+def send_payouts(*, now: datetime) -> int:
+    """Send what is pending, and ask again about what got no answer; how many payouts were looked at."""
+    open_ones = Payout.objects.filter(method=PayoutMethod.STRIPE).order_by("created_at", "pk")
+    pending = open_ones.filter(state=PayoutState.PENDING)
+    silent = open_ones.filter(state=PayoutState.SENT, sent_at__lte=now - PAYOUT_RETRY_AFTER)
+    keys = [*pending.values_list("pk", flat=True)[:PAYOUT_BATCH], *silent.values_list("pk", flat=True)[:PAYOUT_BATCH]]
+    for key in keys:
+        _send_apart(key)
+    return len(keys)
+
+
+def send_payout(*, payout_id: UUID) -> None:
+    """One payout by Stripe, from where it stands. Its three steps are three transactions; the call is in none of them."""
+    payout = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).first()
+    if payout is None or money_is_frozen():
+        return
+    if payout.state == PayoutState.PENDING:
+        first = not was_frozen_after(payout.created_at)  # a restored row may be of one that was sent after the backup
+        ours = mark_sent(payout_id=payout_id, actor=_ACTOR)
+    else:
+        first, ours = False, _take_up(payout_id)
+    if not ours:
+        return
+    try:
+        transfer = _transfer(payout, first=first)
+    except StripeRefused as error:
+        mark_failed(payout_id=payout_id, actor=_ACTOR, failure=error.detail, lawful=(PayoutState.SENT,))
+    except (StripeUnreachable, PaymentsOff) as error:
+        logger.warning("payout %s: no answer (%s); it is asked about again", payout_id, error.code)
+    else:
+        _conclude(payout_id, transfer)
+
+
+def _send_apart(payout_id: UUID) -> None:
+    """What goes wrong with one payout is not in the way of the next."""
+    try:
+        send_payout(payout_id=payout_id)
+    except DomainError:
+        logger.exception("payout %s could not be sent", payout_id)
+
+
+def check_transfer(*, payout_id: UUID) -> bool:
+    """Ask Stripe about a payout that counts as paid; True when its transfer was reversed and the money is back here."""
+    payout = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE, state=PayoutState.PAID).first()
+    transfer = None if payout is None else find_transfer(payout_id=payout_id)
+    if transfer is None or not transfer.reversed:
+        return False
+    return mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.PAID,))
+
+
+def sync_transfer(*, transfer_id: str) -> str:
+    """Stripe has told something of a transfer: one that counts as paid and was reversed brings its money back, once."""
+    payout_id, transfer = fetch_transfer(transfer_id)
+    if payout_id is None or not Payout.objects.filter(pk=payout_id).exists():
+        return "not a transfer of this market"
+    if not transfer.reversed:
+        return "stands"
+    if not Payout.objects.filter(pk=payout_id, state=PayoutState.PAID).exists():
+        return "reversed; the payout does not count as paid"  # who asks about it next finds the same
+    mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.PAID,))
+    return "reversed: the money is back in the earnings"
+
+
+def _conclude(payout_id: UUID, transfer: Transfer) -> None:
+    """A transfer that was found later can have been reversed in the meantime."""
+    if transfer.reversed:
+        mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.SENT,))
+    else:
+        mark_paid(payout_id=payout_id, actor=_ACTOR, reference=transfer.id)
+
+
+def _transfer(payout: Payout, *, first: bool) -> Transfer:
+    found = None if first else find_transfer(payout_id=payout.pk)
+    if found is not None:
+        return found
+    account_id = str(payout.destination["stripe_account_id"])
+    return send_transfer(payout_id=payout.pk, account_id=account_id, amount_micros=payout.amount_micros)
+
+
+def _take_up(payout_id: UUID) -> bool:
+    """Whether this worker is the one that asks again: whoever moves the time of the last try on."""
+    now = clock.now()
+    silent = Payout.objects.filter(pk=payout_id, state=PayoutState.SENT, sent_at__lte=now - PAYOUT_RETRY_AFTER)
+    return silent.update(sent_at=now) == 1

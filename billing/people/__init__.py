@@ -1,0 +1,1 @@
+"""Accounts that belong to one person or share money."""

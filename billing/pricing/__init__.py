@@ -1,0 +1,1 @@
+"""Rates, tariffs and estimates: arithmetic without a database."""

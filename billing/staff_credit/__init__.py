@@ -1,0 +1,1 @@
+"""Credit granted by staff, above a sum by two of them."""

@@ -1,0 +1,1 @@
+"""What happens to a renter whose money runs out."""

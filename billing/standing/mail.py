@@ -1,0 +1,101 @@
+"""What people are told about wallets, data and budgets: data that is about to go, and the mails about all of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from accounts.policy import MAIL_TRIED
+from accounts.services.mails import queue_mail, withdraw_mails
+from accounts.services.webhooks import emit
+from billing.constants import NOTICE_BATCH
+from billing.models import Notice
+from billing.standing.messages import mail_of
+from common.database import use_case
+from common.ids import public_id
+
+INSTANCE: Final = "instance"
+_PREFIXES: Final = {INSTANCE: "inst", "volume": "vol", "snapshot": "snap"}
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """That the data of a stopped instance, or a volume or snapshot that nobody pays for, goes at a moment, so many days
+    from now."""
+
+    person_id: UUID
+    subject_id: UUID
+    name: str
+    ends_at: datetime
+    days: int
+    of: str = INSTANCE
+
+
+def announce_releases(*, announcements: Sequence[Announcement], now: datetime) -> int:
+    """Write each down once, for the mail and the banner; how many are new. A date that was told binds the purge."""
+    keys = {_key(one): one for one in announcements}
+    with use_case():
+        known = set(Notice.objects.filter(key__in=keys).values_list("key", flat=True))
+        fresh = [_notice(key, one, now) for key, one in keys.items() if key not in known]
+        Notice.objects.bulk_create(fresh, ignore_conflicts=True)
+        for key in keys.keys() - known:
+            _tell_programs(keys[key])
+    return len(fresh)
+
+
+def queue_notices(*, now: datetime) -> int:
+    """Put what was not written about into the outbox of mail; how many. Nobody is told of data that has gone already."""
+    due = Notice.objects.filter(mailed_at=None, at__gt=now - MAIL_TRIED).exclude(kind=Notice.Kind.RELEASE, ends_at__lte=now)
+    notices = list(due.select_related("person").order_by("at", "pk")[:NOTICE_BATCH])
+    return sum(_queue(notice, now) for notice in notices)
+
+
+def drop_notices_of_budget(budget_id: UUID) -> None:
+    """They do not hold any more; nor do their mails, unless they have left. Inside a use case."""
+    notices = Notice.objects.filter(kind=Notice.Kind.BUDGET, subject_id=budget_id)
+    withdraw_mails(mail_key(pk) for pk in notices.values_list("pk", flat=True))
+    notices.delete()
+
+
+def mail_key(notice_id: UUID) -> str:
+    """By which its mail is known in the outbox."""
+    return f"notice:{notice_id.hex}"
+
+
+def _queue(notice: Notice, now: datetime) -> bool:
+    mail = mail_of(notice)
+    until = notice.at + MAIL_TRIED
+    if notice.kind == Notice.Kind.RELEASE and notice.ends_at is not None:
+        until = min(until, notice.ends_at)
+    with use_case():
+        if not Notice.objects.filter(pk=notice.pk, mailed_at=None).update(mailed_at=now):
+            return False  # another worker was faster, or it does not hold any more
+        queue_mail(to=notice.person.email, subject=mail.subject, body=mail.body, key=mail_key(notice.pk), expires_at=until)
+    return True
+
+
+def _tell_programs(one: Announcement) -> None:
+    told = {one.of: public_id(_PREFIXES[one.of], one.subject_id), "name": one.name, "days": one.days}
+    if one.of == INSTANCE:
+        payload = {**told, "release_at": one.ends_at.isoformat()}
+        emit(user_id=one.person_id, kind="instance.release_warning", payload=payload)
+    else:
+        payload = {**told, "delete_at": one.ends_at.isoformat()}
+        emit(user_id=one.person_id, kind="storage.release_warning", payload=payload)
+
+
+def _key(one: Announcement) -> str:
+    return f"release:{one.subject_id.hex}:{one.ends_at:%Y%m%dT%H%M%S.%f}:{one.days}"
+
+
+def _notice(key: str, one: Announcement, now: datetime) -> Notice:
+    return Notice(
+        person_id=one.person_id,
+        kind=Notice.Kind.RELEASE,
+        key=key,
+        subject_id=one.subject_id,
+        ends_at=one.ends_at,
+        facts={"name": one.name, "days": one.days} | ({} if one.of == INSTANCE else {"of": one.of}),
+        at=now,
+    )

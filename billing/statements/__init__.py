@@ -1,0 +1,1 @@
+"""Statements and explanations of what was charged."""

@@ -1,0 +1,290 @@
+"""The only place that talks to Stripe, over HTTP, with its own library. Every call that makes something carries a key."""
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import stripe
+from django.conf import settings
+
+from billing.errors import CardRefused, PaymentsOff, StripeRefused, StripeUnreachable
+from billing.stripe import objects
+from billing.stripe.currencies import to_minor
+from billing.stripe.objects import (
+    ORIGIN_MARK,
+    OWNER_MARK,
+    PAYMENT_MARK,
+    REFUND_MARK,
+    BalanceLine,
+    CheckoutSession,
+    EventHead,
+    Intent,
+    RemoteDispute,
+    RemoteRefund,
+)
+
+if TYPE_CHECKING:
+    from stripe.params import PaymentIntentCreateParams
+    from stripe.params.checkout import SessionCreateParams
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 10
+_RETRIES: Final = 1
+_PAGE: Final = 100
+_WITH_SOURCE: Final = ["data.source"]
+_WITH_CHARGE: Final = ["latest_charge", "payment_method"]
+
+
+@dataclass(frozen=True)
+class Buyer:
+    """Who pays: our own id and Stripe's."""
+
+    owner_id: UUID
+    customer_id: str
+
+
+@dataclass(frozen=True)
+class Returns:
+    """Where Stripe's page sends the renter: when it was done, and when it was left."""
+
+    done: str
+    left: str
+
+
+def is_open() -> bool:
+    return bool(settings.STRIPE_SECRET_KEY)
+
+
+def client() -> stripe.StripeClient:
+    """Raises PaymentsOff when the operator has given no key."""
+    if not is_open():
+        raise PaymentsOff("The operator of this market has not set up card payments.")
+    return _client(settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE)
+
+
+@cache
+def _client(key: str, base: str) -> stripe.StripeClient:
+    return stripe.StripeClient(
+        key,
+        base_addresses={"api": base},
+        http_client=stripe.RequestsClient(timeout=TIMEOUT_S),
+        max_network_retries=_RETRIES,
+    )
+
+
+@contextmanager
+def calls() -> Iterator[stripe.StripeClient]:
+    """The client, and its errors in our own words, for everything that is asked of Stripe.
+
+    Only what Stripe has looked at and turned down counts as refused. A key that is in use, or was used with other words,
+    may have become a charge, a refund or a transfer: nobody knows, and Stripe's lists are asked.
+    """
+    try:
+        yield client()
+    except stripe.CardError as error:
+        raise CardRefused(error.user_message or str(error), reason=error.code or "", intent_id=_intent_in(error)) from error
+    except (stripe.InvalidRequestError, stripe.PermissionError) as error:
+        param = getattr(error, "param", None) or ""
+        raise StripeRefused(error.user_message or str(error), reason=_reason_of(error), param=param) from error
+    except stripe.StripeError as error:
+        logger.warning("Stripe cannot be used now: %s", error)
+        raise StripeUnreachable from error
+
+
+def create_customer(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
+    """`instead_of`: a customer that Stripe does not know any more. Twice at once make one."""
+    about = hashlib.sha256(f"{email}:{instead_of}".encode()).hexdigest()[:16]
+    with calls() as api:
+        made = api.v1.customers.create(
+            {"email": email, "metadata": {OWNER_MARK: owner_id.hex}},
+            {"idempotency_key": f"customer:{owner_id.hex}:{about}"},
+        )
+    return made.id
+
+
+def is_missing_customer(error: StripeRefused) -> bool:
+    """Whether Stripe has refused since it does not know the customer: deleted there, or of another account."""
+    return error.extra.get("reason") == "resource_missing" and error.extra.get("param") == "customer"
+
+
+def open_checkout(
+    *, payment_id: UUID, buyer: Buyer, amount_micros: int, label: str, returns: Returns, save_card: bool
+) -> CheckoutSession:
+    """A page on which this payment can be paid. The same payment again gives the same page."""
+    currency = settings.MARKET_CURRENCY.lower()
+    marks = _marks(payment_id, buyer.owner_id, "checkout")
+    about: SessionCreateParams = {
+        "mode": "payment",
+        "customer": buyer.customer_id,
+        "client_reference_id": payment_id.hex,
+        "line_items": [
+            {
+                "quantity": 1,
+                "price_data": {
+                    "currency": currency,
+                    "unit_amount": to_minor(amount_micros, currency),
+                    "product_data": {"name": label},
+                },
+            }
+        ],
+        "metadata": marks,
+        "payment_intent_data": {"metadata": marks, **({"setup_future_usage": "off_session"} if save_card else {})},
+        "adaptive_pricing": {"enabled": False},  # what is paid is what the wallet gets, in the market's currency
+        "success_url": returns.done,
+        "cancel_url": returns.left,
+    }
+    with calls() as api:
+        made = api.v1.checkout.sessions.create(about, {"idempotency_key": f"checkout:{payment_id.hex}:{buyer.customer_id}"})
+    return objects.session_of(_plain(made))
+
+
+def open_card_setup(*, buyer: Buyer, returns: Returns, key: str) -> CheckoutSession:
+    """A page on which a card is saved and nothing is paid."""
+    with calls() as api:
+        made = api.v1.checkout.sessions.create(
+            {
+                "mode": "setup",
+                "customer": buyer.customer_id,
+                "currency": settings.MARKET_CURRENCY.lower(),
+                "allowed_payment_method_types": ["card"],
+                "metadata": {OWNER_MARK: buyer.owner_id.hex},
+                "success_url": returns.done,
+                "cancel_url": returns.left,
+            },
+            {"idempotency_key": f"card:{buyer.owner_id.hex}:{buyer.customer_id}:{key}"},
+        )
+    return objects.session_of(_plain(made))
+
+
+def charge_card(*, payment_id: UUID, buyer: Buyer, amount_micros: int, card_id: str) -> Intent:
+    """Charge the saved card while its holder is away; raises CardRefused. The same payment again charges nothing more."""
+    currency = settings.MARKET_CURRENCY.lower()
+    about: PaymentIntentCreateParams = {
+        "amount": to_minor(amount_micros, currency),
+        "currency": currency,
+        "customer": buyer.customer_id,
+        "payment_method": card_id,
+        "allowed_payment_method_types": ["card"],
+        "metadata": _marks(payment_id, buyer.owner_id, "auto"),
+        "confirm": True,
+        "off_session": True,
+    }
+    with calls() as api:
+        made = api.v1.payment_intents.create(about, {"idempotency_key": f"auto:{payment_id.hex}"})
+    return objects.intent_of(_plain(made))
+
+
+def send_refund(*, refund_id: UUID, intent_id: str, amount_micros: int) -> RemoteRefund:
+    """Give part of a payment back. The same refund again gives nothing more."""
+    with calls() as api:
+        made = api.v1.refunds.create(
+            {
+                "payment_intent": intent_id,
+                "amount": to_minor(amount_micros, settings.MARKET_CURRENCY),
+                "metadata": {REFUND_MARK: refund_id.hex},
+            },
+            {"idempotency_key": f"refund:{refund_id.hex}"},
+        )
+    return objects.refund_of(_plain(made))
+
+
+def cancel_intent(intent_id: str) -> None:
+    with calls() as api:
+        api.v1.payment_intents.cancel(intent_id)
+
+
+def detach_card(card_id: str) -> None:
+    with calls() as api:
+        api.v1.payment_methods.detach(card_id)
+
+
+def fetch_intent(intent_id: str) -> Intent:
+    with calls() as api:
+        return objects.intent_of(_plain(api.v1.payment_intents.retrieve(intent_id, {"expand": _WITH_CHARGE})))
+
+
+def fetch_session(session_id: str) -> CheckoutSession:
+    with calls() as api:
+        expand = ["setup_intent.payment_method"]
+        return objects.session_of(_plain(api.v1.checkout.sessions.retrieve(session_id, {"expand": expand})))
+
+
+def refunds_of(intent_id: str) -> list[RemoteRefund]:
+    with calls() as api:
+        found = api.v1.refunds.list({"payment_intent": intent_id, "limit": _PAGE})
+        return [objects.refund_of(_plain(row)) for row in found.auto_paging_iter()]
+
+
+def disputes_of(intent_id: str) -> list[RemoteDispute]:
+    with calls() as api:
+        found = api.v1.disputes.list({"payment_intent": intent_id, "limit": _PAGE})
+        return [objects.dispute_of(_plain(row)) for row in found.auto_paging_iter()]
+
+
+def events_since(since: datetime) -> Iterator[EventHead]:
+    with calls() as api:
+        for row in api.v1.events.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
+            yield objects.event_of(_plain(row))
+
+
+def intents_since(since: datetime) -> Iterator[Intent]:
+    with calls() as api:
+        for row in api.v1.payment_intents.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
+            yield objects.intent_of(_plain(row))
+
+
+def refunds_since(since: datetime) -> Iterator[RemoteRefund]:
+    with calls() as api:
+        for row in api.v1.refunds.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
+            yield objects.refund_of(_plain(row))
+
+
+def disputes_since(since: datetime) -> Iterator[RemoteDispute]:
+    with calls() as api:
+        for row in api.v1.disputes.list({"created": _from(since), "limit": _PAGE}).auto_paging_iter():
+            yield objects.dispute_of(_plain(row))
+
+
+def balance_since(since: datetime) -> Iterator[BalanceLine]:
+    with calls() as api:
+        asked: Any = {"created": _from(since), "limit": _PAGE, "expand": _WITH_SOURCE}
+        for row in api.v1.balance_transactions.list(asked).auto_paging_iter():
+            yield objects.balance_line_of(_plain(row))
+
+
+def balance_of(source_id: str) -> list[BalanceLine]:
+    """The movements that one charge, refund or dispute caused."""
+    with calls() as api:
+        found = api.v1.balance_transactions.list({"source": source_id, "limit": _PAGE, "expand": _WITH_SOURCE})
+        return [objects.balance_line_of(_plain(row)) for row in found.auto_paging_iter()]
+
+
+def _marks(payment_id: UUID, owner_id: UUID, origin: str) -> dict[str, str]:
+    return {PAYMENT_MARK: payment_id.hex, OWNER_MARK: owner_id.hex, ORIGIN_MARK: origin}
+
+
+def _from(since: datetime) -> Any:
+    return {"gte": int(since.timestamp())}
+
+
+def _plain(found: stripe.StripeObject) -> dict[str, Any]:
+    plain: dict[str, Any] = found.to_dict()
+    return plain
+
+
+def _reason_of(error: stripe.StripeError) -> str:
+    """Stripe's code for it, which the library leaves out of a missing permission."""
+    return error.code or (error.error.code if error.error is not None else None) or ""
+
+
+def _intent_in(error: stripe.CardError) -> str:
+    """The payment intent that a refused charge leaves behind."""
+    about = error.error.payment_intent if error.error is not None else None
+    return about.id if about is not None else ""

@@ -1,0 +1,1 @@
+"""Money moved between the wallets of a team and its members."""

@@ -1,0 +1,1 @@
+"""Budgets over HTTP."""

@@ -1,0 +1,1 @@
+"""Invoices over HTTP."""

@@ -1,0 +1,173 @@
+"""The API of coupons, orders and invoices."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpResponse, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from billing.coupons.codes import redeem_code
+from billing.coupons.selectors import coupon_views, coupons_of
+from billing.invoices.selectors import OrderFilter, invoice_of, invoices_of, orders_of
+from billing.models import Coupon, Entry, Invoice, Order
+from billing.web.invoices.serializers import CouponOut, InvoiceOut, InvoiceSummary, OrderOut, coupon_row, pdf_reply
+from billing.web.statements.csv_export import csv_reply
+from billing.web.statements.request_parsing import read_source
+from common import clock
+from common.endpoints import checked
+from common.ids import parse_public_id
+
+
+class CodeIn(serializers.Serializer[Any]):
+    """A coupon code to redeem."""
+
+    code = serializers.CharField(max_length=40, help_text="Case does not matter")
+
+
+class OrdersIn(serializers.Serializer[Any]):
+    """Which orders."""
+
+    kind = serializers.ChoiceField(choices=Order.Kind.values, required=False, default="")
+    billing_mode = serializers.ChoiceField(
+        choices=("hourly", "reserved", "tiered", "spot", "cpu"), required=False, default=""
+    )
+    since = serializers.DateTimeField(required=False, default=None, help_text="From this moment on")
+    until = serializers.DateTimeField(required=False, default=None, help_text="Before this moment")
+    source = serializers.CharField(  # type: ignore[assignment]  # a field of the request
+        required=False, default="", max_length=60, help_text="Of this instance: inst_…"
+    )
+
+
+class CsvIn(serializers.Serializer[Any]):
+    """Which lines of the statement."""
+
+    since = serializers.DateTimeField(required=False, default=None, help_text="Posted at or after this moment")
+    until = serializers.DateTimeField(required=False, default=None, help_text="Posted before this moment")
+    kind = serializers.ChoiceField(choices=Entry.Kind.choices, required=False, default=None, source="entry_kind")
+    source = serializers.CharField(  # type: ignore[assignment]  # a field of the request
+        required=False, default="", max_length=60, help_text="An instance's id: it, its disk, its kept GPUs"
+    )
+
+
+class PdfIn(serializers.Serializer[Any]):
+    """How to write the document."""
+
+    language = serializers.ChoiceField(choices=[code for code, _ in settings.LANGUAGES], required=False, default="en")
+
+
+class CouponsApi(ListAPIView[Coupon]):
+    """The renter's own coupons, in the order in which they are spent."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+    serializer_class = CouponOut
+    ordering = ("-redeemed_at", "-id")
+
+    def get_queryset(self) -> QuerySet[Coupon]:
+        return coupons_of(owner_id=asker(self.request).pk)
+
+    @extend_schema(operation_id="coupons", responses=CouponOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = self.paginate_queryset(self.get_queryset()) or []
+        return self.get_paginated_response([coupon_row(view) for view in coupon_views(page, now=clock.now())])
+
+
+class RedeemApi(APIView):
+    """Redeem a coupon code: credit at once, or a part of the next top-up."""
+
+    scopes: ClassVar = {"POST": "billing:write"}
+
+    @extend_schema(operation_id="coupons_redeem", request=CodeIn, responses={201: CouponOut})
+    def post(self, request: Request) -> Response:
+        code, owner_id = checked(CodeIn, request.data)["code"], asker(request).pk
+
+        def work() -> tuple[int, Any]:
+            (view,) = coupon_views([redeem_code(owner_id=owner_id, code=code)], now=clock.now())
+            return 201, coupon_row(view)
+
+        return reply_once(request, work)
+
+
+class OrdersApi(ListAPIView[Order]):
+    """What the renter decided that cost or may cost money, newest first."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+    serializer_class = OrderOut
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self) -> QuerySet[Order]:
+        asked = checked(OrdersIn, self.request.query_params)
+        wanted = OrderFilter(source_id=read_source(asked.pop("source")), **asked)
+        return orders_of(owner_id=asker(self.request).pk, wanted=wanted)
+
+    @extend_schema(operation_id="orders", parameters=[OrdersIn], responses=OrderOut(many=True))
+    def get(self, request: Request) -> Response:
+        return self.list(request)
+
+
+class InvoicesApi(ListAPIView[Invoice]):
+    """The renter's own invoices and credit notes, newest first."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+    serializer_class = InvoiceSummary
+    ordering = ("-issued_at", "-id")
+
+    def get_queryset(self) -> QuerySet[Invoice]:
+        return invoices_of(owner_id=asker(self.request).pk)
+
+    @extend_schema(operation_id="invoices", responses=InvoiceSummary(many=True))
+    def get(self, request: Request) -> Response:
+        return self.list(request)
+
+
+class InvoiceApi(APIView):
+    """One invoice with its lines."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="invoices_retrieve", responses=InvoiceOut)
+    def get(self, request: Request, invoice_id: str) -> Response:
+        return Response(InvoiceOut(_invoice(request, invoice_id)).data)
+
+
+class InvoicePdfApi(APIView):
+    """One invoice as a document."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(
+        operation_id="invoices_pdf",
+        parameters=[PdfIn],
+        responses={(200, "application/pdf"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, invoice_id: str) -> HttpResponse:
+        language = checked(PdfIn, request.query_params)["language"]
+        return pdf_reply(_invoice(request, invoice_id), language)
+
+
+def _invoice(request: Request, invoice_id: str) -> Invoice:
+    return invoice_of(owner_id=asker(request).pk, invoice_id=parse_public_id("invc", invoice_id))
+
+
+class WalletCsvApi(APIView):
+    """The statement of the renter's own wallet as CSV: UTF-8 with a byte order mark, amounts as exact decimals."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(
+        operation_id="wallet_entries_csv",
+        parameters=[CsvIn],
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request) -> StreamingHttpResponse:
+        asked = checked(CsvIn, request.query_params)
+        asked["source"] = read_source(asked["source"])
+        return csv_reply(asker(request).pk, **asked)

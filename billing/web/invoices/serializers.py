@@ -1,0 +1,204 @@
+"""The shapes of coupons, orders and invoices in replies."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from billing.coupons.selectors import CouponView
+from billing.invoices.lines import thaw
+from billing.invoices.pdf import invoice_pdf
+from billing.models import Invoice, Order
+from billing.web.source_ids import source_public_id
+from common.ids import public_id
+from common.money import format_money
+
+
+class DrawOut(serializers.Serializer[Any]):
+    """What one source took from a coupon."""
+
+    source_kind = serializers.CharField()
+    source_id = serializers.CharField()
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField(allow_null=True)
+    used = serializers.CharField(help_text="Spent on it")
+    set_aside = serializers.CharField(help_text="Lies ready in its hold")
+    returned = serializers.CharField(help_text="Came back unused")
+
+
+class CouponOut(serializers.Serializer[Any]):
+    """A redeemed coupon."""
+
+    id = serializers.CharField()
+    code = serializers.CharField()
+    kind = serializers.ChoiceField(choices=("fixed", "percent"))
+    state = serializers.ChoiceField(choices=("waiting", "ready", "used_up", "expired"))
+    percent = serializers.FloatField(allow_null=True, help_text="Of the next top-up")
+    most = serializers.CharField(allow_null=True, help_text="Never more than this")
+    modes = serializers.ListField(child=serializers.CharField(), help_text="Pays for these; empty: for every mode")
+    gpu_models = serializers.ListField(child=serializers.CharField(), help_text="Pays for these; empty: for every model")
+    granted = serializers.CharField()
+    remaining = serializers.CharField(help_text="Can be spent now")
+    set_aside = serializers.CharField(help_text="Lies ready in holds")
+    used = serializers.CharField()
+    redeemed_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    history = DrawOut(many=True)
+
+
+def coupon_row(view: CouponView) -> dict[str, Any]:
+    """A coupon for a reply."""
+    shape = {
+        "id": public_id("cpn", view.id),
+        "code": view.code,
+        "kind": view.kind,
+        "state": view.state,
+        "percent": view.percent_bps / 100 if view.percent_bps else None,
+        "most": None if view.most_micros is None else format_money(view.most_micros),
+        "modes": list(view.modes),
+        "gpu_models": list(view.gpu_models),
+        "granted": format_money(view.granted_micros),
+        "remaining": format_money(view.remaining_micros),
+        "set_aside": format_money(view.set_aside_micros),
+        "used": format_money(view.used_micros),
+        "redeemed_at": view.redeemed_at,
+        "expires_at": view.expires_at,
+        "history": [
+            {
+                "source_kind": stretch.source_kind,
+                "source_id": source_public_id(stretch.source_kind, stretch.source_id),
+                "since": stretch.opened_at,
+                "until": stretch.closed_at,
+                "used": format_money(stretch.used_micros),
+                "set_aside": format_money(stretch.set_aside_micros),
+                "returned": format_money(stretch.returned_micros),
+            }
+            for stretch in view.history
+        ],
+    }
+    return dict(CouponOut(shape).data)
+
+
+class OrderOut(serializers.Serializer[Order]):
+    """One decision that cost or may cost money."""
+
+    id = serializers.SerializerMethodField()
+    at = serializers.DateTimeField(source="created_at", read_only=True)
+    kind = serializers.ChoiceField(choices=Order.Kind.values, read_only=True)
+    title = serializers.CharField(read_only=True)
+    source_kind = serializers.CharField(read_only=True)
+    source_id = serializers.SerializerMethodField()
+    billing_mode = serializers.CharField(read_only=True)
+    amount = serializers.SerializerMethodField(help_text="Paid at once; negative: given back")
+    hourly_rate = serializers.SerializerMethodField()
+
+    def get_id(self, order: Order) -> str:
+        return public_id("ordr", order.pk)
+
+    def get_source_id(self, order: Order) -> str:
+        return source_public_id(order.source_kind, order.source_id)
+
+    def get_amount(self, order: Order) -> str:
+        return format_money(order.amount_micros)
+
+    def get_hourly_rate(self, order: Order) -> str | None:
+        return None if order.rate_micros_per_hour is None else format_money(order.rate_micros_per_hour)
+
+
+class PaperLineOut(serializers.Serializer[Any]):
+    """One line of an invoice: seconds × rate ÷ (rate_hours × 3600) is the amount."""
+
+    kind = serializers.CharField()
+    what = serializers.CharField()
+    source_kind = serializers.CharField()
+    source_id = serializers.CharField()
+    mode = serializers.CharField()
+    period_from = serializers.DateTimeField()
+    period_to = serializers.DateTimeField()
+    seconds = serializers.FloatField()
+    rate = serializers.CharField(allow_null=True)
+    rate_hours = serializers.IntegerField(help_text="The rate is for so many hours")
+    amount = serializers.CharField()
+
+
+class PartyOut(serializers.Serializer[Any]):
+    """Seller or buyer, as they were at the issue."""
+
+    name = serializers.CharField()
+    address = serializers.CharField()
+    country = serializers.CharField(required=False)
+    tax_id = serializers.CharField()
+    email = serializers.CharField(required=False)
+
+
+class InvoiceSummary(serializers.Serializer[Invoice]):
+    """An invoice or credit note without its lines."""
+
+    id = serializers.SerializerMethodField()
+    number = serializers.CharField(source="full_number", read_only=True)
+    kind = serializers.ChoiceField(choices=Invoice.Kind.values, read_only=True)
+    corrects = serializers.SerializerMethodField(help_text="The number of the invoice that it corrects")
+    period_from = serializers.DateTimeField(read_only=True)
+    period_to = serializers.DateTimeField(read_only=True)
+    issued_at = serializers.DateTimeField(read_only=True)
+    currency = serializers.CharField(read_only=True)
+    total = serializers.SerializerMethodField(help_text="Tax included")
+    tax = serializers.SerializerMethodField(help_text="Within the total")
+    tax_percent = serializers.SerializerMethodField()
+    paid_by_coupons = serializers.SerializerMethodField()
+
+    def get_id(self, invoice: Invoice) -> str:
+        return public_id("invc", invoice.pk)
+
+    def get_corrects(self, invoice: Invoice) -> str | None:
+        return None if invoice.corrects is None else invoice.corrects.full_number
+
+    def get_total(self, invoice: Invoice) -> str:
+        return format_money(invoice.total_micros)
+
+    def get_tax(self, invoice: Invoice) -> str:
+        return format_money(invoice.tax_micros)
+
+    def get_tax_percent(self, invoice: Invoice) -> float:
+        return invoice.tax_bps / 100
+
+    def get_paid_by_coupons(self, invoice: Invoice) -> str:
+        return format_money(invoice.coupon_micros)
+
+
+class InvoiceOut(InvoiceSummary):
+    """An invoice or credit note as it was issued."""
+
+    reason = serializers.CharField(read_only=True, help_text="Of a correction")
+    seller = PartyOut(read_only=True)
+    buyer = PartyOut(read_only=True)
+    lines = serializers.SerializerMethodField()
+
+    @extend_schema_field(PaperLineOut(many=True))
+    def get_lines(self, invoice: Invoice) -> list[dict[str, Any]]:
+        rows = (
+            {
+                "kind": line.kind,
+                "what": line.what,
+                "source_kind": line.source_kind,
+                "source_id": source_public_id(line.source_kind, UUID(hex=line.source_id)),
+                "mode": line.mode,
+                "period_from": line.since,
+                "period_to": line.until,
+                "seconds": line.seconds,
+                "rate": None if line.rate_micros is None else format_money(line.rate_micros),
+                "rate_hours": line.rate_hours,
+                "amount": format_money(line.amount_micros),
+            }
+            for line in thaw(invoice.lines)
+        )
+        return [dict(PaperLineOut(row).data) for row in rows]
+
+
+def pdf_reply(invoice: Invoice, language: str) -> HttpResponse:
+    """The document as a download, named by its number."""
+    reply = HttpResponse(invoice_pdf(invoice, language), content_type="application/pdf")
+    reply["Content-Disposition"] = f'attachment; filename="{invoice.full_number}.pdf"'
+    return reply

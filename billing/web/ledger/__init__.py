@@ -1,0 +1,1 @@
+"""Seals of the ledger over HTTP."""

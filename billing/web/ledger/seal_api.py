@@ -1,0 +1,64 @@
+"""The API of what proves a bill: signed usage records, seals, spending; and the key that has signed."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from billing.ledger.seal_selectors import latest_seals
+from billing.ledger.signing import key_id, public_key
+from billing.ledger.usage_records import usage_records
+from billing.statements.spending_report import read_spending
+from billing.web.ledger.seal_serializers import RecordsIn, RecordsOut, SealOut, SpendIn, SpendOut
+from common import clock
+from common.endpoints import checked
+
+_SEALS = 100
+
+
+class UsageRecordsApi(APIView):
+    """What the asker paid for or earned by, as records that the other side gets alike, each signed by the market."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="usage_records", parameters=[RecordsIn], responses=RecordsOut)
+    def get(self, request: Request) -> Response:
+        asked = checked(RecordsIn, request.query_params)
+        found = usage_records(owner_id=asker(request).pk, **asked | {"limit": asked["limit"] + 1})
+        page = found[: asked["limit"]]
+        following = page[-1].record["usage"] if len(found) > len(page) else None
+        return Response(RecordsOut({"key_id": key_id(), "records": page, "next": following}).data)
+
+
+class SealsApi(APIView):
+    """The latest seals over the ledger, newest first: write a head down to know later that nothing before it changed."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="seals", responses=SealOut(many=True))
+    def get(self, request: Request) -> Response:
+        return Response(SealOut(latest_seals(_SEALS), many=True).data)
+
+
+class SpendApi(APIView):
+    """What the asker's wallet spent, by day, mode or source; what was given back is taken off."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="wallet_spend", parameters=[SpendIn], responses=SpendOut)
+    def get(self, request: Request) -> Response:
+        asked = checked(SpendIn, request.query_params)
+        return Response(SpendOut(read_spending(asker(request).pk, now=clock.now(), **asked)).data)
+
+
+@require_safe
+def ledger_key(request: HttpRequest) -> JsonResponse:
+    """Public: the key that usage records are signed with, and those before it."""
+    body = {"algorithm": "Ed25519", "key_id": key_id(), "public_key": public_key(), "former": settings.LEDGER_FORMER_KEYS}
+    return JsonResponse(body, headers={"Cache-Control": "public, max-age=3600"})

@@ -1,0 +1,30 @@
+"""The page of spending: bars by day, and a table by day, mode or source."""
+
+from django.http import HttpResponse
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+from rest_framework.exceptions import ValidationError
+
+from accounts.signed_in import SignedInRequest, signed_in
+from billing.statements.spending_report import read_spending
+from billing.web.ledger.seal_serializers import SpendIn
+from common import clock
+from common.endpoints import checked
+from common.errors import InvalidInput
+from common.htmx import render
+
+GROUPINGS = (("day", _("Day")), ("mode", _("Mode")), ("source", _("Instance")))
+
+
+@require_safe
+@signed_in
+def spend(request: SignedInRequest) -> HttpResponse:
+    """A span that cannot be read shows the last days."""
+    nothing = {"since": None, "until": None, "by": "day"}
+    try:
+        asked = checked(SpendIn, {name: value for name, value in request.GET.items() if value})
+        spending = read_spending(request.user.pk, now=clock.now(), **asked)
+    except (InvalidInput, ValidationError):
+        spending = read_spending(request.user.pk, now=clock.now(), **nothing)  # type: ignore[arg-type]  # by is "day"
+    context = {"spending": spending, "groupings": GROUPINGS}
+    return render(request, page="billing/spend.html", part="billing/_spend.html", context=context)

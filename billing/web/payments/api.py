@@ -1,0 +1,59 @@
+"""The API of card payments into the asker's own wallet."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from billing.payments.payments import draft_top_up, start_top_up
+from billing.payments.selectors import payment_of, payments_of
+from billing.web.payments import serializers as shapes
+from common.cursor import CursorPagination
+from common.endpoints import checked
+from common.ids import parse_public_id
+from common.money import parse_money
+
+
+class TopUpsApi(APIView):
+    """The asker's own top-ups."""
+
+    scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
+    ordering = ("-created_at", "-id")
+
+    @extend_schema(operation_id="topups_list", responses=shapes.TopUpPage)
+    def get(self, request: Request) -> Response:
+        pages = CursorPagination()
+        rows = pages.paginate_queryset(payments_of(asker(request).pk), request, self)
+        return pages.get_paginated_response([shapes.top_up_shape(row, settings.MARKET_CURRENCY) for row in rows])
+
+    @extend_schema(operation_id="topups_create", request=shapes.TopUpIn, responses={201: shapes.TopUpOut})
+    def post(self, request: Request) -> Response:
+        """Pay at `checkout_url`; nothing is charged here. A dry run checks the amount and asks Stripe nothing."""
+        wanted = checked(shapes.TopUpIn, request.data)
+        owner, amount = asker(request), parse_money(wanted["amount"])
+        key = request.headers.get("Idempotency-Key")
+
+        def work() -> tuple[int, Any]:
+            payment = start_top_up(owner=owner, amount_micros=amount, save_card=wanted["save_card"], key=key)
+            return 201, shapes.top_up_shape(payment, settings.MARKET_CURRENCY)
+
+        def dry_run() -> tuple[int, Any]:
+            return 200, shapes.top_up_shape(draft_top_up(owner=owner, amount_micros=amount), settings.MARKET_CURRENCY)
+
+        return reply_once(request, work, dry_run=dry_run)
+
+
+class TopUpApi(APIView):
+    """One own top-up."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="topups_retrieve", responses=shapes.TopUpDetail)
+    def get(self, request: Request, topup_id: str) -> Response:
+        payment = payment_of(asker(request).pk, parse_public_id("topup", topup_id))
+        return Response(shapes.top_up_detail(payment, settings.MARKET_CURRENCY))

@@ -1,0 +1,97 @@
+"""The renter's pages of card payments: top up, the saved card, the automatic rule, one payment."""
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from billing.payments import cards
+from billing.payments.payments import look_at_return, start_top_up
+from billing.payments.refunds import refund_own
+from billing.payments.selectors import payment_of
+from billing.web.payments.context import may_lead_to_checkout, payment_context, top_up_context
+from billing.web.payments.forms import AutoForm, RefundForm, TopUpForm
+from common.htmx import render
+from common.ids import new_uuid, parse_public_id
+
+_PAGE, _PART = "billing/top_up.html", "billing/_top_up.html"
+
+
+@signed_in
+def top_up(request: SignedInRequest) -> HttpResponse:
+    if request.GET.get("card"):
+        messages.success(request, _("Stripe has your card. It appears here as soon as Stripe confirms it."))
+        return redirect("top_up")
+    context = top_up_context(request.user.pk, page=request.GET.get("page"))
+    return may_lead_to_checkout(render(request, page=_PAGE, part=_PART, context=context))
+
+
+@require_POST
+@signed_in
+def top_up_pay(request: SignedInRequest) -> HttpResponse:
+    form = TopUpForm(request.POST)
+    if not form.is_valid():
+        context = top_up_context(request.user.pk, page=None, form=form)
+        return may_lead_to_checkout(render(request, page=_PAGE, part=_PART, context=context))
+    wanted = form.cleaned_data
+    payment = start_top_up(
+        owner=request.user, amount_micros=wanted["amount"], save_card=wanted["save_card"], key=f"page:{wanted['key']}"
+    )
+    if not payment.checkout_url:
+        return redirect("top_up")
+    return HttpResponseRedirect(payment.checkout_url, status=303)
+
+
+@require_POST
+@signed_in
+def save_card(request: SignedInRequest) -> HttpResponse:
+    key = request.POST.get("key", "")[:64] or new_uuid().hex
+    return HttpResponseRedirect(cards.start_card_setup(owner=request.user, key=key), status=303)
+
+
+@require_POST
+@signed_in
+def remove_card(request: SignedInRequest) -> HttpResponse:
+    cards.remove_card(owner_id=request.user.pk)
+    messages.success(request, _("The card is removed, here and at Stripe."))
+    return redirect("top_up")
+
+
+@require_POST
+@signed_in
+def auto_rule(request: SignedInRequest) -> HttpResponse:
+    form = AutoForm(request.POST, prefix="auto")
+    if not form.is_valid():
+        context = top_up_context(request.user.pk, page=None, auto=form)
+        return may_lead_to_checkout(render(request, page=_PAGE, part=_PART, context=context))
+    cards.save_auto_rule(owner_id=request.user.pk, rule=form.rule)
+    messages.success(request, _("Saved."))
+    return redirect("top_up")
+
+
+@signed_in
+def top_up_payment(request: SignedInRequest, payment_id: str) -> HttpResponse:
+    """Where Stripe's page sends the renter back to: it says what is known, and looks again while that is not all."""
+    payment = payment_of(request.user.pk, parse_public_id("topup", payment_id))
+    look_at_return(payment=payment)
+    context = payment_context(payment, left=bool(request.GET.get("left")))
+    return render(request, page="billing/top_up_payment.html", part="billing/_top_up_payment.html", context=context)
+
+
+@require_POST
+@signed_in
+def refund(request: SignedInRequest, payment_id: str) -> HttpResponse:
+    payment = payment_of(request.user.pk, parse_public_id("topup", payment_id))
+    form = RefundForm(request.POST)
+    if form.is_valid():
+        wanted = form.cleaned_data
+        refund_own(
+            payment=payment,
+            amount_micros=wanted["amount"],
+            refund_id=wanted["key"],
+            most_bonus_micros=wanted["bonus"] or 0,
+        )
+        messages.success(request, _("The refund is on its way to your card."))
+    return redirect("top_up_payment", payment_id)

@@ -1,0 +1,117 @@
+"""The API of a host owner's payouts: what can be paid out, payouts, and the account that they go to."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker, require_confirmation
+from billing.models.payout_destinations import read_destination
+from billing.payouts.accounts import save_payout_account
+from billing.payouts.payouts import request_payout
+from billing.payouts.selectors import payable_of, payout_account_of, payout_of, payouts_of
+from billing.payouts.stripe_connect import begin_onboarding
+from billing.web.payouts import serializers as shapes
+from common import clock
+from common.cursor import CursorPagination
+from common.endpoints import checked
+from common.errors import NotFound
+from common.ids import parse_public_id
+from common.money import parse_money
+
+_FIRST_MINIMUM = "10.00"
+_NONE_YET = OpenApiResponse(description="No payout account has been named yet")
+
+
+class PayoutsApi(APIView):
+    """The account's own payouts."""
+
+    scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
+    ordering = ("-created_at", "-id")
+
+    @extend_schema(operation_id="payouts_list", responses=shapes.PayoutPage)
+    def get(self, request: Request) -> Response:
+        pages = CursorPagination()
+        rows = pages.paginate_queryset(payouts_of(asker(request).pk), request, self)
+        return pages.get_paginated_response([shapes.payout_shape(row, settings.MARKET_CURRENCY) for row in rows])
+
+    @extend_schema(operation_id="payouts_create", request=shapes.PayoutIn, responses={201: shapes.PayoutOut})
+    def post(self, request: Request) -> Response:
+        wanted = checked(shapes.PayoutIn, request.data).get("amount")
+        amount = None if wanted is None else parse_money(wanted)
+        owner_id = asker(request).pk
+
+        def work() -> tuple[int, Any]:
+            payout = request_payout(owner_id=owner_id, requested_by=f"user:{owner_id.hex}", amount_micros=amount)
+            return 201, shapes.payout_shape(payout, settings.MARKET_CURRENCY)
+
+        return reply_once(request, work)
+
+
+class PayoutApi(APIView):
+    """One own payout."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="payouts_retrieve", responses=shapes.PayoutOut)
+    def get(self, request: Request, payout_id: str) -> Response:
+        payout = payout_of(owner_id=asker(request).pk, payout_id=parse_public_id("payout", payout_id))
+        return Response(shapes.payout_shape(payout, settings.MARKET_CURRENCY))
+
+
+class PayableApi(APIView):
+    """What of the account's own earnings can be paid out now, and what keeps the rest."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="payable", responses=shapes.PayableOut)
+    def get(self, request: Request) -> Response:
+        owner_id = asker(request).pk
+        payable = payable_of(owner_id=owner_id, now=clock.now())
+        return Response(shapes.payable_shape(payable, payout_account_of(owner_id)))
+
+
+class PayoutAccountApi(APIView):
+    """Where the account's own earnings go."""
+
+    scopes: ClassVar = {"GET": "billing:read", "PUT": "billing:write"}
+
+    @extend_schema(operation_id="payout_account", responses={200: shapes.PayoutAccountOut, 404: _NONE_YET})
+    def get(self, request: Request) -> Response:
+        account = payout_account_of(asker(request).pk)
+        if account is None:
+            raise NotFound("No payout account has been named yet.")
+        return Response(shapes.account_shape(account))
+
+    @extend_schema(operation_id="payout_account_set", request=shapes.PayoutAccountIn, responses=shapes.PayoutAccountOut)
+    def put(self, request: Request) -> Response:
+        """Only in a session that has just given the password or second factor again; never by a token."""
+        require_confirmation(request)
+        wanted = checked(shapes.PayoutAccountIn, request.data)
+        minimum, automatic = parse_money(wanted.pop("minimum", _FIRST_MINIMUM)), wanted.pop("automatic")
+        account = save_payout_account(
+            owner_id=asker(request).pk,
+            destination=read_destination(**wanted),
+            minimum_micros=minimum,
+            automatic=automatic,
+        )
+        return Response(shapes.account_shape(account))
+
+
+class PayoutOnboardingApi(APIView):
+    """The account's own way to be paid by Stripe."""
+
+    scopes: ClassVar = {"POST": "billing:write"}
+
+    @extend_schema(operation_id="payout_account_onboarding", request=None, responses={201: shapes.OnboardingOut})
+    def post(self, request: Request) -> Response:
+        """The address of Stripe's page on which the owner says who they are. It can be opened once, within minutes.
+
+        Only in a session that has just given the password or second factor again: who fills that page in is paid.
+        """
+        require_confirmation(request)
+        return Response({"url": begin_onboarding(owner=asker(request))}, status=201)

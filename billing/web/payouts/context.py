@@ -1,0 +1,58 @@
+"""What the page of payouts shows, in words."""
+
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from billing.constants import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_RESERVE_BPS, PAYOUT_RESERVE_SPAN
+from billing.payouts.selectors import connected_account_of, payable_of, payout_account_of
+from billing.stripe.client import is_open
+from common.errors import DomainError
+
+_BPS_PER_PERCENT: Final = 100
+
+_WORDS: Final[dict[str, str | Promise]] = {
+    "no_payout_account": _("Say first where your earnings go to."),
+    "payout_account_waits": _("Your payout account is new. Payouts to it haven't started yet."),
+    "payouts_frozen": _("The market's staff have stopped payouts of this account for now."),
+    "payout_account_unfinished": _("Finish setting up your Stripe account first."),
+    "payout_under_way": _("A payout is on its way already; the next one can follow when it has arrived."),
+    "not_payable": _("Too little has matured to be paid out now."),
+    "payments_off": _("This market does not pay out by Stripe. Name a bank account."),
+    "stripe_unreachable": _("Stripe does not answer now. Nothing was changed; try again in a minute."),
+}
+
+
+def told(error: DomainError) -> str:
+    """Why not, in the reader's language where we have the words; Stripe's own reasons come as they are."""
+    return str(_WORDS.get(error.code, error.detail))
+
+
+def payouts_context(owner_id: UUID, *, now: datetime) -> dict[str, Any]:
+    account = payout_account_of(owner_id)
+    return {
+        "payable": payable_of(owner_id=owner_id, now=now),
+        "account": account,
+        "account_waits": account is not None and account.waits_at(now),
+        **connect_context(owner_id),
+        "holding_days": PAYOUT_HOLDING.days,
+        "reserve_percent": PAYOUT_RESERVE_BPS / _BPS_PER_PERCENT,
+        "reserve_days": PAYOUT_RESERVE_SPAN.days,
+        "least_micros": PAYOUT_LEAST_MICROS,
+    }
+
+
+def connect_context(owner_id: UUID) -> dict[str, Any]:
+    """Whether this market pays by Stripe, and the owner's account there as far as it was begun here."""
+    return {"pays_by_stripe": is_open(), "connected": connected_account_of(owner_id)}
+
+
+def may_lead_to_connect(response: HttpResponse) -> HttpResponse:
+    """Browsers hold a form to its page's policy through redirects too: this form leads to Stripe's page."""
+    response._csp_update = {"form-action": [settings.STRIPE_CONNECT_ORIGIN]}  # type: ignore[attr-defined]  # read by django-csp
+    return response

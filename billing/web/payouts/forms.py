@@ -1,0 +1,87 @@
+"""What a host owner types about payouts."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from billing.constants import PAYOUT_LEAST_MICROS
+from billing.models import PayoutAccount, PayoutMethod
+from billing.models.payout_destinations import Destination, read_destination
+from common.errors import InvalidInput
+from common.inputs import DecimalInput, NameField
+from common.money import format_money, parse_money
+
+_FAULTS = {
+    "stripe_account_id": _("The number of a Stripe account begins with acct_."),
+    "holder": _("Name the holder of the account as the bank knows it."),
+    "iban": _("This IBAN or account number is not right: a character is mistyped or missing."),
+    "bank": _("An account number without an IBAN needs the bank's name or BIC."),
+}
+_PLAIN = {"autocomplete": "off", "spellcheck": "false"}
+
+
+class PayoutAccountForm(forms.Form):
+    """Where earnings go. Of a saved account only the end is shown: to change anything, the number is typed anew."""
+
+    method = forms.ChoiceField(label=_("Paid by"), choices=PayoutMethod.choices, widget=forms.RadioSelect)
+    holder = NameField(label=_("Account holder"), max_length=120, required=False)
+    iban = forms.CharField(
+        label=_("IBAN or account number"),
+        max_length=60,
+        required=False,
+        widget=forms.TextInput(attrs=_PLAIN),
+        help_text=_("Spaces do not matter. An IBAN's checksum is looked at."),
+    )
+    bank = NameField(
+        label=_("Bank or BIC"), max_length=80, required=False, help_text=_("Needed for an account number without an IBAN.")
+    )
+    stripe_account_id = forms.CharField(
+        label=_("Stripe account"),
+        max_length=64,
+        required=False,
+        widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "acct_…"}),
+        help_text=_("Of your account at Stripe that is connected to this market."),
+    )
+    minimum = forms.CharField(
+        label=_("Pay out from"),
+        max_length=20,
+        widget=DecimalInput(),
+        help_text=_("Less than that waits for the next week."),
+    )
+    automatic = forms.BooleanField(label=_("Pay out every week by itself"), required=False)
+
+    def clean_minimum(self) -> int:
+        try:
+            micros = parse_money(self.cleaned_data["minimum"])
+        except InvalidInput as error:
+            raise forms.ValidationError(_("Write an amount such as 10.00.")) from error
+        if micros < PAYOUT_LEAST_MICROS:
+            least = {"least": format_money(PAYOUT_LEAST_MICROS)}
+            raise forms.ValidationError(_("The least that can be paid out is %(least)s."), params=least)
+        return micros
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or {}
+        names = ("method", "stripe_account_id", "holder", "iban", "bank")
+        try:
+            self.destination = read_destination(**{name: found.get(name, "") for name in names})
+        except InvalidInput as error:
+            for fault in error.errors:
+                self.add_error(fault.field, _FAULTS[fault.field])
+        return found
+
+    destination: Destination
+
+
+def account_as_typed(account: PayoutAccount | None) -> dict[str, Any]:
+    """What the form begins with."""
+    if account is None:
+        return {"method": PayoutMethod.BANK, "minimum": "10.00", "automatic": True}
+    return {
+        "method": account.method,
+        "holder": account.holder,
+        "bank": account.bank,
+        "minimum": format_money(account.minimum_micros),
+        "automatic": account.automatic,
+    }

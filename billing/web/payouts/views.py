@@ -1,0 +1,108 @@
+"""The host owner's pages of payouts: what can be paid out, what was, and where to."""
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from billing.constants import PAYOUT_ACCOUNT_WAIT
+from billing.payouts.accounts import save_payout_account
+from billing.payouts.payouts import request_payout
+from billing.payouts.selectors import payout_account_of, payouts_of
+from billing.payouts.stripe_connect import begin_onboarding, finish_onboarding
+from billing.web.payouts.context import connect_context, may_lead_to_connect, payouts_context, told
+from billing.web.payouts.forms import PayoutAccountForm, account_as_typed
+from common import clock
+from common.errors import DomainError
+from common.htmx import render
+
+_PAGE = 25
+
+
+@signed_in
+def payouts(request: SignedInRequest) -> HttpResponse:
+    owner_id = request.user.pk
+    page = Paginator(payouts_of(owner_id), _PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, **payouts_context(owner_id, now=clock.now())}
+    return render(request, page="billing/payouts.html", part="billing/_payouts.html", context=context)
+
+
+@require_POST
+@signed_in
+def payout_ask(request: SignedInRequest) -> HttpResponse:
+    """All that can be paid out now."""
+    owner_id = request.user.pk
+    try:
+        request_payout(owner_id=owner_id, requested_by=f"user:{owner_id.hex}")
+    except DomainError as error:
+        messages.error(request, told(error))
+    else:
+        messages.success(request, _("It is on its way."))
+    return redirect("payouts")
+
+
+@signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
+def payout_account(request: SignedInRequest) -> HttpResponse:
+    account = payout_account_of(request.user.pk)
+    form = PayoutAccountForm(request.POST or None, initial=account_as_typed(account))
+    if form.is_valid() and _saved(request, form):
+        return redirect("payouts")
+    context = {"form": form, "account": account, "wait_days": PAYOUT_ACCOUNT_WAIT.days, **connect_context(request.user.pk)}
+    reply = render(request, page="billing/payout_account.html", part="billing/_payout_account.html", context=context)
+    return may_lead_to_connect(reply)
+
+
+@require_POST
+@signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
+def payout_connect(request: SignedInRequest) -> HttpResponse:
+    """On to Stripe's page, where the owner says who they are and where their bank is: whoever fills it in is paid."""
+    return _to_stripe(request)
+
+
+@signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
+def payout_connect_refresh(request: SignedInRequest) -> HttpResponse:
+    """Stripe's page had expired, or was opened twice: it sends its visitor here for a new one."""
+    return _to_stripe(request)
+
+
+@signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
+def payout_connect_return(request: SignedInRequest) -> HttpResponse:
+    """Back from Stripe, which says nothing about how it went: it is asked."""
+    try:
+        account = finish_onboarding(owner_id=request.user.pk)
+    except DomainError as error:
+        messages.error(request, told(error))
+        return redirect("payout_account")
+    if account.is_ready:
+        messages.success(request, _("Your Stripe account is ready. Future payouts go there."))
+        return redirect("payouts")
+    messages.warning(request, _("Stripe needs more information from you. Continue where you left off."))
+    return redirect("payout_account")
+
+
+def _to_stripe(request: SignedInRequest) -> HttpResponse:
+    try:
+        return redirect(begin_onboarding(owner=request.user))
+    except DomainError as error:
+        messages.error(request, told(error))
+        return redirect("payout_account")
+
+
+def _saved(request: SignedInRequest, form: PayoutAccountForm) -> bool:
+    found = form.cleaned_data
+    choices = {"minimum_micros": found["minimum"], "automatic": found["automatic"]}
+    try:
+        save_payout_account(owner_id=request.user.pk, destination=form.destination, **choices)
+    except DomainError as error:
+        form.add_error(None, told(error))
+        return False
+    messages.success(request, _("Saved."))
+    return True

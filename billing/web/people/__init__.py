@@ -1,0 +1,1 @@
+"""Ties between accounts in the admin panel."""

@@ -1,0 +1,68 @@
+"""Staff panel: what ties two accounts to one person, and the way to say that it does not."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
+from billing.models import Tie
+from billing.people.selectors import sharers
+from billing.people.ties import remove_tie
+from billing.staff_credit.selectors import name_of
+from common.inputs import NameField
+
+
+class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """A tie is never edited; saving it with a reason removes it."""
+
+    reason = NameField(
+        label=_("Reason"),
+        max_length=160,
+        help_text=_("It is recorded with your name. The tie no longer counts and can't come back."),
+        widget=UnfoldAdminTextInputWidget,
+    )
+
+    class Meta:
+        model = Tie
+        fields: ClassVar[list[str]] = []
+
+
+@admin.register(Tie, site=staff_panel)
+class TieAdmin(ReadOnlyAdmin):
+    """Cards, payout accounts and teams of each user, with those who share them."""
+
+    list_display = ("owner", "kind", "value", "seen_at", "proven_at", "removed_at")
+    list_filter = ("kind", ("removed_at", admin.EmptyFieldListFilter))
+    list_select_related = ("owner",)
+    search_fields = ("owner__email", "value")
+    form = RemoveTieForm
+    readonly_fields = ("owner", "kind", "value", "seen_at", "proven_at", "shared", "removed_at", "by", "removed_reason")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        facts = (None, {"fields": self.readonly_fields})
+        action = (_("Remove this tie"), {"fields": ("reason",)})
+        return (facts, action) if _counts(obj) else (facts,)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return obj is None or _counts(obj)
+
+    def save_model(self, request: HttpRequest, obj: Tie, form: RemoveTieForm, change: bool) -> None:
+        remove_tie(tie_id=obj.pk, reason=form.cleaned_data["reason"], actor=f"staff:{signed_in(request).pk.hex}")
+        messages.success(request, _("The tie is removed."))
+
+    @admin.display(description=_("shared with"))
+    def shared(self, row: Tie) -> str:
+        return ", ".join(sharers(row)) or "–"
+
+    @admin.display(description=_("removed by"))
+    def by(self, row: Tie) -> str:
+        return name_of(row.removed_by)
+
+
+def _counts(obj: Model | None) -> bool:
+    return isinstance(obj, Tie) and obj.removed_at is None

@@ -1,0 +1,1 @@
+"""Credit by staff in the admin panel."""

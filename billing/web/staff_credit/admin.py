@@ -1,0 +1,60 @@
+"""Staff panel: grants. What one person may not grant alone, a second one confirms or declines here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
+from billing.models import Grant
+from billing.staff_credit.selectors import name_of
+from billing.staff_credit.services import confirm_grant, decline_grant
+from common.errors import DomainError
+from common.money import format_money
+
+
+@admin.register(Grant, site=staff_panel)
+class GrantAdmin(ReadOnlyAdmin):
+    """Each grant with who gave it and why, the newest first."""
+
+    list_display = ("created_at", "owner", "amount", "reason", "state", "by", "second")
+    list_filter = ("state",)
+    list_select_related = ("owner",)
+    search_fields = ("owner__email", "reason", "key")
+    fields = (*list_display, "key", "settled_at")
+    readonly_fields = fields
+    actions = ("confirm", "decline")
+
+    @admin.display(description=_("amount"), ordering="amount_micros")
+    def amount(self, row: Grant) -> str:
+        return format_money(row.amount_micros)
+
+    @admin.display(description=_("granted by"))
+    def by(self, row: Grant) -> str:
+        return name_of(row.requested_by)
+
+    @admin.display(description=_("confirmed by"))
+    def second(self, row: Grant) -> str:
+        return name_of(row.confirmed_by)
+
+    @admin.action(description=_("Confirm: the credit counts from now on"))
+    def confirm(self, request: HttpRequest, rows: QuerySet[Grant]) -> None:
+        _settle_each(request, rows, confirm_grant)
+
+    @admin.action(description=_("Decline"))
+    def decline(self, request: HttpRequest, rows: QuerySet[Grant]) -> None:
+        _settle_each(request, rows, decline_grant)
+
+
+def _settle_each(request: HttpRequest, rows: QuerySet[Grant], settle: Callable[..., Any]) -> None:
+    actor = f"staff:{signed_in(request).pk.hex}"
+    for grant_id in rows.values_list("pk", flat=True):
+        try:
+            settle(grant_id=grant_id, actor=actor)
+        except DomainError as error:
+            messages.error(request, error.detail)
+        else:
+            messages.success(request, _("The grant is settled."))

@@ -1,0 +1,112 @@
+"""The API of a renter's own wallet."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
+from billing.ledger.selectors import WalletView
+from billing.standing.selectors import wallet_now
+from billing.statements.selectors import StatementLine
+from billing.states import StandingState
+from billing.web.statements.request_parsing import StatementIn, statement_page
+from common import clock
+from common.endpoints import Money
+from common.ids import public_id
+
+_SOURCE_PREFIXES = {
+    **dict.fromkeys((INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), "inst"),
+    VOLUME_SOURCE: "vol",
+    SNAPSHOT_SOURCE: "snap",
+}
+
+
+class StandingOut(serializers.Serializer[Any]):
+    """How the wallet stands, as judged every minute."""
+
+    state = serializers.ChoiceField(choices=StandingState.choices, read_only=True)
+    since = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null for who was always in good standing")
+    next_state_at = serializers.DateTimeField(
+        read_only=True,
+        allow_null=True,
+        help_text="low: when the money ends at the present rate; exhausted: when the first data is released; else null",
+    )
+
+
+class WalletOut(serializers.Serializer[Any]):
+    """The wallet now. Accrued use is paid out of what is held."""
+
+    currency = serializers.SerializerMethodField()
+    balance = Money("balance_micros", help_text="The sum of all entries")
+    accrued = Money("accrued_micros", help_text="Used and proven, posted with the next hour")
+    live_balance = Money("live_micros", help_text="The balance less what accrued")
+    held = Money("held_micros", help_text="Set aside for running instances; pays what accrues")
+    spendable = Money("spendable_micros", help_text="What a new rental may use")
+    hourly_rate = Money("burn_micros_per_hour", help_text="Of all that runs now")
+    runway_hours = serializers.FloatField(read_only=True, allow_null=True, help_text="null when nothing runs")
+
+    standing = StandingOut(read_only=True)
+
+    def get_currency(self, wallet: WalletView) -> str:
+        return str(settings.MARKET_CURRENCY)
+
+
+class EntryOut(serializers.Serializer[Any]):
+    """One line of the statement: what, when, how long, at which rate, and the posted balance after it."""
+
+    id = serializers.CharField(read_only=True)
+    at = serializers.DateTimeField(read_only=True)
+    kind = serializers.CharField(read_only=True)
+    what = serializers.CharField(read_only=True)
+    source_kind = serializers.CharField(read_only=True)
+    source_id = serializers.SerializerMethodField()
+    period_from = serializers.DateTimeField(read_only=True, allow_null=True)
+    period_to = serializers.DateTimeField(read_only=True, allow_null=True)
+    seconds = serializers.FloatField(read_only=True, allow_null=True)
+    hourly_rate = Money("rate_micros_per_hour", allow_null=True, help_text="Where the rate is one for an hour")
+    rate = Money("rate_micros", allow_null=True, help_text="For each `unit`")
+    unit = serializers.CharField(read_only=True, help_text="`hour`, `day`, or empty where there is no rate")
+    mode = serializers.CharField(read_only=True, help_text="The billing mode, where it is use")
+    amount = Money("amount_micros", help_text="Negative: a charge")
+    balance_after = Money("balance_after_micros")
+
+    def get_source_id(self, line: StatementLine) -> str:
+        return public_id(_SOURCE_PREFIXES.get(line.source_kind, line.source_kind), line.source_id)
+
+
+class EntriesOut(serializers.Serializer[Any]):
+    """A page of the statement."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True, help_text="Always null: the pages run from the newest line back")
+    results = EntryOut(many=True)
+
+
+class WalletApi(APIView):
+    """The renter's own wallet."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="wallet", responses=WalletOut)
+    def get(self, request: Request) -> Response:
+        return Response(WalletOut(wallet_now(owner_id=asker(request).pk, now=clock.now())).data)
+
+
+class WalletEntriesApi(APIView):
+    """The statement of the renter's own wallet, newest first."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="wallet_entries", parameters=[StatementIn], responses=EntriesOut)
+    def get(self, request: Request) -> Response:
+        page = statement_page(asker(request).pk, request.query_params)
+        link = request.build_absolute_uri
+        following = page.next_cursor and replace_query_param(link(), "cursor", page.next_cursor)
+        return Response({"next": following or None, "previous": None, "results": EntryOut(page.lines, many=True).data})

@@ -1,0 +1,85 @@
+"""What can be asked on the statement's page: the time, the kind, what it is for, and how to sum it up."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from billing.calendar_months import midnight
+from common.errors import NotFound
+from common.ids import parse_public_id, public_id
+from common.inputs import DayField
+
+_KINDS = (
+    ("", _("every kind")),
+    ("charge", _("use")),
+    ("refund", _("given back")),
+    ("top_up", _("top-up")),
+    ("card_refund", _("refund to the card")),
+    ("coupon", _("coupon")),
+    ("bonus", _("used bonus of a refunded top-up")),
+    ("prepaid", _("reserved term")),
+    ("exit_fee", _("early end of a term")),
+    ("credit", _("credit added")),
+    ("transfer", _("transfer")),
+    ("dispute", _("dispute")),
+)
+_BUCKETS = (
+    ("", _("line by line")),
+    ("hour", _("by hour")),
+    ("day", _("by day")),
+    ("month", _("by month")),
+    ("all", _("in all")),
+)
+
+
+class StatementForm(forms.Form):
+    """Days are whole days by UTC, both included. A field that is wrong is told and filters nothing."""
+
+    day_from = DayField(label=_("From day"), required=False)
+    day_to = DayField(label=_("To day"), required=False)
+    kind = forms.ChoiceField(label=_("Kind"), choices=_KINDS, required=False)
+    source = forms.ChoiceField(label=_("What for"), required=False)
+    group = forms.ChoiceField(label=_("Sum up"), choices=_BUCKETS, required=False)
+    by_source = forms.BooleanField(label=_("each instance apart"), required=False)
+
+    def __init__(self, *args: Any, sources: Sequence[tuple[UUID, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        named = [(public_id("inst", key), f"{label} · {key.hex[-6:]}") for key, label in sources]
+        asked = self.data.get("source", "")
+        if asked and asked not in dict(named):  # by a link from an instance that is not among the latest
+            named.append((asked, asked))
+        self.fields["source"].choices = [("", _("everything")), *named]  # type: ignore[attr-defined]  # a ChoiceField
+
+    def clean_source(self) -> UUID | None:
+        text = self.cleaned_data["source"]
+        try:
+            return parse_public_id("inst", text) if text else None
+        except NotFound as error:
+            raise forms.ValidationError(error.detail) from error
+
+    @property
+    def is_grouped(self) -> bool:
+        return bool(self._given().get("group"))
+
+    def asked(self) -> dict[str, Any]:
+        """For `statement_lines` and `statement_groups` alike."""
+        given = self._given()
+        last: date | None = given.get("day_to")
+        return {
+            "since": midnight(given.get("day_from")),
+            "until": midnight(last + timedelta(days=1) if last else None),
+            "source": given.get("source"),
+            "entry_kind": given.get("kind") or None,
+        }
+
+    def grouping(self) -> dict[str, Any]:
+        given = self._given()
+        return {"bucket": given.get("group") or "", "by_source": bool(given.get("by_source"))}
+
+    def _given(self) -> dict[str, Any]:
+        self.is_valid()
+        return getattr(self, "cleaned_data", {})

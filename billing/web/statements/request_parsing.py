@@ -1,0 +1,74 @@
+"""What can be asked of a statement, checked, and a page of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+
+from billing.models import Entry
+from billing.statements.selectors import StatementLine, statement_lines
+from common.errors import FieldError, InvalidInput, NotFound
+from common.ids import parse_public_id
+
+PAGE = 50
+_MOST = 200
+
+
+class StatementIn(serializers.Serializer[Any]):
+    """Which lines: by when they were posted, what they are for, and of which instance."""
+
+    since = serializers.DateTimeField(required=False, help_text="Posted at or after this moment")
+    until = serializers.DateTimeField(required=False, help_text="Posted before this moment")
+    kind = serializers.ChoiceField(Entry.Kind.choices, required=False)
+    source = serializers.CharField(  # type: ignore[assignment]  # the metaclass takes the fields out of the class
+        required=False, max_length=60, help_text="An instance's id: it, its disk, its kept GPUs"
+    )
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=_MOST, default=PAGE)
+    cursor = serializers.CharField(required=False, max_length=60, help_text="Taken from `next`: the last line's id")
+
+
+@dataclass(frozen=True)
+class StatementPage:
+    """Lines, and where the next page goes on: empty at the end."""
+
+    lines: list[StatementLine]
+    next_cursor: str
+
+
+def statement_page(owner_id: UUID, asked: Mapping[str, Any], *, kind: str = "renter") -> StatementPage:
+    """The page of the owner's wallet of this kind that was asked for. Raises InvalidInput."""
+    wishes = _checked(asked)
+    limit = wishes["limit"]
+    lines = statement_lines(
+        owner_id=owner_id,
+        kind=kind,
+        since=wishes.get("since"),
+        until=wishes.get("until"),
+        source=wishes.get("source"),
+        entry_kind=wishes.get("kind"),
+        limit=limit + 1,
+        cursor=wishes.get("cursor", ""),
+    )
+    return StatementPage(lines[:limit], lines[limit - 1].id if len(lines) > limit else "")
+
+
+def _checked(asked: Mapping[str, Any]) -> dict[str, Any]:
+    given = StatementIn(data={name: value for name, value in asked.items() if value != ""})
+    if not given.is_valid():
+        errors = [FieldError(name, "invalid", str(texts[0])) for name, texts in given.errors.items()]
+        raise InvalidInput("The statement cannot be asked for like this.", errors=errors)
+    wishes = dict(given.validated_data)
+    if "source" in wishes:
+        wishes["source"] = read_source(wishes["source"])
+    return wishes
+
+
+def read_source(text: str) -> UUID | None:
+    """The UUID behind the id of an instance; None for nothing. Raises InvalidInput: it filters, nothing is looked up."""
+    try:
+        return parse_public_id("inst", text) if text else None
+    except NotFound as error:
+        fault = FieldError("source", "invalid", "Write the id of an instance, such as inst_….")
+        raise InvalidInput("The source is no id of an instance.", errors=[fault]) from error

@@ -1,0 +1,40 @@
+"""The statement's pages: filtered, summed up, and as CSV."""
+
+from typing import Any, cast
+
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from accounts.signed_in import SignedInRequest, signed_in
+from billing.statements.groups import statement_groups, used_sources
+from billing.statements.selectors import statement_lines
+from billing.web.statements.csv_export import csv_reply
+from billing.web.statements.forms import StatementForm
+from common.htmx import render
+
+_PAGE = 50
+
+
+@require_safe
+@signed_in
+def statement(request: SignedInRequest) -> HttpResponse:
+    """Line by line, or summed up when it was asked for. `cursor` is the last line seen."""
+    owner_id = request.user.pk
+    form = StatementForm(request.GET, sources=used_sources(owner_id=owner_id))
+    cursor = request.GET.get("cursor", "")
+    context: dict[str, Any] = {"form": form, "filtered": any(form.asked().values()), "cursor": cursor}
+    if form.is_grouped:
+        groups = statement_groups(owner_id=owner_id, **form.grouping(), **form.asked())
+        context |= {"page": Paginator(groups, _PAGE).get_page(request.GET.get("page")), **form.grouping()}
+    else:
+        lines = statement_lines(owner_id=owner_id, limit=_PAGE + 1, cursor=cursor, **form.asked())
+        context |= {"lines": lines[:_PAGE], "next_cursor": lines[_PAGE - 1].id if len(lines) > _PAGE else ""}
+    return render(request, page="billing/statement.html", part="billing/_statement.html", context=context)
+
+
+@require_safe
+@signed_in
+def statement_file(request: SignedInRequest) -> HttpResponse:
+    form = StatementForm(request.GET, sources=used_sources(owner_id=request.user.pk))
+    return cast(HttpResponse, csv_reply(request.user.pk, **form.asked()))  # streamed, which the decorator need not know

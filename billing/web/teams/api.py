@@ -1,0 +1,89 @@
+"""The API of a team's money: what its members spend, and transfers between them."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from billing.calendar_months import month_span
+from billing.transfers.selectors import MemberSpending, Transfer, team_spending
+from billing.transfers.services import transfer_money
+from common.endpoints import Money, checked
+from common.ids import parse_public_id, public_id
+from common.inputs import AmountText, NameText
+from common.money import parse_money
+
+
+class MonthIn(serializers.Serializer[Any]):
+    """Which month."""
+
+    month = serializers.RegexField(
+        r"^2[0-9]{3}-(0[1-9]|1[0-2])$", required=False, default="", help_text="As 2026-11; by default this one"
+    )
+
+
+class SpendingOut(serializers.Serializer[Any]):
+    """What one member spent in the month."""
+
+    user_id = serializers.SerializerMethodField()
+    email = serializers.EmailField(source="member.email", read_only=True)
+    spent = Money("micros", help_text="What came back is taken off; hours are counted when they are charged")
+
+    def get_user_id(self, row: MemberSpending) -> str:
+        assert row.member.user_id is not None  # members alone are listed
+        return public_id("user", row.member.user_id)
+
+
+class TransferIn(serializers.Serializer[Any]):
+    """Money to pass on."""
+
+    to = serializers.CharField(max_length=60, help_text="user_… of the team")
+    amount = AmountText(help_text="A decimal string such as 12.50")
+    memo = NameText(max_length=80, required=False, default="", allow_blank=True)
+
+
+class TransferOut(serializers.Serializer[Any]):
+    """A transfer: a line on both statements."""
+
+    id = serializers.SerializerMethodField()
+    amount = Money("amount_micros")
+    what = serializers.CharField(read_only=True)
+    at = serializers.DateTimeField(read_only=True)
+
+    def get_id(self, transfer: Transfer) -> str:
+        return public_id("transfer", transfer.id)
+
+
+class TeamSpendingApi(APIView):
+    """An owner sees every member's spending, a member their own."""
+
+    scopes: ClassVar = {"GET": "billing:read"}
+
+    @extend_schema(operation_id="teams_spending", parameters=[MonthIn], responses=SpendingOut(many=True))
+    def get(self, request: Request, team_id: str) -> Response:
+        since, until = month_span(checked(MonthIn, request.query_params)["month"])
+        found = team_spending(asker(request), parse_public_id("team", team_id), since=since, until=until)
+        return Response(SpendingOut(found, many=True).data)
+
+
+class TeamTransfersApi(APIView):
+    """Pass money on to a member of the same team."""
+
+    scopes: ClassVar = {"POST": "billing:write"}
+
+    @extend_schema(operation_id="teams_transfer", request=TransferIn, responses={201: TransferOut})
+    def post(self, request: Request, team_id: str) -> Response:
+        asked = checked(TransferIn, request.data)
+        ids = {"team_id": parse_public_id("team", team_id), "to_id": parse_public_id("user", asked["to"])}
+        micros = parse_money(asked["amount"])
+
+        def work() -> tuple[int, Any]:
+            done = transfer_money(sender=asker(request), **ids, amount_micros=micros, memo=asked["memo"])
+            return 201, TransferOut(done).data
+
+        return reply_once(request, work)

@@ -1,0 +1,109 @@
+"""Pages of teams: who is in them, what they spend, money from one to another."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.selectors import invitation_of, teams_of
+from accounts.services import invitations, teams
+from accounts.signed_in import SignedInRequest, signed_in
+from billing.calendar_months import month_span
+from billing.transfers.services import transfer_money
+from billing.web.teams.context import sending_form, team_page
+from billing.web.teams.forms import InviteForm, TeamForm
+from common.api import with_wait
+from common.errors import DomainError
+from common.ids import parse_public_id, public_id
+
+
+@signed_in
+def team_list(request: SignedInRequest) -> HttpResponse:
+    form = TeamForm(request.POST or None)
+    if form.is_valid():
+        team = teams.create_team(user=request.user, **form.cleaned_data)
+        return redirect("team", public_id("team", team.pk))
+    return render(request, "billing/teams.html", {"teams": teams_of(request.user), "form": form})
+
+
+@signed_in
+def team(request: SignedInRequest, team_id: str) -> HttpResponse:
+    """An invitation's link is part of the one answer that makes it."""
+    key, secret, fault = parse_public_id("team", team_id), "", None
+    form = InviteForm(request.POST or None)
+    if form.is_valid():
+        try:
+            _, secret = invitations.invite_member(user=request.user, team_id=key, **form.cleaned_data)
+            form = InviteForm()
+        except DomainError as error:
+            fault = error
+    context = team_page(request.user, key, month_span("")) | {
+        "form": form,
+        "secret": secret,
+        "refused": fault,
+    }
+    return with_wait(render(request, "billing/team.html", context, status=fault.status if fault else 200), fault)
+
+
+@require_POST
+@signed_in
+def team_rename(request: SignedInRequest, team_id: str) -> HttpResponse:
+    form = TeamForm(request.POST)
+    if form.is_valid():
+        teams.rename_team(user=request.user, team_id=parse_public_id("team", team_id), **form.cleaned_data)
+        messages.success(request, _("The team has its new name."))
+    return redirect("team", team_id)
+
+
+@require_POST
+@signed_in
+def team_delete(request: SignedInRequest, team_id: str) -> HttpResponse:
+    teams.delete_team(user=request.user, team_id=parse_public_id("team", team_id))
+    messages.success(request, _("The team is gone."))
+    return redirect("teams")
+
+
+@require_POST
+@signed_in
+def member_role(request: SignedInRequest, team_id: str, member_id: str) -> HttpResponse:
+    role = "owner" if request.POST.get("role") == "owner" else "member"
+    place = parse_public_id("memb", member_id)
+    teams.set_role(user=request.user, team_id=parse_public_id("team", team_id), member_id=place, role=role)
+    messages.success(request, _("The role is changed."))
+    return redirect("team", team_id)
+
+
+@require_POST
+@signed_in
+def member_remove(request: SignedInRequest, team_id: str, member_id: str) -> HttpResponse:
+    key, place = parse_public_id("team", team_id), parse_public_id("memb", member_id)
+    teams.remove_member(user=request.user, team_id=key, member_id=place)
+    messages.success(request, _("Done. They are not in the team any more."))
+    return redirect("team", team_id) if teams_of(request.user).filter(pk=key).exists() else redirect("teams")
+
+
+@signed_in
+def team_join(request: SignedInRequest, secret: str) -> HttpResponse:
+    """Opening the link shows who invites; joining is a step of its own."""
+    if request.method == "POST":
+        joined = teams.accept_invitation(user=request.user, secret=secret)
+        messages.success(request, _("You are in the team %(name)s.") % {"name": joined.name})
+        return redirect("team", public_id("team", joined.pk))
+    return render(request, "billing/team_join.html", {"invitation": invitation_of(request.user, secret)})
+
+
+@require_POST
+@signed_in
+def team_transfer(request: SignedInRequest, team_id: str) -> HttpResponse:
+    key, fault = parse_public_id("team", team_id), None
+    form = sending_form(request.user, key, request.POST)
+    if form.is_valid():
+        try:
+            transfer_money(sender=request.user, team_id=key, **form.cleaned_data)
+            messages.success(request, _("The money is with its new owner; both statements show it."))
+            return redirect("team", team_id)
+        except DomainError as error:
+            fault = error
+    context = team_page(request.user, key, month_span("")) | {"form": InviteForm(), "sending": form, "refused": fault}
+    return render(request, "billing/team.html", context, status=fault.status if fault else 400)
