@@ -23,7 +23,7 @@ from common.json import to_json
 from marketplace import market_shapes as shapes
 from marketplace.market_representation import facets_json, offers_json, saved_search_shape, terms_shape
 from marketplace.needs import ImageNeeds
-from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace, beside_volume, place_asked
+from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace
 from marketplace.search.params import read_address, read_wishes
 from marketplace.search.terms import OfferQuery
 from marketplace.search_parameters import PRICE_WISHES, page_parameters, search_parameters, wish_parameters
@@ -31,6 +31,7 @@ from marketplace.selectors.market_page import market_facets, market_page, priced
 from marketplace.selectors.saved_searches import saved_search_of, saved_searches_of
 from marketplace.serializers import Offer
 from marketplace.services.saved_searches import delete_search, rename_search, save_search
+from marketplace.volume_parameter import beside_volume, place_asked
 
 NeedsOfImage = Callable[[str], ImageNeeds]
 

@@ -6,7 +6,6 @@ from rest_framework import serializers
 
 from common.inputs import NameText
 from marketplace.market_representation import FACETS
-from marketplace.policy import PRICE_HISTORY_DAYS
 from marketplace.search.grammar import LINE_MAX
 from marketplace.serializers import Offer
 from marketplace.services.saved_searches import NAME_CHARS
@@ -134,11 +133,3 @@ class SavedSearchPage(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)
     results = SavedSearch(many=True)
-
-
-class HistoryQuery(serializers.Serializer[Any]):
-    """The stretch of time."""
-
-    days = serializers.IntegerField(
-        min_value=1, max_value=PRICE_HISTORY_DAYS, default=PRICE_HISTORY_DAYS, help_text="How many days, today included"
-    )

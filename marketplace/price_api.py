@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from common.endpoints import PublicView, checked
 from common.ids import parse_public_id
 from common.money import format_money
-from marketplace.market_shapes import HistoryQuery
+from marketplace.price_shapes import HistoryQuery
 from marketplace.selectors import PriceDay, PricePoint, daily_prices, price_history
 
 

@@ -1,14 +1,11 @@
-"""Home, market, offer and comparison pages; the host owner's corner."""
+"""Home, market, offer and comparison pages, and saved searches."""
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
-from accounts.services.profile import edit_profile
 from accounts.signed_in import SignedInRequest, signed_in
-from common.agent_release import enrol_command, served_release
 from common.errors import DomainError
 from common.htmx import render
 from common.ids import parse_public_id
@@ -27,11 +24,7 @@ from marketplace.console import (
     toggle_pick,
     tray_context,
 )
-from marketplace.forms import EnrolForm
-from marketplace.selectors import hosts_of
 from marketplace.selectors.saved_searches import saved_searches_of
-from marketplace.services.join_tokens import issue_join_token
-from marketplace.services.offers import set_draining, set_listed
 from marketplace.services.saved_searches import delete_search, save_search
 
 
@@ -103,45 +96,3 @@ def saved_search_delete(request: SignedInRequest, search_id: str) -> HttpRespons
 def compare_drop(request: HttpRequest) -> HttpResponse:
     rest = drop_pick(request.session, request.POST.get("offer", ""), read_ids(request.POST.get("ids", "")))
     return redirect(compare_address(rest))
-
-
-@signed_in
-def my_hosts(request: SignedInRequest) -> HttpResponse:
-    context = {"hosts": hosts_of(request.user.pk), "form": EnrolForm()}
-    return render(request, page="marketplace/my_hosts.html", part="marketplace/_hosts.html", context=context)
-
-
-@require_POST
-@signed_in
-def become_host_owner(request: SignedInRequest) -> HttpResponse:
-    edit_profile(user_id=request.user.pk, is_host_owner=True)
-    return redirect("my_hosts")
-
-
-@require_POST
-@signed_in
-def enrol_host(request: SignedInRequest) -> HttpResponse:
-    """The command with its join token, which is shown this once."""
-    form = EnrolForm(request.POST)
-    context: dict[str, object] = {"form": form, "takes_behind_nat": settings.RELAY_TCP_PORTS is not None}
-    if form.is_valid():
-        context["token"], secret = issue_join_token(owner=request.user, **form.cleaned_data)
-        context["secret"], context["installs"] = secret, served_release() is not None
-        context["command"] = enrol_command(f"{request.scheme}://{request.get_host()}", secret)
-    return render_page(request, "marketplace/_enrol.html", context)
-
-
-@require_POST
-@signed_in
-def offer_listing(request: SignedInRequest, offer_id: str) -> HttpResponse:
-    listed = request.POST.get("listed") == "yes"
-    set_listed(actor_id=request.user.pk, offer_id=parse_public_id("offr", offer_id), listed=listed)
-    return redirect("my_hosts")
-
-
-@require_POST
-@signed_in
-def host_draining(request: SignedInRequest, host_id: str) -> HttpResponse:
-    draining = request.POST.get("draining") == "yes"
-    set_draining(actor_id=request.user.pk, host_id=parse_public_id("host", host_id), draining=draining)
-    return redirect("my_hosts")

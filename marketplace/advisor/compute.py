@@ -74,7 +74,7 @@ def is_written(work: Work) -> bool:
     return work.task == Task.INFER and work.family == Family.LANGUAGE
 
 
-def tokens_per_second(work: Work, model: GpuModel, count: int, size_gb: int) -> float | None:
+def tokens_per_second(work: Work, model: GpuModel, *, count: int, size_gb: int) -> float | None:
     """What `count` GPUs write for the whole batch; None where the catalogue lacks the model's rate or bandwidth."""
     rate, bandwidth = rate_of(work, model), bandwidth_of(model, size_gb)
     if rate is None or bandwidth is None:
@@ -85,13 +85,13 @@ def tokens_per_second(work: Work, model: GpuModel, count: int, size_gb: int) -> 
     return min(by_memory, by_arithmetic) * count * efficiency(count)
 
 
-def hours_on(work: Work, model: GpuModel, count: int, size_gb: int) -> float | None:
+def hours_on(work: Work, model: GpuModel, *, count: int, size_gb: int) -> float | None:
     """Hours of the whole work; None where its amount or the model's rate is unknown."""
     rate = rate_of(work, model)
     if not work.items or rate is None:
         return None
     if is_written(work):
-        speed = tokens_per_second(work, model, count, size_gb)
+        speed = tokens_per_second(work, model, count=count, size_gb=size_gb)
         return None if speed is None else work.items / speed / _SECONDS
     return total_flops(work) / (count * efficiency(count) * rate * TERA * UTILISATION[work.family]) / _SECONDS
 

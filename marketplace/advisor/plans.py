@@ -100,7 +100,7 @@ def _plan(work: Work, memory: Memory, count: int, models: Sequence[GpuModel]) ->
     for model in models:
         size = min((size for size in model.vram_gb if size >= needed), default=None)
         if size is not None:
-            fits.append(Fit(model, size, hours_on(work, model, count, size)))
+            fits.append(Fit(model, size, hours_on(work, model, count=count, size_gb=size)))
     if not fits:
         return None
     fits.sort(key=lambda fit: (fit.hours is None, fit.hours or 0.0, -(fit.model.tflops or 0.0)))

@@ -19,11 +19,12 @@ from marketplace.console.words import LENGTH_WORDS, MODE_WORDS, TERM_WORDS, Word
 from marketplace.errors import SearchSyntaxError
 from marketplace.needs import NO_IMAGE, ImageNeeds
 from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace, beside_volume, place_asked, way_to
+from marketplace.search.beside import MOUNTABLE, PlaceOf, VolumePlace, way_to
 from marketplace.search.grammar import write_line
 from marketplace.search.params import read_params, write_params
 from marketplace.search.terms import BILLING_MODES, TERMS, Condition, OfferQuery
 from marketplace.selectors import OfferPage, Removed, search_market
+from marketplace.volume_parameter import beside_volume, place_asked
 
 SORT_WORDS: Final[Mapping[str, Words]] = {
     "price": _("Cheapest first"),

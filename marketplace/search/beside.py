@@ -4,9 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.http import QueryDict
-
-from common.errors import FieldError, InvalidInput, NotFound
 from common.ids import public_id
 from marketplace.transfer import minutes_of_way
 
@@ -36,29 +33,6 @@ class VolumeWay:
 
 # Of the volume of this public id. Raises NotFound.
 PlaceOf = Callable[[str], VolumePlace]
-
-
-def place_asked(params: QueryDict, place_of: PlaceOf) -> VolumePlace | None:
-    """Of the volume that a search names, if it names one. Raises InvalidInput for one that there is not."""
-    text = params.get(MOUNTABLE)
-    if not text:
-        return None
-    try:
-        return place_of(text)
-    except NotFound as error:
-        raise InvalidInput(error.detail, errors=[FieldError(MOUNTABLE, "unknown", error.detail)]) from error
-
-
-def beside_volume(params: QueryDict, place: VolumePlace | None) -> QueryDict:
-    """The same search with the volume's region in the volume's place: within it volumes move."""
-    if MOUNTABLE not in params:
-        return params
-    located = params.copy()
-    del located[MOUNTABLE]
-    if place is not None:
-        located.setlist("region", [place.region])
-        located.setlist("runtime", [place.runtime])
-    return located
 
 
 def way_to(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWay:

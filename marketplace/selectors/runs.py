@@ -69,8 +69,10 @@ def _run(advice: Advice, row: dict[str, Any]) -> Run:
     query = advice.query
     size_gb = round(row["vram_mb"] / _MIB_PER_GIB)
     model = by_slug(row["gpu_model"])
-    hours = hours_on(advice.work, model, query.gpu_count, size_gb)
-    speed = tokens_per_second(advice.work, model, query.gpu_count, size_gb) if is_written(advice.work) else None
+    hours = hours_on(advice.work, model, count=query.gpu_count, size_gb=size_gb)
+    speed = (
+        tokens_per_second(advice.work, model, count=query.gpu_count, size_gb=size_gb) if is_written(advice.work) else None
+    )
     costs = mode_costs(row, gpu_count=query.gpu_count, data_disk_gb=query.data_disk_gb, hours=hours)
     return Run(row, hours, speed, costs)
 

@@ -133,8 +133,8 @@ def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:
     """What depends on the search and on the hour."""
     asked, store = search.asked, search.store
     prices, totals = asked.at(slots)
-    columns = (prices, totals, value(store["rate"][slots], prices), store["lease_hours"][slots])
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    arrays = (prices, totals, value(store["rate"][slots], prices), store["lease_hours"][slots])
+    rows = zip(*(column.tolist() for column in arrays), strict=True)
     return [
         b',"price":"%s","total":"%s","value":%s,"max_lease_hours":%s}'
         % (_money(price), _money(total), _value(worth), _hours(end, asked.now_us))

@@ -87,7 +87,7 @@ def test_resnet_50_at_batch_256_fits_24_gb_but_not_12() -> None:
 
 def test_resnet_50_takes_a_v100_about_a_day() -> None:
     """90 epochs at some 1,000 to 1,300 images a second."""
-    hours = hours_on(PRESETS["resnet-50"], by_slug("v100"), 1, 16)
+    hours = hours_on(PRESETS["resnet-50"], by_slug("v100"), count=1, size_gb=16)
     assert hours is not None
     assert 20 < hours < 36
 
@@ -116,8 +116,8 @@ def test_the_estimated_shape_is_a_gpts() -> None:
 def test_a_single_conversation_is_paced_by_bandwidth() -> None:
     """A 3090 reads 13.5 GB 49 times a second at 70 %; H100 and A100 differ by their bandwidth, not by their TFLOPS."""
     alone = replace(LLAMA_7B, batch=1, sequence=128)
-    assert tokens_per_second(alone, by_slug("rtx-3090"), 1, 24) == pytest.approx(48, rel=0.1)
-    fast, slow = (tokens_per_second(alone, by_slug(slug), 1, 80) for slug in ("h100-sxm", "a100"))
+    assert tokens_per_second(alone, by_slug("rtx-3090"), count=1, size_gb=24) == pytest.approx(48, rel=0.1)
+    fast, slow = (tokens_per_second(alone, by_slug(slug), count=1, size_gb=80) for slug in ("h100-sxm", "a100"))
     assert fast
     assert slow
     assert fast / slow == pytest.approx(3350 / 2039, rel=0.01)

@@ -76,7 +76,7 @@ def test_a_larger_work_is_advised_no_less_memory_altogether(work: Work, figure: 
 def test_more_work_takes_no_less_time(work: Work, figure: str, factor: int) -> None:
     larger = replace(work, **{figure: getattr(work, figure) * factor})
     assert total_flops(larger) >= total_flops(work)
-    hours = [hours_on(each, by_slug("a100"), 1, 80) for each in (work, larger)]
+    hours = [hours_on(each, by_slug("a100"), count=1, size_gb=80) for each in (work, larger)]
     if hours[0] is not None and hours[1] is not None:
         assert hours[1] >= hours[0] * (1 - 1e-12)
 
@@ -87,7 +87,7 @@ def test_more_gpus_hold_less_each_and_end_sooner(work: Work, place: int) -> None
     memory, few, many = memory_of(work), COUNTS[place], COUNTS[place + 1]
     assert memory.per_gpu(many) <= memory.per_gpu(few) * (1 + 1e-12)
     assert memory.per_gpu(many) * many >= memory.per_gpu(few) * few * (1 - 1e-12)
-    hours = [hours_on(work, by_slug("h100-sxm"), count, 80) for count in (few, many)]
+    hours = [hours_on(work, by_slug("h100-sxm"), count=count, size_gb=80) for count in (few, many)]
     if hours[0] is not None and hours[1] is not None:
         assert hours[1] <= hours[0]
 
