@@ -19,13 +19,13 @@ from django.http import QueryDict  # noqa: E402  (Django must be set up first)
 
 from bench.market_mixes import PAGE, PASSES, Mix, mixes  # noqa: E402
 from common import clock  # noqa: E402
-from marketplace.catalogue import by_slug  # noqa: E402
-from marketplace.needs import NO_IMAGE  # noqa: E402
-from marketplace.search.columns import searching  # noqa: E402
-from marketplace.search.engine import Search  # noqa: E402
-from marketplace.search.facets import facets_of  # noqa: E402
-from marketplace.search.paging import page_of  # noqa: E402
-from marketplace.search.params import read_params  # noqa: E402
+from marketplace.gpu_catalogue.catalogue import by_slug  # noqa: E402
+from marketplace.pricing.offer_requirements import NO_IMAGE  # noqa: E402
+from marketplace.search.index.executor import Search  # noqa: E402
+from marketplace.search.index.facets import facets_of  # noqa: E402
+from marketplace.search.index.pagination import page_of  # noqa: E402
+from marketplace.search.index.snapshot import searching  # noqa: E402
+from marketplace.web.search.language.query_string import read_params  # noqa: E402
 
 _TWO_STEPS: Final = """
 SELECT o.id, o.host_id, o.host_name, o.gpu_model, o.region, o.price_micros, o.gpu_free, o.gpu_total, o.vram_mb, o.cuda,

@@ -42,7 +42,7 @@ def _no_half_restored_database(**_kwargs: Any) -> None:
 
 @worker_init.connect
 def _forget_former_sweeps(**_kwargs: Any) -> None:
-    import_module("marketplace.services.sweep_runs").forget_sweeps(known=SWEEPS)
+    import_module("marketplace.sweep_runs").forget_sweeps(known=SWEEPS)
 
 
 # Seconds between two runs of each sweep. A run that waited in the queue for longer than that is dropped: the next one
@@ -133,5 +133,5 @@ app.conf.beat_schedule = {
 def _note_sweep(sender: Any, **_kwargs: Any) -> None:
     """A pass that ends badly, or is not made at all, grows late: the web tells staff of it."""
     if sender.name in SWEEPS:
-        services = import_module("marketplace.services.sweep_runs")  # apps have no models before
+        services = import_module("marketplace.sweep_runs")  # apps have no models before
         services.note_sweep(name=sender.name, every_s=SWEEPS[sender.name])

@@ -12,10 +12,10 @@ from accounts.selectors import count_mails, count_people
 from common import clock
 from instances.selectors import count_by_state
 from instances.states import InstanceState
-from marketplace.selectors.hosts import all_hosts
-from marketplace.selectors.incidents import open_incidents
-from marketplace.services.sweep_runs import late_sweeps
+from marketplace.hosts.incident_selectors import open_incidents
+from marketplace.hosts.selectors import all_hosts
 from marketplace.states import HostState
+from marketplace.sweep_runs import late_sweeps
 
 
 class MarketCounts(Collector):

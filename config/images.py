@@ -1,8 +1,8 @@
 """What the market may know of images and volumes, which live on a floor above it."""
 
 from common.ids import parse_public_id, public_id
-from marketplace.console import ImageChoice, Images
-from marketplace.search.beside import VolumePlace
+from marketplace.search.volume_locality import VolumePlace
+from marketplace.web.search.context import ImageChoice, Images
 from storage.images.selectors import active_images, image_needs
 from storage.volumes.selectors import placed_volume
 from storage.volumes.transfer_selectors import carried_bytes_of

@@ -24,10 +24,10 @@ from common.ids import public_id
 from common.json import to_json
 from common.money import MICROS_PER_UNIT, divide_half_up, format_money
 from common.secret_paths import return_address
-from marketplace.advisor.figures import in_hours
-from marketplace.catalogue import by_slug
-from marketplace.console.words import LENGTH_WORDS
-from marketplace.self_test_report import report_of
+from marketplace.advisor.formatting import in_hours
+from marketplace.gpu_catalogue.catalogue import by_slug
+from marketplace.search.messages import LENGTH_WORDS
+from marketplace.self_tests.report import report_of
 from marketplace.states import HostState
 
 register = template.Library()

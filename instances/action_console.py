@@ -16,7 +16,7 @@ from instances.policy import CPU_RUN_MICROS_PER_HOUR, CPU_RUN_MILLIS, CPU_RUN_RA
 from instances.selectors import instance_of
 from instances.services.resize import price_of_size, size_of
 from instances.states import InstanceState
-from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from storage.images.selectors import active_images
 from storage.operations.selectors import operations_of
 

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from common.money import parse_money
 from instances.models import Instance
-from marketplace.policy import DATA_DISK_GB_MAX
-from marketplace.share import usual_counts
+from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.pricing.cpu_ram_share import usual_counts
 
 if TYPE_CHECKING:
     from storage.models import Image

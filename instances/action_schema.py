@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.inputs import AmountText
-from marketplace.policy import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
+from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 
 
 class InstanceReimage(serializers.Serializer[Any]):

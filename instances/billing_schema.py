@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from common.inputs import AmountText
 from instances.states import BidState
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
 
 Text, Time, Whole, Number = (
     serializers.CharField,

@@ -15,7 +15,7 @@ from instances.models import Instance, SpotBid, Term
 from instances.policy import CONTINUOUS_WITHIN
 from instances.selectors import all_terms_of, bids_of
 from instances.states import InstanceState, TermState
-from marketplace.selectors.spot import Place, places_in_line
+from marketplace.spot_market.selectors import Place, places_in_line
 
 _CHARGES: Final = ("charge", "refund", "prepaid", "exit_fee")
 _OWN: Final = (INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)

@@ -34,11 +34,12 @@ from common.money import format_money
 from instances.calculator_form import CalculatorForm
 from instances.estimates import crossings_of
 from instances.plans import disk_line, offer_plans, plain_number, terms_of
-from marketplace.charts import Axis, Tick, across, line_of, round_values, up
-from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
-from marketplace.prices import TERM_HOURS
-from marketplace.search.terms import OfferQuery
-from marketplace.selectors import OfferView, offer_view, search_offers
+from marketplace.leasing.offer_selectors import OfferView, offer_view
+from marketplace.pricing.prices import TERM_HOURS
+from marketplace.pricing.svg_charts import Axis, Tick, across, line_of, round_values, up
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
+from marketplace.search.selectors import search_offers
 
 Words = str | Promise
 

@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from billing.pricing.estimates import NO_UPFRONT, UPFRONT
 from common.inputs import DecimalInput, PlainDecimalField
 from instances.policy import ESTIMATE_GPUS_MAX, ESTIMATE_HOURS_MAX, ESTIMATE_PEAK_MAX
-from marketplace.console.words import LENGTH_WORDS
-from marketplace.forms import MoneyField
-from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
-from marketplace.price_forms import TiersField
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from marketplace.search.messages import LENGTH_WORDS
+from marketplace.web.forms import MoneyField
+from marketplace.web.pricing.forms import TiersField
 
 # What a first visit shows, and what an address that leaves something out means.
 FIRST: Final[Mapping[str, str]] = {

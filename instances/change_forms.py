@@ -10,7 +10,7 @@ from instances.services.change_quote import changes_of
 
 if TYPE_CHECKING:
     from instances.models import Instance
-    from marketplace.selectors import OfferView
+    from marketplace.leasing.offer_selectors import OfferView
 
 _ENDS = _("Ends the reserved term now: what was used is priced anew without the discount, plus 5 %.")
 _RENEWS = _("Another term, which begins when the present one ends.")

@@ -17,7 +17,7 @@ from instances.page_replies import changed
 from instances.selectors import instance_of
 from instances.services.change_quote import quote_change
 from instances.services.convert import convert_instance, extend_instance
-from marketplace.selectors import offer_view
+from marketplace.leasing.offer_selectors import offer_view
 
 
 def _asked(request: SignedInRequest, instance_id: str) -> tuple[Instance, ChangeForm]:

@@ -31,8 +31,8 @@ from instances.sync_console import SYNC_EVENTS
 from instances.use_console import RANGES
 from instances.volume_move_console import volumes_on_the_way
 from instances.volume_words import MOUNT_EVENTS
-from marketplace.catalogue import by_slug
-from marketplace.selectors.reliability import coming_maintenance
+from marketplace.gpu_catalogue.catalogue import by_slug
+from marketplace.reliability.selectors import coming_maintenance
 from storage.images.selectors import pull_of
 
 ROWS_ON_A_PAGE: Final = 20

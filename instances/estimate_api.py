@@ -21,7 +21,7 @@ from instances.policy import (
     ESTIMATE_STORAGE_MAX,
     ESTIMATE_TIERS_MAX,
 )
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
 
 _PERCENT = 100
 _PLACES = 6

@@ -26,7 +26,7 @@ from billing.pricing.estimates import (
 from common.errors import FieldError, InvalidInput
 from common.money import MICROS_PER_UNIT, format_money
 from instances.plans import plain_number
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
 
 # Break-even is looked for this far: twice the longest term.
 HORIZON_HOURS: Final = 2 * TERM_HOURS["year3"]

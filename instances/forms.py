@@ -16,12 +16,12 @@ from instances.mode_fields import ModeFields
 from instances.services.watch_orders import Order
 from instances.states import WatchAction
 from instances.volume_forms import MountFields
-from marketplace.policy import DATA_DISK_GB_MAX
-from marketplace.share import usual_counts
+from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.pricing.cpu_ram_share import usual_counts
 
 if TYPE_CHECKING:
     from accounts.models import SshKey
-    from marketplace.selectors import OfferView
+    from marketplace.leasing.offer_selectors import OfferView
     from storage.models import Image
 
 DISKS_GB: Final = (0, 10, 20, 30, 50, 100, 200, 500, 1000)

@@ -12,11 +12,11 @@ from common.ids import parse_public_id
 from common.money import format_money, parse_money
 from instances.plans import offer_plans, terms_of
 from instances.policy import NO_UPFRONT_HOURS_MIN
-from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
+from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
 
 if TYPE_CHECKING:
-    from marketplace.selectors import OfferView
+    from marketplace.leasing.offer_selectors import OfferView
 
 PAYMENTS: Final = ((UPFRONT, _("The whole term now")), (NO_UPFRONT, _("Nothing now, each hour as it passes")))
 MODE_HINTS: Final = {

@@ -5,8 +5,8 @@ from typing import Any, Final
 from instances.models import Instance, Move
 from instances.selectors.moves import Progress, open_move, progress_of
 from instances.states import InstanceState, MoveState
-from marketplace.search.terms import OfferQuery
-from marketplace.selectors import offers_like, search_offers
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.selectors import offers_like, search_offers
 from storage.images.selectors import needs_of_image
 
 SHOWN: Final = 40

@@ -14,7 +14,7 @@ from common.mail import name_in_mail
 from common.money import format_money
 from instances.models import Watch
 from instances.states import WatchState
-from marketplace.catalogue import by_slug
+from marketplace.gpu_catalogue.catalogue import by_slug
 
 # Why a place failed, by the code in `Watch.detail`.
 REASONS: Final[dict[str, str | Promise]] = {

@@ -5,10 +5,10 @@ from typing import Final
 
 from billing.pricing.estimates import HOURLY, MODES, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan, Step, round_half_up
 from common import clock
-from marketplace.needs import terms_within
-from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.prices import TERM_HOURS, discounted, unit_price_micros
-from marketplace.selectors import OfferView
+from marketplace.constants import FREE_DATA_DISK_GB
+from marketplace.leasing.offer_selectors import OfferView
+from marketplace.pricing.offer_requirements import terms_within
+from marketplace.pricing.prices import TERM_HOURS, discounted, unit_price_micros
 
 FIRST_TERM: Final = "month"
 _HOURS_PER_DAY: Final = 24

@@ -16,11 +16,11 @@ from common.inputs import read_whole
 from common.money import format_money
 from instances.plans import offer_plan, plain_number, terms_of
 from instances.services.image_fit import image_fits
-from marketplace.console.words import LENGTH_WORDS, MODE_WORDS
-from marketplace.policy import DATA_DISK_GB_MAX
-from marketplace.prices import all_in_micros
-from marketplace.search.beside import MOUNTABLE
-from marketplace.selectors import OfferView
+from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.leasing.offer_selectors import OfferView
+from marketplace.pricing.prices import all_in_micros
+from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
+from marketplace.search.volume_locality import MOUNTABLE
 from storage.images.selectors import active_images, usable_images
 
 if TYPE_CHECKING:

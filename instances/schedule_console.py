@@ -21,8 +21,8 @@ from instances.selectors.timers import idle_stop_times
 from instances.services.retention import KeepPrice, keep_price, kept_gb
 from instances.services.timers import next_occurrence
 from instances.states import InstanceState
-from marketplace.selectors.spot import Place
-from marketplace.services.spot_market import view_spot_market
+from marketplace.spot_market.selectors import Place
+from marketplace.spot_market.services import view_spot_market
 
 SCHEDULE_WORDS: Final[Mapping[str, str | Promise]] = {
     "schedule_set": _("You changed what it does by itself"),

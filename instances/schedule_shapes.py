@@ -10,7 +10,7 @@ from instances.policy import LINE_LONGEST
 from instances.services.retention import daily_micros, kept_gb
 from instances.services.settings import IdleRule, Week, Wishes
 from instances.services.timers import next_occurrence
-from marketplace.selectors.spot import Place
+from marketplace.spot_market.selectors import Place
 
 Shape = dict[str, Any]
 

@@ -9,7 +9,7 @@ from common.inputs import AmountText, NameText
 from instances.action_schema import InstanceReimage, InstanceSetback
 from instances.billing_schema import InstanceBilling
 from instances.schedule_schema import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
 
 Text, Time, Whole, Number = (
     serializers.CharField,

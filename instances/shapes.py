@@ -21,7 +21,7 @@ from instances.services.keep import hold_fee
 from instances.signatures import quote_signature
 from instances.states import InstanceState, WatchState
 from instances.ways import extra_ports, is_reachable, ports_pending, public_address
-from marketplace.catalogue import by_slug
+from marketplace.gpu_catalogue.catalogue import by_slug
 
 INSTANCE_PREFIX, QUOTE_PREFIX, OFFER_PREFIX, HOST_PREFIX = "inst", "quot", "offr", "host"
 WATCH_PREFIX = "watch"

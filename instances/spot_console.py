@@ -14,9 +14,9 @@ from common.money import format_money, parse_money
 from instances.models import Instance
 from instances.selectors import bids_of, instance_of
 from instances.services.spot.outlook import outlook
-from marketplace.policy import MAX_GPUS_PER_HOST, PRICE_MICROS_MAX
-from marketplace.selectors.spot import spot_lately
-from marketplace.spot_chart import spot_chart
+from marketplace.constants import MAX_GPUS_PER_HOST, PRICE_MICROS_MAX
+from marketplace.spot_market.selectors import spot_lately
+from marketplace.web.spot_market.charts import spot_chart
 
 CHANCES: Final[Mapping[str, str | Promise]] = {
     "below_floor": _("Below the floor: nobody gets GPUs for that."),

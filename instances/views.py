@@ -38,7 +38,7 @@ from instances.services.watches import cancel_watch, create_watch
 from instances.volume_console import free_volumes, sets_on_host
 from instances.volume_move_console import volumes_that_could_come
 from instances.watch_console import preview_context, watch_form, watches_context
-from marketplace.selectors import OfferView, offer_view
+from marketplace.leasing.offer_selectors import OfferView, offer_view
 from storage.images.resolve import current_image
 
 _VERBS: Final[dict[str, Callable[..., Instance]]] = {

@@ -42,7 +42,7 @@ from instances.volume_shapes import (
     storage_host_shape,
     volume_shape,
 )
-from marketplace.selectors.storage import storage_hosts
+from marketplace.hosts.storage_selectors import storage_hosts
 from storage.states import SnapshotSource
 from storage.volumes.data_sets import publish_snapshot, withdraw_data_set
 from storage.volumes.selectors import (

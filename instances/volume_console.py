@@ -15,7 +15,7 @@ from instances.sync_console import archive_context
 from instances.volume_forms import DataSetForm, SnapshotForm, VolumeForm
 from instances.volume_move_console import volumes_that_could_come
 from instances.volume_rows import snapshot_rows, volume_rows
-from marketplace.selectors.storage import storage_hosts
+from marketplace.hosts.storage_selectors import storage_hosts
 from storage.constants import UNPAID_KEPT
 from storage.states import SnapshotState, VolumeState
 from storage.volumes.selectors import (

@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 from common.ids import parse_public_id, public_id
 from common.inputs import NameField
 from common.money import format_money
-from marketplace.policy import DATA_DISK_GB_MAX
+from marketplace.constants import DATA_DISK_GB_MAX
 
 if TYPE_CHECKING:
-    from marketplace.selectors.storage import StorageHost
+    from marketplace.hosts.storage_selectors import StorageHost
     from storage.models import DataSet, Snapshot, Volume
 
 _FIRST_SIZE_GB = 20

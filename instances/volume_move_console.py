@@ -12,8 +12,8 @@ from instances.models import Instance
 from instances.states import InstanceState
 from instances.volume_move_forms import VolumeSizeForm, VolumeTravelForm
 from instances.volume_rows import VolumeRow, volume_rows
-from marketplace.selectors.storage import StorageHost, storage_hosts
-from marketplace.transfer import minutes_of_way
+from marketplace.hosts.storage_selectors import StorageHost, storage_hosts
+from marketplace.pricing.transfer_time import minutes_of_way
 from storage.states import VolumeState
 from storage.volumes.grow import grown_price
 from storage.volumes.selectors import volume_of, volumes_of

@@ -11,12 +11,12 @@ from django.utils.translation import gettext_lazy as _
 from common.ids import parse_public_id, public_id
 from common.inputs import NameField
 from common.money import format_money, parse_money
-from marketplace.policy import DATA_DISK_GB_MAX
-from marketplace.transfer import minutes_of_way
+from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.pricing.transfer_time import minutes_of_way
 from storage.states import VolumeMoveKind
 
 if TYPE_CHECKING:
-    from marketplace.selectors.storage import StorageHost
+    from marketplace.hosts.storage_selectors import StorageHost
     from storage.models import Volume
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.inputs import AmountText, NameText
-from marketplace.policy import DATA_DISK_GB_MAX
+from marketplace.constants import DATA_DISK_GB_MAX
 from storage.states import SnapshotSource, SnapshotState, VolumeMoveKind, VolumeMoveState, VolumeState
 
 Text, Time, Whole, Yes = (

@@ -9,7 +9,7 @@ from common.ids import public_id
 from common.money import format_money
 from instances.shapes import HOST_PREFIX, INSTANCE_PREFIX, Shape
 from instances.volume_rows import SnapshotRow, VolumeRow, percent_of, volume_rows
-from marketplace.selectors.storage import StorageHost
+from marketplace.hosts.storage_selectors import StorageHost
 from storage.states import SnapshotSource, VolumeState
 from storage.volumes.selectors import volume_of
 

@@ -19,10 +19,10 @@ from instances.policy import WATCHES_AT_MOST
 from instances.selectors import held_for_watches, waiting_of, watches_of
 from instances.services.watch_orders import draft_watch, most_micros, query_of
 from instances.states import WatchAction, WatchState
-from marketplace.search.grammar import parse_line
-from marketplace.search.params import write_params
-from marketplace.search.terms import Op
-from marketplace.selectors import search_offers
+from marketplace.search.language.fields import Op
+from marketplace.search.language.parser import parse_line
+from marketplace.search.selectors import search_offers
+from marketplace.web.search.language.query_string import write_params
 from storage.images.selectors import active_images
 
 ROWS_ON_A_PAGE: Final = 20

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from common.inputs import AmountText, NameText
 from instances.notices import REASONS
 from instances.states import WatchAction, WatchState
-from marketplace.policy import DATA_DISK_GB_MAX
+from marketplace.constants import DATA_DISK_GB_MAX
 
 Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
 

@@ -11,7 +11,7 @@ from common.addresses import HIGHEST_PORT, shown_address
 from common.errors import FieldError, InvalidInput
 from instances.models import Instance
 from instances.policy import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, SSH_PORT, TENSORBOARD_PORT
-from marketplace.policy import HOST_SILENT_AFTER
+from marketplace.constants import HOST_SILENT_AFTER
 from marketplace.states import HostState
 
 if TYPE_CHECKING:

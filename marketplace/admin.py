@@ -18,17 +18,18 @@ from common.agent_release import enrol_command
 from common.errors import DomainError
 from common.inputs import PlainDecimalField
 from common.money import format_money, parse_money
-from marketplace import epoch_admin, trust_admin, write_off_admin  # noqa: F401  register the panels' further pages
+from marketplace.hosts.agent_keys import revoke_agent
+from marketplace.hosts.hosts import freeze_host, retire_host, unfreeze_host
+from marketplace.hosts.incidents import close_incident
+from marketplace.hosts.join_tokens import issue_join_token
+from marketplace.hosts.offers import set_draining, set_prices
 from marketplace.models import Gpu, Host, HostEvent, Incident, JoinToken, Lease, Offer, SelfTest
-from marketplace.price_panel import PanelPriceForm
-from marketplace.requirements import remedy_of, title_of
-from marketplace.services.agent_keys import revoke_agent
-from marketplace.services.hosts import freeze_host, retire_host, unfreeze_host
-from marketplace.services.incidents import close_incident
-from marketplace.services.join_tokens import issue_join_token
-from marketplace.services.offers import set_draining, set_prices
-from marketplace.services.self_tests import request_self_test
-from marketplace.services.verification import refuse_verification, restore_verification
+from marketplace.reliability.verification import refuse_verification, restore_verification
+from marketplace.self_tests.requirements import remedy_of, title_of
+from marketplace.self_tests.services import request_self_test
+from marketplace.web.hosts import epoch_admin, write_off_admin  # noqa: F401  register the panels' further pages
+from marketplace.web.pricing.context import PanelPriceForm
+from marketplace.web.reliability import admin as reliability_admin  # noqa: F401  register the panels' further pages
 
 HOST_FACTS = (
     "name",

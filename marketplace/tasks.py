@@ -3,12 +3,14 @@
 from celery import shared_task
 
 from common import clock
-from marketplace.services import maintenance, offers, reliability, self_tests, silence
+from marketplace.hosts import heartbeat, maintenance, offers
+from marketplace.reliability import events
+from marketplace.self_tests import services
 
 
 @shared_task(name="marketplace.mark_silent_hosts")
 def mark_silent_hosts() -> None:
-    silence.mark_silent_hosts(now=clock.now())
+    heartbeat.mark_silent_hosts(now=clock.now())
 
 
 @shared_task(name="marketplace.check_offers")
@@ -18,7 +20,7 @@ def check_offers() -> None:
 
 @shared_task(name="marketplace.refresh_reliability")
 def refresh_reliability() -> None:
-    reliability.refresh_reliability(now=clock.now())
+    events.refresh_reliability(now=clock.now())
 
 
 @shared_task(name="marketplace.turn_maintenance")
@@ -28,4 +30,4 @@ def turn_maintenance() -> None:
 
 @shared_task(name="marketplace.attend_self_tests")
 def attend_self_tests() -> None:
-    self_tests.attend_self_tests(now=clock.now())
+    services.attend_self_tests(now=clock.now())

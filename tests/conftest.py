@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from accounts.models import User
-from marketplace.search import columns
+from marketplace.search.index import snapshot
 from tests.roles import work_as_the_market
 from tests.wiping import wipe_after_each_test
 
@@ -52,6 +52,6 @@ def stella(db: None) -> User:
 @pytest.fixture(autouse=True)
 def market_forgotten() -> Iterator[None]:
     """Each test has a table of its own, so the copy of the last one's must not be asked about it."""
-    columns.forget()
+    snapshot.forget()
     yield
-    columns.forget()
+    snapshot.forget()

@@ -109,7 +109,7 @@ BOUNDS: Final[Rules] = {
         "disk_kind": Rule(ANY.read, UNKNOWN),
         "driver": or_empty(word(_VERSION, UNKNOWN)),
         "cuda": or_empty(word(r"[0-9]{1,2}\.[0-9]{1,2}", "")),
-        "gpus": ANY,  # how many is the market's to judge: marketplace.services.inventory
+        "gpus": ANY,  # how many is the market's to judge: marketplace.hosts.inventory
         "images": words(REFERENCE, 500),
         "port_first": whole(0, 65_535),
         "port_last": whole(0, 65_535),

@@ -29,9 +29,9 @@ from instances.selectors import DesiredRow
 from instances.services.alerts import GpuEventRow
 from instances.services.epochs import HeldRow
 from instances.services.observations import ObservedRow
-from marketplace.requirements import CheckRow
-from marketplace.services.hosts import GpuShape, HostShape
-from marketplace.services.self_tests import SelfTestRow
+from marketplace.hosts.hosts import GpuShape, HostShape
+from marketplace.self_tests.requirements import CheckRow
+from marketplace.self_tests.services import SelfTestRow
 from storage.images.pull_progress import PullRow
 from storage.operations.selectors import OrderRow
 from storage.operations.services import OperationRow

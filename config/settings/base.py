@@ -255,7 +255,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
-        "BillingModeEnum": "marketplace.search.terms.BILLING_MODES",
+        "BillingModeEnum": "marketplace.search.language.fields.BILLING_MODES",
         "InvoiceKindEnum": ["invoice", "credit_note"],
         "TopUpStateEnum": "billing.states.PaymentState",
         "AlertKindEnum": [

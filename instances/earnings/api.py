@@ -12,7 +12,7 @@ from common import clock
 from common.endpoints import checked
 from common.ids import parse_public_id
 from instances.earnings import shapes
-from marketplace.selectors.hosts import host_of
+from marketplace.hosts.selectors import host_of
 
 
 class EarningsView(APIView):

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from instances.earnings.shares import Sum
-from marketplace.charts import BOX, Axis, Tick, round_values, up
+from marketplace.pricing.svg_charts import BOX, Axis, Tick, round_values, up
 
 _GAP: Final = 0.25  # of a day's width
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from billing.payouts.earned_intervals import EarnedPiece, earned_pieces
 from instances.earnings.selectors import Place, places_of
 from instances.earnings.shares import Sum, parts
-from marketplace.selectors.leases import LeaseSpan, lease_spans
+from marketplace.leasing.selectors import LeaseSpan, lease_spans
 
 K = TypeVar("K", bound=Hashable)
 

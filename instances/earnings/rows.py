@@ -8,7 +8,7 @@ from uuid import UUID
 from common.ids import public_id
 from instances.earnings.report import GpuKey, Report
 from instances.earnings.shares import Sum
-from marketplace.selectors.hosts import HostName, host_names, offer_models
+from marketplace.hosts.selectors import HostName, host_names, offer_models
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from instances.models.quotes import Quote
 from instances.models.roots import Rooted
 from instances.models.schedules import Scheduled
 from instances.states import ACTIONS, Desired, FaultOf, InstanceState
-from marketplace.policy import SYSTEM_DISK_GB
+from marketplace.constants import SYSTEM_DISK_GB
 
 
 class Instance(Scheduled, Rooted, Archived):

@@ -10,7 +10,7 @@ from billing.pricing.estimates import NO_UPFRONT
 from billing.pricing.rates import deposit_of
 from common import clock
 from common.ids import new_uuid
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
 
 
 class Quote(models.Model):

@@ -24,7 +24,7 @@ from instances.selectors.alerts import ALIVE, Finding, alert_of, findings_of_use
 from instances.services.moves import HOST, RENTER, SYSTEM, record_event, touch_renter
 from instances.states import FaultOf, InstanceState
 from instances.xids import xid_of
-from marketplace.services.incidents import open_incident
+from marketplace.hosts.incidents import open_incident
 
 _MEASURED: Final = (Alert.Kind.GPU_IDLE, Alert.Kind.DISK_FULL, Alert.Kind.INODES_FULL, Alert.Kind.MEMORY_HIGH)
 _HAPPENED: Final = (Alert.Kind.OUT_OF_MEMORY, Alert.Kind.GPU_FAULT)

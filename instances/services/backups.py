@@ -11,7 +11,7 @@ from billing.ledger.seal_selectors import latest_seals
 from common import clock
 from common.backup_folder import Manifest, new_folder, pack, write_manifest, write_private
 from common.postgres_client import postgres_client
-from marketplace.selectors.epochs import present_epoch
+from marketplace.hosts.epoch_selectors import present_epoch
 
 DATABASE: Final = "database.dump"
 REGISTRY: Final = "registry.tar"

@@ -15,7 +15,7 @@ from billing.metering.settle import lock_source
 from instances.models import Term
 from instances.selectors import apart_from_hosts, instance_of
 from instances.services.stop import halt_instance
-from marketplace.selectors import hosts_held_back
+from marketplace.reliability.silence_selectors import hosts_held_back
 
 if TYPE_CHECKING:
     from billing.models import Budget

@@ -18,8 +18,8 @@ from instances.services.quote import Wish, draft_quote, line_of, plan_of
 from instances.services.term_prices import early_end_micros, rate_of
 from instances.states import InstanceState, TermState
 from marketplace.errors import OfferClosed
-from marketplace.prices import TERM_HOURS
-from marketplace.selectors import OfferView, offer_view
+from marketplace.leasing.offer_selectors import OfferView, offer_view
+from marketplace.pricing.prices import TERM_HOURS
 from marketplace.states import HostState
 
 # From a mode into another, in place. Nothing goes into spot: GPUs that are held are not bid for.

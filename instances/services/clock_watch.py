@@ -3,7 +3,7 @@
 import socket
 
 from common.clock_guard import clock_trouble
-from marketplace.services.incidents import open_incident
+from marketplace.hosts.incidents import open_incident
 
 JUMPED = "clock_jumped"
 

@@ -24,7 +24,7 @@ from instances.services.term_ends import leave_terms, record_term
 from instances.services.terms import agree_term, begin_term, payee_of, set_billing
 from instances.states import InstanceState
 from marketplace.errors import PriceChanged
-from marketplace.services.lease import release_leases
+from marketplace.leasing.lease import release_leases
 
 
 def convert_instance(

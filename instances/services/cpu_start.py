@@ -23,8 +23,8 @@ from instances.services.start_orders import record_start
 from instances.services.terms import payee_of
 from instances.states import BidState, Desired, InstanceState
 from marketplace.errors import PriceChanged
-from marketplace.services.cpu_room import lock_host_for_cpu
-from marketplace.share import runs_without_gpus
+from marketplace.leasing.cpu_capacity import lock_host_for_cpu
+from marketplace.pricing.cpu_ram_share import runs_without_gpus
 
 
 def start_without_gpu(

@@ -14,7 +14,7 @@ from instances.services.alerts import end_by_report, raise_by_report
 from instances.services.host_faults import note_cut_off_run
 from instances.services.observations import ObservedRow
 from instances.states import Desired, InstanceState
-from marketplace.services.incidents import close_incident, open_incident
+from marketplace.hosts.incidents import close_incident, open_incident
 
 CUT: Final = "path_broken"
 NO_BRIDGE: Final = timedelta(0)

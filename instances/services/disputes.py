@@ -22,7 +22,7 @@ from instances.services.stop import halt_instance
 from instances.services.term_ends import end_reservation, leave_terms
 from instances.services.terms import locked_with_wallets
 from instances.states import InstanceState
-from marketplace.selectors import hosts_held_back
+from marketplace.reliability.silence_selectors import hosts_held_back
 
 logger = logging.getLogger(__name__)
 

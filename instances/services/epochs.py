@@ -20,7 +20,7 @@ from instances.services.observations import ObservedRow
 from instances.services.reconcile import observe_report
 from instances.services.stop import halt_instance
 from instances.states import Desired, InstanceState
-from marketplace.services.epochs import close_agreement, open_epoch, quarantine_gpus
+from marketplace.hosts.epochs import close_agreement, open_epoch, quarantine_gpus
 
 # Each epoch's fences lie above all earlier ones, so that no order from before can look newer.
 FENCE_JUMP: Final = 1_000_000

@@ -29,8 +29,8 @@ from instances.services.moves import RENTER, SYSTEM, record_event, retry_stale
 from instances.services.stop import stop_now
 from instances.services.terms import pause_term, payee_of
 from instances.states import InstanceState, ReportVerdict
-from marketplace.services.incidents import close_incident, open_incident
-from marketplace.services.reliability import record_host_fault
+from marketplace.hosts.incidents import close_incident, open_incident
+from marketplace.reliability.events import record_host_fault
 
 INCIDENT: Final = "fault_report"
 NOT_WORKING: Final = "not_working"

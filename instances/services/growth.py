@@ -18,7 +18,7 @@ from instances.services.meters import close_disk, hold_for_disk, open_disk
 from instances.services.moves import HOST, RENTER, record_event, touch_host, touch_renter
 from instances.services.terms import locked_with_wallets, payee_of, set_billing
 from instances.states import ENDING, InstanceState
-from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from storage.operations.selectors import operations_of
 from storage.operations.services import ask_operation
 from storage.states import OperationState

@@ -14,7 +14,7 @@ from instances.models import Instance
 from instances.selectors import active_term
 from instances.services.moves import SYSTEM, record_event
 from instances.states import InstanceState
-from marketplace.services.reliability import record_failed_start, record_host_fault, record_start
+from marketplace.reliability.events import record_failed_start, record_host_fault, record_start
 
 _RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 

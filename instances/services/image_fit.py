@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from common.errors import FieldError
 from instances.errors import ImageNeedsCuda
-from marketplace.needs import ImageNeeds
-from marketplace.search.versions import version_number
-from marketplace.selectors import OfferView
+from marketplace.leasing.offer_selectors import OfferView
+from marketplace.pricing.offer_requirements import ImageNeeds
+from marketplace.search.index.cuda_versions import version_number
 from storage.errors import ImageElsewhere, ImagePrivate, ImageTooLarge
 from storage.images.selectors import LOGIN_REMOVED, lacks_login, needs_of_image
 

@@ -20,7 +20,7 @@ from instances.services.moves import SYSTEM, record_event, touch_host, touch_ren
 from instances.services.spot.bids import hint_freed
 from instances.services.terms import set_billing
 from instances.states import InstanceState
-from marketplace.services.lease import release_leases
+from marketplace.leasing.lease import release_leases
 
 _BPS: Final = 10_000
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from instances.selectors.write_offs import left_over_ids
 from instances.services.moves import HOST
-from marketplace.selectors.write_offs import leftovers_of
-from marketplace.services.write_offs import clear_leftovers
+from marketplace.hosts.write_off_selectors import leftovers_of
+from marketplace.hosts.write_offs import clear_leftovers
 
 
 def note_removed(*, host_id: UUID, former: Sequence[UUID], absent: Sequence[UUID]) -> None:

@@ -11,7 +11,7 @@ from instances.selectors import any_instance
 from instances.services.alerts import end_by_report, raise_by_report
 from instances.services.meters import close_disk
 from instances.services.terms import locked_with_wallets
-from marketplace.services.incidents import close_incident, open_incident
+from marketplace.hosts.incidents import close_incident, open_incident
 from storage.volumes.lost import find_volume, lose_volume
 from storage.volumes.selectors import attachments_of, holders_of
 

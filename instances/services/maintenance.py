@@ -9,8 +9,8 @@ from instances.alert_words import english_of
 from instances.selectors import live_on_host
 from instances.services.moves import HOST, record_event, touch_renter
 from instances.states import ENDING
-from marketplace.selectors.reliability import untold_maintenance
-from marketplace.services.maintenance import mark_told
+from marketplace.hosts.maintenance import mark_told
+from marketplace.reliability.selectors import untold_maintenance
 from marketplace.states import MaintenanceCategory
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from billing.pricing.tariffs import Scope, Tariff
 from common import clock
 from instances.models import Instance
 from instances.policy import CONTINUOUS_WITHIN, STOP_GRACE
-from marketplace.policy import FREE_DATA_DISK_GB
+from marketplace.constants import FREE_DATA_DISK_GB
 from storage.operations.host_presence import paid_until
 
 GPU_WORDS: Final = "{name}: {count} × {model}"

@@ -35,8 +35,8 @@ from instances.services.start_orders import record_start_on_gpus
 from instances.services.terms import payee_of
 from instances.services.volume_moves import cancel_bringing
 from instances.states import ENDING, MOVE_MACHINE, Desired, InstanceState, MoveKind, MoveState
-from marketplace.services.incidents import open_incident
-from marketplace.services.lease import release_leases
+from marketplace.hosts.incidents import open_incident
+from marketplace.leasing.lease import release_leases
 from marketplace.states import HostState
 from storage.operations.selectors import operations_of
 from storage.operations.services import withdraw_operations

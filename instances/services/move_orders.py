@@ -30,10 +30,10 @@ from instances.services.quote import Wish, check_offer, draft_quote, plan_of
 from instances.services.rent import container_ports, draft_instance, gpu_terms
 from instances.services.streams import pair_ticket
 from instances.states import InstanceState, MoveKind
+from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.errors import PriceChanged
-from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.selectors import offer_view
-from marketplace.services.lease import LeasedGpus, lease_gpus
+from marketplace.leasing.lease import LeasedGpus, lease_gpus
+from marketplace.leasing.offer_selectors import offer_view
 from storage.errors import VolumeBusy
 from storage.images.selectors import unpacked_bytes
 from storage.object_sync.selectors import running_syncs

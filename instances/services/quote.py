@@ -21,11 +21,11 @@ from instances.policy import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETI
 from instances.selectors import quote_of
 from instances.services.image_fit import check_image_fits
 from instances.services.spot.bids import check_bidder
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.errors import GpuTaken, OfferClosed
-from marketplace.needs import has_system_disk, needs_of
-from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
-from marketplace.prices import TERM_HOURS, disk_micros_per_hour
-from marketplace.selectors import OfferView, offer_view
+from marketplace.leasing.offer_selectors import OfferView, offer_view
+from marketplace.pricing.offer_requirements import has_system_disk, needs_of
+from marketplace.pricing.prices import TERM_HOURS, disk_micros_per_hour
 from marketplace.states import HostState
 from storage.images.selectors import find_image
 

@@ -40,8 +40,8 @@ from instances.services.taken_ports import replace_taken_port
 from instances.services.term_ends import turn_term
 from instances.services.use_proofs import ALIVE, prove_and_sample
 from instances.states import Desired, FaultOf, InstanceState
-from marketplace.services.incidents import open_incident
-from marketplace.services.lease import release_leases
+from marketplace.hosts.incidents import open_incident
+from marketplace.leasing.lease import release_leases
 
 logger = logging.getLogger(__name__)
 

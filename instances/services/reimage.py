@@ -29,7 +29,7 @@ from instances.services.quote import check_image
 from instances.services.terms import set_billing
 from instances.states import InstanceState
 from instances.ways import container_ports
-from marketplace.selectors import offer_view
+from marketplace.leasing.offer_selectors import offer_view
 from storage.images.selectors import find_image
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from instances.services.terms import agree_term
 from instances.services.volume_moves import check_can_wait, volumes_to_bring
 from instances.states import InstanceState
 from instances.ways import check_ports, container_ports
-from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.prices import discounted, disk_micros_per_hour
-from marketplace.services.lease import LeasedGpus
+from marketplace.constants import FREE_DATA_DISK_GB
+from marketplace.leasing.lease import LeasedGpus
+from marketplace.pricing.prices import discounted, disk_micros_per_hour
 
 if TYPE_CHECKING:
     from storage.models import Volume

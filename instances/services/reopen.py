@@ -17,7 +17,7 @@ from instances.services.meters import close_use, hold_for_use, open_use
 from instances.services.stop import halt_instance
 from instances.services.terms import payee_of
 from instances.states import Desired, InstanceState
-from marketplace.services.incidents import open_incident
+from marketplace.hosts.incidents import open_incident
 
 UNMETERED = "unmetered_instance"
 

@@ -17,9 +17,9 @@ from instances.services.moves import RENTER, check_action, record_event, touch_r
 from instances.services.spot.bids import bid_of
 from instances.services.terms import payee_of, set_billing
 from instances.states import BidState, InstanceState
+from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.errors import PriceChanged
-from marketplace.policy import FREE_DATA_DISK_GB
-from marketplace.prices import discounted
+from marketplace.pricing.prices import discounted
 
 _AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)
 

@@ -26,7 +26,7 @@ from common.roles import grant_role
 from common.unfinished_restore import SET_MARK, remove_mark
 from instances.services.backups import ANCHORS, DATABASE, KEPT, REGISTRY, SECRETS
 from instances.services.epochs import begin_epoch
-from marketplace.services.epochs import add_findings
+from marketplace.hosts.epochs import add_findings
 
 _INVOICES = (
     "Invoices that were issued after the backup are not in the books: their months are invoiced anew, under numbers that "

@@ -28,8 +28,8 @@ from instances.services.meters import close_kept, scope_of
 from instances.services.moves import RENTER, record_event, touch_renter
 from instances.services.terms import locked_with_wallets, payee_of, set_billing
 from instances.states import InstanceState
+from marketplace.constants import FREE_DATA_DISK_GB
 from marketplace.errors import PriceChanged
-from marketplace.policy import FREE_DATA_DISK_GB
 
 _KEPT: Final = (InstanceState.STOPPED, InstanceState.FAILED)
 _ONE_HOUR: Final = timedelta(hours=1)

@@ -23,8 +23,8 @@ from instances.services.terms import hold_for_term, payee_of, resume_term
 from instances.services.volume_moves import check_can_wait, volumes_to_bring
 from instances.states import Desired, InstanceState
 from marketplace.errors import GpuTaken, PriceChanged
-from marketplace.prices import discounted
-from marketplace.services.lease import LeasedGpus
+from marketplace.leasing.lease import LeasedGpus
+from marketplace.pricing.prices import discounted
 
 if TYPE_CHECKING:
     from storage.models import Volume

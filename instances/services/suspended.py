@@ -4,7 +4,7 @@ from instances.models import Instance
 from instances.policy import SWEEP_BATCH
 from instances.services.stop import halt_instance
 from instances.states import Desired, InstanceState
-from marketplace.services.offers import drain_suspended
+from marketplace.hosts.offers import drain_suspended
 
 
 def stop_suspended() -> int:

@@ -21,8 +21,9 @@ from instances.services.moves import SYSTEM, record_event, touch_renter
 from instances.services.release import expire_instance
 from instances.services.stop import halt_instance
 from instances.services.term_ends import end_unpaid_terms, turn_terms
-from marketplace.selectors import hosts_held_back, live_leases
-from marketplace.services.incidents import open_incident
+from marketplace.hosts.incidents import open_incident
+from marketplace.leasing.selectors import live_leases
+from marketplace.reliability.silence_selectors import hosts_held_back
 
 OVERDUE = "instance_overdue"
 LEASE_DIFFERENCE = "lease_difference"

@@ -33,7 +33,7 @@ from instances.services.stop import stop_now
 from instances.services.term_prices import early_end_micros, is_prepaid
 from instances.services.terms import agree_term, begin_term, hold_for_term, locked_with_wallets, payee_of, set_billing
 from instances.states import ENDING, TERM_MACHINE, InstanceState, TermState
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
 
 logger = logging.getLogger(__name__)
 

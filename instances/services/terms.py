@@ -21,7 +21,7 @@ from instances.selectors import active_term, any_instance
 from instances.services.meters import label_of, scope_of
 from instances.services.term_prices import is_prepaid, rate_of
 from instances.states import TERM_MACHINE, TermState
-from marketplace.prices import TERM_HOURS
+from marketplace.pricing.prices import TERM_HOURS
 
 
 def agree_term(

@@ -21,7 +21,7 @@ from instances.services.start import start_instance
 from instances.services.stop import halt_instance
 from instances.states import InstanceState
 from marketplace.errors import OfferClosed
-from marketplace.selectors.spot import waiting_longer_than
+from marketplace.spot_market.selectors import waiting_longer_than
 
 logger = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from instances.services.spot.bids import hint_freed
 from instances.services.streams import pair_ticket
 from instances.services.terms import payee_of
 from instances.states import Desired, InstanceState
-from marketplace.selectors.storage import storage_host
-from marketplace.services.incidents import open_incident
-from marketplace.services.lease import release_leases
+from marketplace.hosts.incidents import open_incident
+from marketplace.hosts.storage_selectors import storage_host
+from marketplace.leasing.lease import release_leases
 from storage.errors import VolumeElsewhere
 from storage.states import VolumeMoveState
 from storage.volumes import transfer_completion as ends

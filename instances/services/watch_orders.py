@@ -20,10 +20,10 @@ from instances.models import Watch
 from instances.policy import WATCH_LONGEST, WATCH_MAX_PRICE_MICROS, WATCH_OFFERS_TRIED, WATCH_SHORTEST
 from instances.services.quote import HOURLY
 from instances.states import WatchAction
-from marketplace.needs import NO_IMAGE
-from marketplace.policy import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
-from marketplace.search.grammar import parse_line, write_line
-from marketplace.search.terms import Condition, OfferQuery, Op
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from marketplace.pricing.offer_requirements import NO_IMAGE
+from marketplace.search.language.fields import Condition, OfferQuery, Op
+from marketplace.search.language.parser import parse_line, write_line
 from storage.images.selectors import find_image, needs_of_image
 
 if TYPE_CHECKING:

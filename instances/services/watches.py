@@ -30,8 +30,8 @@ from instances.services.rent import rent_instance
 from instances.services.watch_orders import Order, draft_watch, most_micros, query_of
 from instances.states import WATCH_MACHINE, WatchAction, WatchState
 from marketplace.errors import PriceChanged, SearchSyntaxError
-from marketplace.search.terms import Condition, OfferQuery, Op
-from marketplace.selectors import search_offers
+from marketplace.search.language.fields import Condition, OfferQuery, Op
+from marketplace.search.selectors import search_offers
 
 logger = logging.getLogger(__name__)
 

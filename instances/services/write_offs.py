@@ -33,11 +33,11 @@ from instances.services.terms import payee_of
 from instances.services.volume_moves import cancel_bringing
 from instances.services.write_off_mails import queue_renter_mail
 from instances.states import ENDING, INSTANCE_MACHINE, BidState, Desired, FaultOf, InstanceState, MoveState
-from marketplace.selectors.write_offs import write_offs_to_settle
-from marketplace.services.incidents import open_incident
-from marketplace.services.lease import release_leases
-from marketplace.services.write_offs import WRITTEN_OFF as REASON
-from marketplace.services.write_offs import settle_write_off
+from marketplace.hosts.incidents import open_incident
+from marketplace.hosts.write_off_selectors import write_offs_to_settle
+from marketplace.hosts.write_offs import WRITTEN_OFF as REASON
+from marketplace.hosts.write_offs import settle_write_off
+from marketplace.leasing.lease import release_leases
 from storage.object_sync.syncs import end_syncs
 from storage.volumes.attachments import detach_all
 from storage.volumes.write_offs import GIVEN_BACK, end_storage_of_host, end_work_of_host, storage_left_on

@@ -1,9 +1,9 @@
 """The advisor: pure functions from a piece of work to GPUs, host, time and a search of the market."""
 
-from marketplace.advisor.advice import Advice, Needs, advise, query_of
-from marketplace.advisor.plans import DeadlineTooShort, Plan, TooLarge
-from marketplace.advisor.reasons import Step
-from marketplace.advisor.work import PRESETS, Family, Precision, Task, Work, check_work
+from marketplace.advisor.candidate_plans import DeadlineTooShort, Plan, TooLarge
+from marketplace.advisor.explanations import Step
+from marketplace.advisor.recommend import Advice, Needs, advise, query_of
+from marketplace.advisor.workload import PRESETS, Family, Precision, Task, Work, check_work
 
 __all__ = [
     "PRESETS",

@@ -9,8 +9,8 @@ from marketplace.advisor.memory import (
     VISION_PIXELS,
     memory_of,
 )
-from marketplace.advisor.work import Family, Precision, Task, Work
-from marketplace.catalogue import GpuModel
+from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.gpu_catalogue.catalogue import GpuModel
 
 # Model FLOPs utilisation: the share of the data sheet's rate that runs get.
 UTILISATION: Final[Mapping[Family, float]] = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from marketplace.advisor.work import Family, Precision, Task, Work
+from marketplace.advisor.workload import Family, Precision, Task, Work
 
 GB: Final = 10**9
 WEIGHT_BYTES: Final[Mapping[Precision, float]] = {

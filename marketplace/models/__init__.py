@@ -5,7 +5,7 @@ from marketplace.models.hosts import Gpu, Host, HostEvent, JoinToken
 from marketplace.models.jobs import SweepRun
 from marketplace.models.leases import Claim, Incident, Lease
 from marketplace.models.offers import Offer, OfferPrice, SavedSearch, SpotPrice
-from marketplace.models.trust import Maintenance, Measurement, ReliabilityEvent, SelfTest
+from marketplace.models.reliability import Maintenance, Measurement, ReliabilityEvent, SelfTest
 from marketplace.models.write_offs import HostWriteOff
 
 __all__ = [

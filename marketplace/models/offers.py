@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from common import clock
 from common.ids import new_uuid
 from common.printable import Printable, PrintableField
+from marketplace.constants import DEFAULT_HOLD_BPS, DEFAULT_TIERS
 from marketplace.models.hosts import Host
-from marketplace.policy import DEFAULT_HOLD_BPS, DEFAULT_TIERS
 from marketplace.states import HostState
 
 

@@ -10,8 +10,8 @@ from accounts.models import User
 from common.errors import NotFound
 from common.ids import parse_public_id
 from common.sealing import unseal
-from marketplace.needs import ImageNeeds
-from marketplace.search.versions import version_number
+from marketplace.pricing.offer_requirements import ImageNeeds
+from marketplace.search.index.cuda_versions import version_number
 from storage.clients.oci_registry.client import Login
 from storage.constants import IMAGE_UNPACKED, IMAGE_UNPACKS_TO, PREFETCHED_AT_MOST
 from storage.models import Image, ImagePull, Registry, SharedImage

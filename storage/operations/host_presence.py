@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from billing.constants import PROOF_BRIDGE
-from marketplace.selectors.hosts import last_report
+from marketplace.hosts.selectors import last_report
 
 
 def is_heard(now: datetime) -> Q:

@@ -12,7 +12,7 @@ from billing.metering.meters import close_meter, open_meter
 from billing.pricing.rates import hold_of
 from billing.pricing.tariffs import Tariff
 from common import clock
-from marketplace.selectors.storage import host_owner
+from marketplace.hosts.storage_selectors import host_owner
 from storage.models import Snapshot, Volume
 from storage.operations.host_presence import paid_until
 

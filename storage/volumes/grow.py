@@ -13,9 +13,9 @@ from common import clock, wake
 from common.database import use_case
 from common.errors import StaleRow, wrong_field
 from common.money import format_money
+from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.errors import PriceChanged
-from marketplace.policy import DATA_DISK_GB_MAX
-from marketplace.selectors.storage import storage_price
+from marketplace.hosts.storage_selectors import storage_price
 from storage.constants import GROW_WITHIN
 from storage.errors import NoStorage, VolumeBusy
 from storage.models import Operation, Volume

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from common import wake
 from common.ids import public_id
-from marketplace.services.incidents import close_incident, open_incident
+from marketplace.hosts.incidents import close_incident, open_incident
 from storage.models import Volume
 from storage.operations.metering import close_volume
 from storage.volumes.volumes import lock_volume

@@ -11,7 +11,7 @@ from accounts.models import User
 from common import clock, wake
 from common.database import use_case
 from common.transitions import move
-from marketplace.selectors.storage import storage_price
+from marketplace.hosts.storage_selectors import storage_price
 from storage.constants import COPY_WITHIN, DROP_WITHIN, SNAPSHOTS_AT_MOST
 from storage.errors import SnapshotInUse, SnapshotNotReady, TooManyVolumes, VolumeBusy, VolumeElsewhere
 from storage.models import DataSet, Operation, Snapshot, Volume

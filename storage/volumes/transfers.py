@@ -10,7 +10,7 @@ from accounts.models import User
 from common import clock
 from common.database import use_case
 from common.errors import wrong_field
-from marketplace.selectors.storage import StorageHost, storage_host
+from marketplace.hosts.storage_selectors import StorageHost, storage_host
 from storage.constants import CARRY_WITHIN, TICKET_SPARE, VOLUMES_AT_MOST
 from storage.errors import NoStorage, TooManyVolumes, VolumeBusy
 from storage.models import Volume, VolumeMove

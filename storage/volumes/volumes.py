@@ -12,8 +12,8 @@ from common import clock, wake
 from common.database import use_case
 from common.errors import wrong_field
 from common.transitions import move
-from marketplace.policy import DATA_DISK_GB_MAX
-from marketplace.selectors.storage import StorageHost, storage_host
+from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.hosts.storage_selectors import StorageHost, storage_host
 from storage.constants import COPY_WITHIN, DROP_WITHIN, MAKE_WITHIN, NAME_PATTERN, VOLUMES_AT_MOST
 from storage.errors import NoStorage, SnapshotNotReady, TooManyVolumes, VolumeBusy, VolumeElsewhere, VolumeNameTaken
 from storage.models import Operation, Snapshot, Volume

@@ -28,9 +28,9 @@ from instances.services.budgets import set_budget
 from instances.services.quote import create_quote
 from instances.services.watch_orders import Order
 from instances.services.watches import create_watch
+from marketplace.hosts.maintenance import announce_maintenance
 from marketplace.models import Gpu
-from marketplace.services.maintenance import announce_maintenance
-from marketplace.services.saved_searches import save_search
+from marketplace.search.saved_searches import save_search
 from storage.clients.s3.client import Checked
 from storage.images.credentials import save_registry
 from storage.models import Image, Registry, Snapshot, Sync, SyncSchedule, Volume

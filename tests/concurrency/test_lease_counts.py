@@ -12,12 +12,12 @@ from accounts.models import User
 from common import clock
 from common.database import use_case
 from marketplace.errors import GpuTaken, OfferClosed
+from marketplace.hosts.hosts import record_report
+from marketplace.hosts.offers import set_draining
+from marketplace.leasing import availability
+from marketplace.leasing.availability import compare_offers
+from marketplace.leasing.lease import release_leases
 from marketplace.models import Host, Lease, Offer
-from marketplace.services import availability
-from marketplace.services.availability import compare_offers
-from marketplace.services.hosts import record_report
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import set_draining
 from tests.lock_waits import wait_until_one_waits_for_us
 from tests.marketplace.parallel import at_once, in_background
 from tests.marketplace.shapes import enrolled, leased, offer_of

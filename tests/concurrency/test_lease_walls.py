@@ -14,10 +14,10 @@ from django.db import connection
 from accounts.models import User
 from common.database import use_case
 from marketplace.errors import GpuTaken
+from marketplace.hosts.offers import check_offers
+from marketplace.leasing import lease as walls
+from marketplace.leasing.lease import release_leases
 from marketplace.models import Gpu, Lease, Offer
-from marketplace.services import lease as walls
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import check_offers
 from tests.billing.money import execute_as_owner
 from tests.lock_waits import take_locks_down
 from tests.marketplace.parallel import at_once

@@ -12,13 +12,13 @@ from django.db import connection, transaction
 from accounts.models import User
 from common.database import use_case
 from common.errors import DomainError
+from marketplace.hosts.offers import set_price
+from marketplace.leasing.availability import compare_offers
+from marketplace.leasing.lease import lease_gpus, release_leases
 from marketplace.models import Offer
-from marketplace.search import columns
-from marketplace.search.terms import OfferQuery
-from marketplace.selectors import offer_page_json, search_facets, search_offers
-from marketplace.services.availability import compare_offers
-from marketplace.services.lease import lease_gpus, release_leases
-from marketplace.services.offers import set_price
+from marketplace.search.index import snapshot
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.selectors import offer_page_json, search_facets, search_offers
 from tests.marketplace.shapes import enrolled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -93,7 +93,7 @@ def test_two_hundred_rents_and_releases_beside_readers(hana: User, offers: list[
     assert compare_offers() == []
     kept = [offer_page_json(OfferQuery(sort=sort, limit=200)) for sort in ("price", "-value", "gpu_free")]
     assert kept[0][3] == Offer.objects.filter(gpu_free__gt=0).count()
-    columns.forget()
+    snapshot.forget()
     assert kept == [offer_page_json(OfferQuery(sort=sort, limit=200)) for sort in ("price", "-value", "gpu_free")]
 
 

@@ -15,9 +15,9 @@ from django.db import Error, connection
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Posting
 from config.celery import SWEEPS
+from marketplace import sweep_runs
 from marketplace.models import Incident, SweepRun
-from marketplace.services import sweep_runs
-from marketplace.services.sweep_runs import late_sweeps, look_after_sweeps
+from marketplace.sweep_runs import late_sweeps, look_after_sweeps
 from tests.billing.money import RATE, UNIT, Source, assert_sound, at, charged, execute, grant, in_parallel, make_user, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)

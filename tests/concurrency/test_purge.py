@@ -23,9 +23,9 @@ from instances.services.retention import keep_data
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import compare_leases
+from marketplace.hosts.offers import check_offers
+from marketplace.leasing.lease import release_leases
 from marketplace.models import Lease
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import check_offers
 from tests.billing.money import UNIT, assert_sound, grant
 from tests.instances.fake_host import FakeHost, again, base_image, order_running
 

@@ -19,9 +19,9 @@ from common.ids import public_id
 from instances.models import Instance, InstancePort, Quote
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
+from marketplace.hosts.offers import check_offers
+from marketplace.leasing import lease as lease_service
 from marketplace.models import Gpu, Lease, Offer
-from marketplace.services import lease as lease_service
-from marketplace.services.offers import check_offers
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, execute_as_owner, grant, in_parallel, wallet
 from tests.instances.fake_host import FakeHost

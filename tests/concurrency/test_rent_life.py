@@ -17,8 +17,8 @@ from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import compare_leases
+from marketplace.hosts.offers import check_offers
 from marketplace.models import Incident, Lease
-from marketplace.services.offers import check_offers
 from storage.models import Image
 from tests.billing.money import assert_sound, in_parallel
 from tests.instances.fake_host import FakeHost, again, order, order_running

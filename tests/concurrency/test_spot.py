@@ -20,8 +20,8 @@ from instances.services.spot.tick import tick_offer
 from instances.services.stop import stop_instance
 from instances.services.sweeps import compare_leases
 from instances.states import BidState
+from marketplace.hosts.offers import check_offers
 from marketplace.models import Claim, Lease, Offer
-from marketplace.services.offers import check_offers
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, grant, in_parallel, make_user
 from tests.concurrency.test_rent import outcome

@@ -27,8 +27,8 @@ from instances.services.sweeps import compare_leases, compare_watch_holds
 from instances.services.watch_mails import queue_watch_mails
 from instances.services.watch_orders import Order
 from instances.services.watches import cancel_watch, create_watch, expire_watches, serve_watches
+from marketplace.hosts.offers import check_offers
 from marketplace.models import Lease
-from marketplace.services.offers import check_offers
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, grant, in_parallel, make_user
 from tests.instances.fake_host import FakeHost, order_running

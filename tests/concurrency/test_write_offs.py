@@ -14,11 +14,11 @@ from common.errors import DomainError, StaleRow
 from instances.models import Instance
 from instances.services.sweeps import compare_leases
 from instances.services.write_offs import settle_write_offs
+from marketplace.hosts import write_offs
+from marketplace.hosts.hosts import record_report
+from marketplace.hosts.offers import check_offers
+from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host, HostWriteOff, Lease
-from marketplace.services import write_offs
-from marketplace.services.hosts import record_report
-from marketplace.services.offers import check_offers
-from marketplace.services.write_offs import write_off_host
 from storage.models import Image
 from tests.billing.money import assert_sound, in_parallel
 from tests.instances.fake_host import FakeHost, again, order_running

@@ -21,9 +21,9 @@ from instances.services.quote import create_quote
 from instances.services.reconcile import observe_report
 from instances.services.rent import rent_instance
 from instances.services.silent_hosts import pause_on_silent_hosts
+from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host, record_report
+from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Host, Offer
-from marketplace.services.hosts import GpuShape, HostShape, enrol_host, record_report
-from marketplace.services.join_tokens import issue_join_token
 from storage.images.register import register_image
 from storage.models import Image
 

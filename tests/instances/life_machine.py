@@ -32,8 +32,8 @@ from instances.services.spot.tick import tick_all
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import compare_leases, enforce_deadlines, follow_terms, purge_expired, stop_exhausted
-from marketplace.services.offers import check_offers
-from marketplace.services.silence import mark_silent_hosts
+from marketplace.hosts.heartbeat import mark_silent_hosts
+from marketplace.hosts.offers import check_offers
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, give_up_overdue, record_operations
 from tests.billing.money import START, assert_sound, grant

@@ -16,7 +16,7 @@ from instances.services.disks import follow_disks
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
 from instances.services.sweeps import compare_leases, follow_terms, purge_expired, stop_exhausted
-from marketplace.services.offers import ListingChange, check_offers, set_prices
+from marketplace.hosts.offers import ListingChange, check_offers, set_prices
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, again
 from tests.instances.fixtures import Clock

@@ -15,9 +15,9 @@ from instances.models import Instance, InstanceEvent
 from instances.policy import CPU_RUN_MICROS_PER_HOUR, GROW_WITHIN
 from instances.selectors import desired_instances
 from instances.services.concluding import conclude_operations
+from marketplace.hosts.offers import set_price
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host
-from marketplace.selectors import live_leases_of
-from marketplace.services.offers import set_price
 from storage.images.register import register_image
 from storage.models import Image, Operation
 from storage.operations.selectors import desired_operations

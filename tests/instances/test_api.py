@@ -13,7 +13,7 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold
 from common import clock
 from instances.models import Instance, Quote
-from marketplace.services.offers import set_price
+from marketplace.hosts.offers import set_price
 from storage.models import Image
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, Use, by_id, order, order_running

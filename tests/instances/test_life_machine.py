@@ -16,7 +16,7 @@ from instances.models import Instance
 from instances.services import reconcile, release, stop
 from instances.services.observations import ObservedRow
 from instances.states import InstanceState
-from marketplace.services.lease import release_leases
+from marketplace.leasing.lease import release_leases
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock

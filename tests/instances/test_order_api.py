@@ -9,7 +9,7 @@ from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from instances.models import Instance, Quote
-from marketplace.services.offers import ListingChange, set_prices
+from marketplace.hosts.offers import ListingChange, set_prices
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost
 

@@ -9,7 +9,7 @@ from accounts.models import User
 from common.ids import public_id
 from instances.models import Instance, Term
 from instances.services.spot.tick import tick_all
-from marketplace.services.offers import ListingChange, set_prices
+from marketplace.hosts.offers import ListingChange, set_prices
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again
 from tests.instances.modes import balance

@@ -13,7 +13,7 @@ from instances.models import FaultReport
 from instances.services.fault_reports import decide_report, report_fault
 from instances.services.silent_hosts import charge_meters, follow_silence
 from instances.services.write_offs import settle_write_offs
-from marketplace.services.write_offs import write_off_host
+from marketplace.hosts.write_offs import write_off_host
 from storage.volumes.volumes import create_volume
 from tests.billing.money import execute, triggers_off
 from tests.instances.fake_host import FakeHost, again, order, order_running

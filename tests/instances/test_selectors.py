@@ -23,7 +23,7 @@ from instances.selectors import (
 )
 from instances.services.release import release_instance
 from instances.services.stop import stop_instance
-from marketplace.policy import SYSTEM_DISK_GB
+from marketplace.constants import SYSTEM_DISK_GB
 from tests.instances.fake_host import FakeHost, order, order_running
 from tests.instances.fixtures import Clock
 

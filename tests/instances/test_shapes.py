@@ -16,8 +16,8 @@ from instances.models import Instance, InstanceEvent, InstanceSample
 from instances.selectors import latest_sample, metrics_of, quote_of
 from instances.services.release import release_instance
 from instances.services.stop import stop_instance
+from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host
-from marketplace.services.hosts import freeze_host
 from tests.instances.fake_host import FakeHost, Use, again, order, order_running
 from tests.instances.fixtures import Clock
 

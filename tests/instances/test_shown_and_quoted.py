@@ -13,8 +13,8 @@ from django.test import Client
 from accounts.models import User
 from common import clock
 from common.ids import public_id
+from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Gpu, Host, Offer
-from marketplace.services.availability import refresh_offers_of_host
 from storage.images.register import register_image
 from storage.models import Image
 from tests.instances.fake_host import FakeHost

@@ -9,7 +9,7 @@ from accounts.models import User
 from common import clock
 from common.ids import public_id
 from instances.models import Instance
-from marketplace.services.maintenance import announce_maintenance
+from marketplace.hosts.maintenance import announce_maintenance
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock
 

@@ -10,7 +10,7 @@ from accounts.services.ssh_keys import add_ssh_key
 from common.ids import public_id
 from instances.models import Instance, Quote
 from instances.states import InstanceState
-from marketplace.services.offers import set_price
+from marketplace.hosts.offers import set_price
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock
 from tests.web.world import KEY, OTHER_KEY

@@ -19,7 +19,7 @@ from instances.selectors import watches_of
 from instances.services.sweeps import compare_leases, compare_watch_holds
 from instances.services.watch_orders import Order
 from instances.services.watches import cancel_watch, create_watch, serve_watches
-from marketplace.services.offers import set_price
+from marketplace.hosts.offers import set_price
 from tests.billing.money import START, UNIT
 from tests.instances.fake_host import FakeHost, marked_block, order
 

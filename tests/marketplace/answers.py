@@ -7,8 +7,8 @@ from uuid import UUID
 
 from common import clock
 from marketplace.models import Host, SelfTest
-from marketplace.requirements import CheckRow
-from marketplace.services.self_tests import SelfTestRow, record_self_test, request_self_test
+from marketplace.self_tests.requirements import CheckRow
+from marketplace.self_tests.services import SelfTestRow, record_self_test, request_self_test
 
 
 def good_rows(host: Host, *, simulated: bool = False) -> list[CheckRow]:

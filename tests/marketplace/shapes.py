@@ -6,10 +6,10 @@ from uuid import UUID, uuid4
 
 from accounts.models import User
 from common.database import use_case
+from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host
+from marketplace.hosts.join_tokens import issue_join_token
+from marketplace.leasing.lease import LeasedGpus, lease_gpus
 from marketplace.models import Host, Offer
-from marketplace.services.hosts import GpuShape, HostShape, enrol_host
-from marketplace.services.join_tokens import issue_join_token
-from marketplace.services.lease import LeasedGpus, lease_gpus
 
 PRICE = 2_000_000
 RTX = "NVIDIA GeForce RTX 4090"

@@ -7,7 +7,7 @@ losing bid is tried on what is free then, and the highest that can be granted so
 from collections.abc import Sequence
 from typing import Any
 
-from marketplace.spot import Bid
+from marketplace.spot_market.clearing import Bid
 
 
 def comes_before(one: Bid, other: Bid) -> bool:

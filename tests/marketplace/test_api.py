@@ -10,8 +10,8 @@ from django.test import Client
 from accounts.models import User
 from accounts.services.tokens import issue_token
 from common.ids import public_id
+from marketplace.hosts.hosts import enrol_host
 from marketplace.models import Host, JoinToken, Offer
-from marketplace.services.hosts import enrol_host
 from tests.marketplace.shapes import leased, offer_of, shape
 
 Bearer = Callable[..., Client]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from marketplace.catalogue import MODELS, GpuModel, by_slug, nominal_vram_gb, recognise
+from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel, by_slug, nominal_vram_gb, recognise
 
 DRIVER_NAMES = {
     "titan-xp": ["TITAN Xp", "NVIDIA TITAN Xp", "TITAN Xp COLLECTORS EDITION", "NVIDIA TITAN Xp COLLECTORS EDITION"],

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketplace.charts import Axis, across, line_of, round_values, steps_of, up
+from marketplace.pricing.svg_charts import Axis, across, line_of, round_values, steps_of, up
 
 
 def test_corners_of_the_box() -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from marketplace.catalogue import MODELS
+from marketplace.gpu_catalogue.catalogue import MODELS
 from tests.marketplace.shapes import enrolled
 
 pytestmark = pytest.mark.django_db

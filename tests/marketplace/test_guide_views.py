@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import translation
 
 from accounts.models import User
-from marketplace.advisor import PRESETS
-from marketplace.guide_forms import PRESET_NAMES, fields_of, form_of, preset_of
-from marketplace.guide_topics import TOPICS, Topic
+from marketplace.advisor.workload import PRESETS
+from marketplace.guide.topics import TOPICS, Topic
+from marketplace.web.guide.forms import PRESET_NAMES, fields_of, form_of, preset_of
 from tests.marketplace.shapes import enrolled
 
 pytestmark = pytest.mark.django_db

@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from accounts.models import User
 from accounts.throttling import request_counter
 from common.ids import public_id
+from marketplace.constants import PAGE_SIZE_MAX
 from marketplace.models import Host, Offer
-from marketplace.policy import PAGE_SIZE_MAX
-from marketplace.search.columns import forget
-from marketplace.search.grammar import write_line
-from marketplace.search.params import write_params
-from marketplace.search.terms import TERMS, OfferQuery
-from marketplace.search.wishes import WISHES
+from marketplace.search.index.snapshot import forget
+from marketplace.search.language.fields import TERMS, OfferQuery
+from marketplace.search.language.options import WISHES
+from marketplace.search.language.parser import write_line
+from marketplace.web.search.language.query_string import write_params
 from storage.images.register import register_image
 from tests.marketplace.search.searches import searches
 from tests.marketplace.shapes import enrolled, gpu

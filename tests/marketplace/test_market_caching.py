@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.throttling import request_counter
 from common import clock
 from marketplace.models import Offer
-from marketplace.search.columns import forget
+from marketplace.search.index.snapshot import forget
 
 
 @pytest.fixture(autouse=True)

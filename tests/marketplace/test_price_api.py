@@ -10,8 +10,8 @@ from accounts.models import User
 from accounts.services.tokens import issue_token
 from common import clock
 from common.ids import public_id
+from marketplace.hosts.offers import set_price
 from marketplace.models import Host, Offer
-from marketplace.services.offers import set_price
 from tests.marketplace.shapes import PRICE, leased, offer_of
 
 

@@ -8,8 +8,8 @@ from django.test import Client
 from accounts.models import User
 from common import clock
 from common.ids import public_id
+from marketplace.hosts.offers import set_listed_until, set_price
 from marketplace.models import Host, Offer
-from marketplace.services.offers import set_listed_until, set_price
 from tests.marketplace.shapes import PRICE, leased, offer_of
 
 HTMX = {"HX-Request": "true"}

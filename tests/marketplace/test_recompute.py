@@ -13,7 +13,7 @@ from django.test import Client
 from accounts.models import User
 from common.ids import public_id
 from marketplace.models import Host, Offer
-from marketplace.services.reliability import refresh_reliability
+from marketplace.reliability.events import refresh_reliability
 from scripts import recompute_reliability as script
 from tests.billing.money import START
 from tests.marketplace.histories import simulate_hosts

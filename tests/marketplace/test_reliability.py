@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from marketplace import reliability as formula
-from marketplace.reliability import History, Notice, merged, overlap, reckon, window_end
+from marketplace.reliability import scoring as formula
+from marketplace.reliability.scoring import History, Notice, merged, overlap, reckon, window_end
 
 UNTIL = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = UNTIL - timedelta(days=400)

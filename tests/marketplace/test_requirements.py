@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
-from marketplace.catalogue import MODELS
-from marketplace.requirements import REQUIREMENTS, CheckRow, judged_check, remedy_of, title_of
+from marketplace.gpu_catalogue.catalogue import MODELS
+from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow, judged_check, remedy_of, title_of
 
 GPU = "GPU-1"
 MODEL = {GPU: ("rtx-4090", 24_564)}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from common import clock
-from marketplace.run_costs import ModeCost, mode_costs, tiered_micros
+from marketplace.pricing.run_costs import ModeCost, mode_costs, tiered_micros
 
 UNIT = 1_000_000
 

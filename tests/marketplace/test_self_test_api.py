@@ -10,8 +10,8 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.services.tokens import issue_token
 from common.ids import new_uuid, public_id
+from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host, SelfTest
-from marketplace.services.hosts import freeze_host
 from marketplace.states import Verdict, Verification
 from tests.marketplace.answers import but, good_rows, put_to_test
 from tests.marketplace.shapes import enrolled

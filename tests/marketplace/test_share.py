@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketplace.share import Share, allocatable, share_per_gpu
+from marketplace.pricing.cpu_ram_share import Share, allocatable, share_per_gpu
 
 SHAPES = 100_000
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marketplace.spot import Bid, Outcome, auction
+from marketplace.spot_market.clearing import Bid, Outcome, auction
 from tests.marketplace.spot_definition import defined
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

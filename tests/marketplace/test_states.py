@@ -5,8 +5,8 @@ import pytest
 from accounts.models import User
 from common.errors import StaleRow, UnlawfulMove
 from common.transitions import move
+from marketplace.hosts.hosts import record_move
 from marketplace.models import Host, HostEvent
-from marketplace.services.hosts import record_move
 from marketplace.states import HOST_MACHINE, HostState
 from tests.marketplace.shapes import enrolled
 

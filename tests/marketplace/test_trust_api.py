@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.services.tokens import issue_token
 from common.ids import public_id
 from marketplace.models import Host, Maintenance, ReliabilityEvent
-from marketplace.services.reliability import record_failed_start, record_start, refresh_reliability
+from marketplace.reliability.events import record_failed_start, record_start, refresh_reliability
 from tests.billing.money import START, at
 
 

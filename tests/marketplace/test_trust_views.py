@@ -11,10 +11,10 @@ from django.urls import reverse
 from accounts.models import User
 from common import clock
 from common.ids import public_id
+from marketplace.hosts.maintenance import announce_maintenance
 from marketplace.models import Host, Maintenance, ReliabilityEvent
-from marketplace.services.maintenance import announce_maintenance
-from marketplace.services.reliability import record_failed_start, refresh_reliability
-from marketplace.trust_console import reliability_context
+from marketplace.reliability.events import record_failed_start, refresh_reliability
+from marketplace.web.reliability.context import reliability_context
 from tests.billing.money import START, at
 
 

@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from common import clock
 from common.ids import public_id
+from marketplace.hosts.offers import set_listed
 from marketplace.models import Host, JoinToken, Offer, SavedSearch
-from marketplace.services.offers import set_listed
 from storage.models import Image
 from tests.marketplace.shapes import enrolled, gpu, offer_of
 from tests.web.world_crowd import crowd

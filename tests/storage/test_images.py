@@ -9,8 +9,8 @@ from django.test import Client
 
 from common.errors import NotFound
 from common.ids import public_id
-from marketplace.needs import NO_IMAGE, ImageNeeds
-from marketplace.search.versions import version_number
+from marketplace.pricing.offer_requirements import NO_IMAGE, ImageNeeds
+from marketplace.search.index.cuda_versions import version_number
 from storage.images.register import follow_build, register_image
 from storage.images.selectors import active_images, find_image, image_by_id, image_by_slug, image_needs
 from storage.models import Image

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from common import clock
 from marketplace.models import Host, SelfTest
-from marketplace.requirements import CheckRow
-from marketplace.services.self_tests import attend_self_tests, request_self_test
+from marketplace.self_tests.requirements import CheckRow
+from marketplace.self_tests.services import attend_self_tests, request_self_test
 from tests.marketplace.answers import but, good_rows, put_to_test
 
 

@@ -11,7 +11,7 @@ from common import clock
 from common.ids import public_id
 from instances.models import Instance
 from instances.services.reconcile import observe_report
-from marketplace.services.offers import set_price
+from marketplace.hosts.offers import set_price
 from tests.one_time_code import current_code
 from tests.web.conftest import Site, has_copied
 from tests.web.world import KEY, OTHER_KEY, PASSWORD, World, order, person, report

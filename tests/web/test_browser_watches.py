@@ -9,7 +9,7 @@ from billing.models import Wallet
 from common import clock
 from instances.models import Instance, Watch
 from instances.services.watches import serve_watches
-from marketplace.services.offers import set_price
+from marketplace.hosts.offers import set_price
 from tests.web.conftest import Site
 from tests.web.world import World, keep_alive
 

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import time_machine
 
+from marketplace.hosts.maintenance import announce_maintenance
 from marketplace.models import Host, Maintenance, ReliabilityEvent
-from marketplace.services.maintenance import announce_maintenance
-from marketplace.services.reliability import record_failed_start, record_host_fault, record_start, refresh_reliability
+from marketplace.reliability.events import record_failed_start, record_host_fault, record_start, refresh_reliability
 
 HOUR = timedelta(hours=1)
 

@@ -22,10 +22,10 @@ from instances.services.rent import rent_instance
 from instances.services.stop import stop_instance
 from instances.services.watch_orders import Order
 from instances.services.watches import cancel_watch, create_watch, serve_watches
+from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host, record_report
+from marketplace.hosts.join_tokens import issue_join_token
+from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, Offer
-from marketplace.services.availability import refresh_offers_of_host
-from marketplace.services.hosts import GpuShape, HostShape, enrol_host, record_report
-from marketplace.services.join_tokens import issue_join_token
 from tests.web.self_tests import add_self_tests
 from tests.web.trust import add_history
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from accounts.models import User
 from common import clock
-from marketplace.catalogue import by_slug
+from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.models import Host, Offer
 from marketplace.states import Verification
 

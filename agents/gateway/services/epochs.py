@@ -9,8 +9,8 @@ from agents.protocol.messages import Report
 from common.ids import public_id
 from instances.services.epochs import HeldRow, agree, note_unknown
 from instances.services.observations import ObservedRow
-from marketplace.services.epochs import FURTHEST_AHEAD, quarantined_gpus
-from marketplace.services.incidents import open_incident
+from marketplace.hosts.epochs import FURTHEST_AHEAD, quarantined_gpus
+from marketplace.hosts.incidents import open_incident
 
 BEHIND = "market_behind_its_hosts"
 _TOLD = (

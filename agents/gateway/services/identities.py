@@ -16,7 +16,7 @@ from common import clock
 from common.database import joining, use_case
 from common.digest import secret_digest
 from common.prepared import run
-from marketplace.services.hosts import enrol_host, note_refused
+from marketplace.hosts.hosts import enrol_host, note_refused
 
 # The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends it
 # every few seconds and Django's compiler would take three times as long as the database.

@@ -11,7 +11,7 @@ from agents.gateway.services.speed import admit_beside
 from agents.protocol.reach import DIAL_PATH, Reach
 from agents.protocol.tickets import sign_ticket
 from common import clock
-from marketplace.selectors.hosts import host_doors
+from marketplace.hosts.selectors import host_doors
 
 
 def give_leave(*, message: SignedMessage, received_at: datetime, wait_url: str) -> dict[str, str]:

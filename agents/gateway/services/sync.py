@@ -48,10 +48,10 @@ from instances.services.observations import ObservedRow
 from instances.services.reconcile import observe_report
 from instances.services.silent_hosts import pause_on_silent_hosts
 from instances.services.slips import slip_key
-from marketplace.services.hosts import freeze_host, note_refused, record_facts, record_report
-from marketplace.services.incidents import open_incident
-from marketplace.services.self_tests import record_self_test
-from marketplace.services.sweep_runs import look_after_sweeps
+from marketplace.hosts.hosts import freeze_host, note_refused, record_facts, record_report
+from marketplace.hosts.incidents import open_incident
+from marketplace.self_tests.services import record_self_test
+from marketplace.sweep_runs import look_after_sweeps
 from storage.images.pull_progress import record_pulls
 from storage.images.selectors import images_to_prefetch
 from storage.operations.selectors import desired_operations

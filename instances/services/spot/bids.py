@@ -18,8 +18,8 @@ from common.transitions import move
 from instances.errors import BidBarred
 from instances.models import Instance, Quote, SpotBid
 from instances.states import BID_MACHINE, BidState
-from marketplace.selectors.spot import claims_wait
-from marketplace.services.spot_market import check_spot_order
+from marketplace.spot_market.selectors import claims_wait
+from marketplace.spot_market.services import check_spot_order
 
 NOT_HELD = {
     **{"price_micros": None, "floor_micros": None, "held_since": None},

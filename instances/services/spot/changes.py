@@ -15,7 +15,7 @@ from instances.services.meters import hold_for_use
 from instances.services.moves import RENTER, record_event, retry_stale, touch_renter
 from instances.services.spot.bids import bid_of, check_bidder, end_bid, hint_tick
 from instances.states import BidState, InstanceState
-from marketplace.services.spot_market import drop_claim, keep_leases
+from marketplace.spot_market.services import drop_claim, keep_leases
 
 _ENDED = (BidState.ENDED, BidState.YIELDING)
 

@@ -13,8 +13,8 @@ from instances.services.moves import BEGINS_ANEW, SYSTEM, move_instance, touch_t
 from instances.services.spot.bids import move_bid
 from instances.states import BidState, Desired, InstanceState
 from marketplace.errors import GpuTaken
-from marketplace.services.lease import LeasedGpus
-from marketplace.services.spot_market import SpotMarket, drop_claim, lease_claimed, lease_spot, open_spot_market
+from marketplace.leasing.lease import LeasedGpus
+from marketplace.spot_market.services import SpotMarket, drop_claim, lease_claimed, lease_spot, open_spot_market
 
 if TYPE_CHECKING:
     from marketplace.models import Claim

@@ -6,8 +6,8 @@ from uuid import UUID
 from billing.pricing.estimates import SPOT
 from instances.models import Instance, Quote
 from instances.services.spot.bids import hint_tick, place_again, place_bid
-from marketplace.services.lease import LeasedGpus, lease_gpus
-from marketplace.services.spot_market import lease_or_claim
+from marketplace.leasing.lease import LeasedGpus, lease_gpus
+from marketplace.spot_market.services import lease_or_claim
 
 if TYPE_CHECKING:
     from marketplace.models import Offer

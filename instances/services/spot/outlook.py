@@ -7,9 +7,9 @@ from uuid import UUID
 from common import clock
 from instances.services.spot.bids import standing_bids
 from instances.services.spot.tick import entries
-from marketplace.selectors.spot import SpotLately, spot_lately
-from marketplace.services.spot_market import SpotMarket, view_spot_market
-from marketplace.spot import Bid, auction
+from marketplace.spot_market.clearing import Bid, auction
+from marketplace.spot_market.selectors import SpotLately, spot_lately
+from marketplace.spot_market.services import SpotMarket, view_spot_market
 
 Chance = Literal["below_floor", "too_many", "none", "some", "half", "most", "all"]
 

@@ -21,9 +21,9 @@ from instances.services.spot.bids import barred_bids, bids_with_money, standing_
 from instances.services.spot.grants import grant_winners, serve_claims
 from instances.services.spot.notices import begin_yield, follow_instances, give_notice, take_back_notice
 from instances.states import BidState
-from marketplace.selectors.spot import offers_with_claims
-from marketplace.services.spot_market import SpotMarket, open_spot_market, publish_price
-from marketplace.spot import Bid, Outcome, auction
+from marketplace.spot_market.clearing import Bid, Outcome, auction
+from marketplace.spot_market.selectors import offers_with_claims
+from marketplace.spot_market.services import SpotMarket, open_spot_market, publish_price
 
 logger = logging.getLogger(__name__)
 

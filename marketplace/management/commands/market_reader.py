@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from marketplace.search.reader import serve
-from marketplace.selectors.search import read_news
+from marketplace.search.index.refresh_process import serve
+from marketplace.search.selectors import read_news
 
 
 class Command(BaseCommand):

@@ -22,8 +22,8 @@ from billing.ledger.wallets import grant_credit, open_wallet
 from instances.models import Instance
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
+from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Offer
-from marketplace.services.join_tokens import issue_join_token
 
 SYNC = "/agent/v1/sync"
 ENROL = "/agent/v1/enrol"

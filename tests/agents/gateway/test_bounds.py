@@ -42,7 +42,7 @@ from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
 from instances.states import InstanceState
 from marketplace.models import Host, HostEvent, Incident, Offer
-from marketplace.services.self_tests import request_self_test
+from marketplace.self_tests.services import request_self_test
 
 from .conftest import PRICE, Agent, code_of, facts, report
 from .test_self_tests import good_checks

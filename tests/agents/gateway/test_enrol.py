@@ -14,8 +14,8 @@ from agents.gateway.models import AgentIdentity
 from agents.protocol.codec import decode, encode
 from agents.protocol.messages import EnrolReply
 from common import clock
+from marketplace.hosts.agent_keys import revoke_agent
 from marketplace.models import Host, JoinToken
-from marketplace.services.agent_keys import revoke_agent
 
 from .conftest import ENROL, Agent, audited, code_of, facts, post
 

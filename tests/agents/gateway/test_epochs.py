@@ -16,9 +16,9 @@ from instances.models import Instance
 from instances.services.epochs import FENCE_JUMP, begin_epoch
 from instances.states import Desired, FaultOf, InstanceState
 from marketplace.errors import OfferClosed
+from marketplace.hosts.epochs import AFTER_BACKUP, close_agreement
+from marketplace.leasing.lease import check_open
 from marketplace.models import Epoch, Gpu, Host, HostEvent, Incident, Lease, Offer, ReliabilityEvent
-from marketplace.services.epochs import AFTER_BACKUP, close_agreement
-from marketplace.services.lease import check_open
 
 from .conftest import Agent, report
 from .test_instances import observed

@@ -21,9 +21,9 @@ from agents.protocol.messages import ObservedInstance
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER
 from common import clock
 from common.printable import is_printable
+from marketplace.hosts.agent_keys import revoke_agent
+from marketplace.hosts.hosts import unfreeze_host
 from marketplace.models import Host
-from marketplace.services.agent_keys import revoke_agent
-from marketplace.services.hosts import unfreeze_host
 from marketplace.states import HostState
 
 from .conftest import SYNC, Agent, audited, code_of, post, report

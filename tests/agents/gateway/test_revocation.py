@@ -20,10 +20,10 @@ from agents.protocol.speed import SPEED_PATH
 from common.errors import UnlawfulMove
 from common.ids import public_id
 from instances.models import Instance
+from marketplace.hosts.agent_keys import revoke_agent
+from marketplace.hosts.hosts import freeze_host, record_report, unfreeze_host
+from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Host, HostEvent, Offer
-from marketplace.services.agent_keys import revoke_agent
-from marketplace.services.hosts import freeze_host, record_report, unfreeze_host
-from marketplace.services.join_tokens import issue_join_token
 from marketplace.states import HostState
 
 from .conftest import Agent, code_of, facts, report

@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from agents.gateway.selectors import standing_of
 from agents.protocol.messages import Check, GpuFacts, HostFacts, SelfTestResult
+from marketplace.hosts.hosts import GpuShape, HostShape
 from marketplace.models import Host, Incident, SelfTest
-from marketplace.services.hosts import GpuShape, HostShape
-from marketplace.services.self_tests import request_self_test
+from marketplace.self_tests.services import request_self_test
 from marketplace.states import Verdict, Verification
 
 from .conftest import Agent, facts, report

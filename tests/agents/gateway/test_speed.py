@@ -19,7 +19,7 @@ from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, S
 from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
 from agents.protocol.tickets import read_ticket
 from common import clock
-from marketplace.services.agent_keys import revoke_agent
+from marketplace.hosts.agent_keys import revoke_agent
 
 from .conftest import SYNC, Agent, audited, code_of, encode_body, post, report
 

@@ -26,8 +26,8 @@ from common import clock
 from common.wake import _touch_now, version_of
 from instances.selectors import DesiredRow
 from instances.selectors.moves import desired_on_host
+from marketplace.hosts.hosts import freeze_host, unfreeze_host
 from marketplace.models import Host, Incident
-from marketplace.services.hosts import freeze_host, unfreeze_host
 from marketplace.states import HostState
 from storage.models import Image
 

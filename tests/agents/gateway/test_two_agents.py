@@ -11,8 +11,8 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from agents.gateway.models import RefusedMessage
 from agents.gateway.services import sync
+from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Host, HostEvent, Incident, Offer
-from marketplace.services.join_tokens import issue_join_token
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,9 +11,9 @@ from agents.protocol.messages import ObservedInstance
 from common import clock
 from instances.models import Instance
 from instances.services.write_offs import settle_write_offs
+from marketplace.hosts.offers import check_offers
+from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host, HostEvent, Offer
-from marketplace.services.offers import check_offers
-from marketplace.services.write_offs import write_off_host
 
 from .conftest import Agent, audited, code_of, report
 

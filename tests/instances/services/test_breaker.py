@@ -12,10 +12,11 @@ from instances.services import sweeps
 from instances.services.budgets import follow_budgets, set_budget
 from instances.services.disputes import stop_disputed
 from instances.services.stop import stop_instance
+from marketplace.constants import BREAKER_LASTS
+from marketplace.hosts.heartbeat import mark_silent_hosts
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident
-from marketplace.policy import BREAKER_LASTS
-from marketplace.selectors import breaker_open, hosts_held_back, live_leases_of
-from marketplace.services.silence import mark_silent_hosts
+from marketplace.reliability.silence_selectors import breaker_open, hosts_held_back
 from tests.billing.money import UNIT, charged, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock

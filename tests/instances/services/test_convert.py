@@ -24,9 +24,9 @@ from instances.services.stop import stop_instance
 from instances.services.sweeps import follow_terms
 from instances.signatures import quote_signature
 from marketplace.errors import PriceChanged
+from marketplace.hosts.offers import set_price
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Lease
-from marketplace.selectors import live_leases_of
-from marketplace.services.offers import set_price
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, refused
 from tests.instances.fixtures import Clock

@@ -13,9 +13,9 @@ from instances.policy import PORT_CHANGES_AT_MOST, STOP_GRACE
 from instances.selectors.moves import desired_on_host
 from instances.services.quote import create_quote
 from instances.services.stop import stop_instance
+from marketplace.hosts.hosts import record_facts
 from marketplace.models import Host, ReliabilityEvent
-from marketplace.services.hosts import record_facts
-from marketplace.services.reliability import refresh_reliability
+from marketplace.reliability.events import refresh_reliability
 from tests.billing.money import assert_sound, charged
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock

@@ -24,7 +24,7 @@ from instances.services.release import release_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.write_offs import settle_write_offs
-from marketplace.services.write_offs import write_off_host
+from marketplace.hosts.write_offs import write_off_host
 from storage.models import Image
 from storage.volumes.usage import DiskUseRow
 from tests.billing.money import UNIT, assert_sound, grant

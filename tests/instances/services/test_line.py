@@ -14,7 +14,7 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.timers import end_long_waits
 from marketplace.errors import GpuTaken
-from marketplace.selectors.spot import places_in_line
+from marketplace.spot_market.selectors import places_in_line
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock

@@ -7,7 +7,7 @@ from common import clock
 from instances.models import Instance, InstanceEvent
 from instances.services.maintenance import tell_of_maintenance
 from instances.services.release import release_instance
-from marketplace.services.maintenance import announce_maintenance, cancel_maintenance
+from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
 from tests.instances.fake_host import FakeHost, order_running
 
 

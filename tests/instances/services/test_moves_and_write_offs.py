@@ -11,9 +11,9 @@ from instances.models import Instance, Move
 from instances.services.move_ends import follow_moves
 from instances.services.move_orders import clone_instance, migrate_instance
 from instances.services.write_offs import settle_write_offs
+from marketplace.hosts.write_offs import write_off_host
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, HostWriteOff
-from marketplace.selectors import live_leases_of
-from marketplace.services.write_offs import write_off_host
 from tests.instances.fake_host import FakeHost, again
 from tests.instances.services.test_moves_between_hosts import (  # noqa: F401  `other` and `stopped` are fixtures
     arrive,

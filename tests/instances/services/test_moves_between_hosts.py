@@ -22,8 +22,8 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import compare_leases
 from marketplace.errors import PriceChanged
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Offer
-from marketplace.selectors import live_leases_of
 from storage.models import Operation
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, give_up_overdue, record_operations

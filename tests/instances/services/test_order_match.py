@@ -17,8 +17,8 @@ from instances.services.order_match import Expected, quote_for_order
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
 from instances.signatures import quote_signature
+from marketplace.hosts.offers import ListingChange, set_prices
 from marketplace.models import Lease
-from marketplace.services.offers import ListingChange, set_prices
 from storage.models import Image
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, order_running, refused

@@ -14,16 +14,9 @@ from instances.errors import DiskTooLarge
 from instances.models import Quote
 from instances.services.quote import create_quote, quote_again
 from marketplace.errors import GpuTaken, OfferClosed
+from marketplace.hosts.offers import ListingChange, set_draining, set_listed, set_listed_until, set_price, set_prices
+from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, Offer
-from marketplace.services.availability import refresh_offers_of_host
-from marketplace.services.offers import (
-    ListingChange,
-    set_draining,
-    set_listed,
-    set_listed_until,
-    set_price,
-    set_prices,
-)
 from storage.images.register import register_image
 from storage.models import Image
 from tests.instances.fake_host import FakeHost, order, refused

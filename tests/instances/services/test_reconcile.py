@@ -25,8 +25,8 @@ from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.states import INSTANCE_MACHINE, Desired, InstanceState
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Incident
-from marketplace.selectors import live_leases_of
 from tests.billing.money import assert_sound, charged
 from tests.instances.fake_host import FakeHost, FakeReport, Use, again, order, order_running
 from tests.instances.fixtures import Clock

@@ -21,9 +21,9 @@ from instances.policy import DEADLINES
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
+from marketplace.hosts.offers import set_draining, set_price
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Lease, Offer
-from marketplace.selectors import live_leases_of
-from marketplace.services.offers import set_draining, set_price
 from storage.images.register import register_image
 from storage.models import Image
 from tests.billing.money import UNIT, grant, wallet

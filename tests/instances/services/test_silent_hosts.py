@@ -26,8 +26,8 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import follow_terms
 from instances.services.write_offs import settle_write_offs
+from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host
-from marketplace.services.write_offs import write_off_host
 from storage.models import Snapshot, Volume
 from storage.sweeps import delete_unpaid, follow_storage_money
 from storage.volumes.snapshots import delete_snapshot, snapshot_volume

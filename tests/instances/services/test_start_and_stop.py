@@ -21,9 +21,9 @@ from instances.services.restart import restart_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
+from marketplace.hosts.offers import set_draining, set_price
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Offer
-from marketplace.selectors import live_leases_of
-from marketplace.services.offers import set_draining, set_price
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock

@@ -16,9 +16,9 @@ from instances.services import rollups, sweeps
 from instances.services.release import release_instance
 from instances.services.start import start_instance
 from instances.services.stop import halt_instance, stop_instance
+from marketplace.leasing.lease import release_leases
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident, Lease
-from marketplace.selectors import live_leases_of
-from marketplace.services.lease import release_leases
 from tests.billing.money import UNIT, assert_sound, charged, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running
 from tests.instances.fixtures import Clock

@@ -22,9 +22,9 @@ from instances.services.release import release_instance
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import follow_terms
+from marketplace.hosts.offers import set_price
+from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Lease
-from marketplace.selectors import live_leases_of
-from marketplace.services.offers import set_price
 from tests.billing.coupon_money import redeem
 from tests.billing.money import UNIT, execute, grant, pay_in, triggers_off
 from tests.instances.fake_host import FakeHost, again, refused

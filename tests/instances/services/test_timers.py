@@ -18,8 +18,8 @@ from instances.services.settings import IdleRule, Week, Wishes, change_settings
 from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.timers import follow_timers, stop_idle
+from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.models import Offer
-from marketplace.services.silence import mark_silent_hosts
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, order_running, refused
 from tests.instances.fixtures import Clock

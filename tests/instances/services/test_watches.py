@@ -29,8 +29,8 @@ from instances.services.watch_orders import Order, query_of
 from instances.services.watches import cancel_watch, create_watch, drop_old_watches, expire_watches, serve_watches
 from instances.states import WatchState
 from marketplace.errors import SearchSyntaxError
+from marketplace.hosts.offers import check_offers, set_draining, set_price
 from marketplace.models import Host, Incident, Offer
-from marketplace.services.offers import check_offers, set_draining, set_price
 from marketplace.states import HostState
 from storage.models import Image
 from tests.billing.money import UNIT, assert_sound, execute, grant, make_user, wallet

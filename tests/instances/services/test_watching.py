@@ -32,8 +32,8 @@ from instances.services.rollups import drop_old_samples, roll_up_use
 from instances.services.stop import stop_instance
 from instances.states import FaultOf
 from instances.xids import XIDS, xid_of
+from marketplace.hosts.hosts import record_report
 from marketplace.models import Incident
-from marketplace.services.hosts import record_report
 from storage.volumes.usage import DiskUseRow
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock

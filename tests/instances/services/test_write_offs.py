@@ -16,13 +16,13 @@ from instances.selectors.unmetered import metering_findings
 from instances.services.stop import stop_instance
 from instances.services.sweeps import compare_leases
 from instances.services.write_offs import settle_write_offs
+from marketplace.constants import WRITE_OFF_AFTER
+from marketplace.hosts.heartbeat import mark_silent_hosts
+from marketplace.hosts.hosts import retire_host
+from marketplace.hosts.offers import check_offers
+from marketplace.hosts.write_offs import write_off_host
+from marketplace.leasing.lease import release_leases
 from marketplace.models import Host, HostEvent, HostWriteOff, Lease
-from marketplace.policy import WRITE_OFF_AFTER
-from marketplace.services.hosts import retire_host
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import check_offers
-from marketplace.services.silence import mark_silent_hosts
-from marketplace.services.write_offs import write_off_host
 from storage.models import Snapshot, Volume
 from storage.volumes.snapshots import snapshot_volume
 from storage.volumes.volumes import create_volume

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from common.errors import InvalidInput
-from marketplace.advisor import PRESETS, Family, Precision, Task, TooLarge, Work, advise
-from marketplace.advisor.advice import DiskTooLarge
+from marketplace.advisor.candidate_plans import DeadlineTooShort, TooLarge, best_of, plans_for
 from marketplace.advisor.compute import hours_on, tokens_per_second, total_flops
 from marketplace.advisor.memory import GB, memory_of, transformer_shape
-from marketplace.advisor.plans import DeadlineTooShort, best_of, plans_for
-from marketplace.catalogue import by_slug
-from marketplace.search.grammar import parse_line, write_line
-from marketplace.search.terms import Condition, Op
+from marketplace.advisor.recommend import DiskTooLarge, advise
+from marketplace.advisor.workload import PRESETS, Family, Precision, Task, Work
+from marketplace.gpu_catalogue.catalogue import by_slug
+from marketplace.search.language.fields import Condition, Op
+from marketplace.search.language.parser import parse_line, write_line
 
 LLAMA_7B = Work(task=Task.INFER, parameters=6_740_000_000, layers=32, hidden=4096, sequence=4096)
 GPT3 = Work(task=Task.INFER, parameters=175_000_000_000, layers=96, hidden=12_288, sequence=2048)

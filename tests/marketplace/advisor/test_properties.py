@@ -6,13 +6,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from common.errors import DomainError
-from marketplace.advisor import Advice, Family, Precision, Task, Work, advise
+from marketplace.advisor.candidate_plans import COUNTS, TooLarge, plans_for
 from marketplace.advisor.compute import hours_on, total_flops
-from marketplace.advisor.machine import machine_for
+from marketplace.advisor.machine_types import machine_for
 from marketplace.advisor.memory import GB, memory_of
-from marketplace.advisor.plans import COUNTS, TooLarge, plans_for
-from marketplace.catalogue import by_slug
-from marketplace.search.grammar import parse_line, write_line
+from marketplace.advisor.recommend import Advice, advise
+from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.gpu_catalogue.catalogue import by_slug
+from marketplace.search.language.parser import parse_line, write_line
 
 LAWFUL = [
     (task, family, precision)

@@ -5,11 +5,11 @@ from decimal import Decimal
 import pytest
 from django.http import QueryDict
 
-from marketplace.console.panel import SECTIONS, THRESHOLDS, Filled, Panel, fill_panel
-from marketplace.needs import NO_IMAGE, ImageNeeds
-from marketplace.search.facets import FacetChoice
-from marketplace.search.params import NAMES, read_params
-from marketplace.search.terms import Condition, Op
+from marketplace.pricing.offer_requirements import NO_IMAGE, ImageNeeds
+from marketplace.search.index.facets import FacetChoice
+from marketplace.search.language.fields import Condition, Op
+from marketplace.web.search.filter_panel import SECTIONS, THRESHOLDS, Filled, Panel, fill_panel
+from marketplace.web.search.language.query_string import NAMES, read_params
 
 
 def _fields(panel: Panel) -> dict[str, Filled]:

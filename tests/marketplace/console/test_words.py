@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from marketplace.console.words import TERM_WORDS, condition_words, percent_words
-from marketplace.search.terms import TERMS, Condition, Op
+from marketplace.search.language.fields import TERMS, Condition, Op
+from marketplace.search.messages import TERM_WORDS, condition_words, percent_words
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from typing import Any
 
 from common.ids import public_id
 from common.money import divide_half_up
-from marketplace.catalogue import by_slug
+from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.models import Offer
-from marketplace.needs import ImageNeeds
-from marketplace.prices import all_in_micros, spot_price_micros, unit_price_micros
-from marketplace.search.terms import TERMS, Condition, Kind, OfferQuery, Op
-from marketplace.search.versions import version_number
+from marketplace.pricing.offer_requirements import ImageNeeds
+from marketplace.pricing.prices import all_in_micros, spot_price_micros, unit_price_micros
+from marketplace.search.index.cuda_versions import version_number
+from marketplace.search.language.fields import TERMS, Condition, Kind, OfferQuery, Op
 
 FOR_EVER = Fraction(10**30)
 HOURS = {"day": 24, "week": 168, "month": 720, "year": 8_760, "year3": 26_280}

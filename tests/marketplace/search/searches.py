@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from marketplace.policy import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
-from marketplace.prices import TERM_HOURS
-from marketplace.search.grammar import LINE_MAX, write_line
-from marketplace.search.names import slugs
-from marketplace.search.terms import BILLING_MODES, TERMS, Condition, Kind, OfferQuery, Op, Term
-from marketplace.search.values import known_choices
-from marketplace.search.wishes import COUNT_SIGNS, SORT_NAMES, condition, in_order
+from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
+from marketplace.pricing.prices import TERM_HOURS
+from marketplace.search.language.field_names import slugs
+from marketplace.search.language.fields import BILLING_MODES, TERMS, Condition, Kind, OfferQuery, Op, Term
+from marketplace.search.language.options import COUNT_SIGNS, SORT_NAMES, condition, in_order
+from marketplace.search.language.parser import LINE_MAX, write_line
+from marketplace.search.language.values import known_choices
 
 _REGIONS: Final = st.one_of(
     st.sampled_from(["eu-west", "cn-north", "Shanghai", "上海", "Paris, FR", 'the "lab"', "a\\b", "or", "in", "-x", "="]),

@@ -11,9 +11,9 @@ from accounts.models import User
 from common.clock import now
 from common.ids import public_id
 from marketplace.models import Host, Offer
-from marketplace.needs import ImageNeeds
-from marketplace.search.terms import BILLING_MODES, SORTS, TERMS, Condition, Kind, OfferQuery, Op, Scalar
-from marketplace.search.versions import version_number
+from marketplace.pricing.offer_requirements import ImageNeeds
+from marketplace.search.index.cuda_versions import version_number
+from marketplace.search.language.fields import BILLING_MODES, SORTS, TERMS, Condition, Kind, OfferQuery, Op, Scalar
 
 # As the owner of the tables: reports of faults, which the cascade reaches, are kept from everybody else.
 EMPTY_OFFERS = """

@@ -17,12 +17,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from marketplace.models import Host, Offer
-from marketplace.search import columns, orders
-from marketplace.search import store as store_of_offers
-from marketplace.search.layout import TERMS_SOLD
-from marketplace.search.store import Store
-from marketplace.search.terms import SORTS, OfferQuery
-from marketplace.selectors import offer_page_json, search_facets, search_offers
+from marketplace.search.index import column_store as store_of_offers
+from marketplace.search.index import snapshot, sort_orders
+from marketplace.search.index.binary_layout import TERMS_SOLD
+from marketplace.search.index.column_store import Store
+from marketplace.search.language.fields import SORTS, OfferQuery
+from marketplace.search.selectors import offer_page_json, search_facets, search_offers
 from tests.marketplace.search.seeded import EMPTY_OFFERS, offer_columns, seed_market
 from tests.marketplace.shapes import enrolled, leased, offer_of
 from tests.roles import as_owner
@@ -57,13 +57,13 @@ def rows_of(store: Store) -> dict[bytes, tuple[Any, ...]]:
 
 def is_a_fresh_load() -> None:
     """What has been kept up to date equals what is read anew: rows, every order, and the programs' pages."""
-    with columns.searching() as store:
+    with snapshot.searching() as store:
         kept = rows_of(store)
     queries = [replace(MODES[place % len(MODES)], sort=sort, limit=200) for place, sort in enumerate(SORT_NAMES)]
     answers = [offer_page_json(query) for query in queries]
     facets = search_facets(OfferQuery())
-    columns.forget()
-    with columns.searching() as store:
+    snapshot.forget()
+    with snapshot.searching() as store:
         assert kept == rows_of(store)
     assert answers == [offer_page_json(query) for query in queries]
     assert facets == search_facets(OfferQuery())
@@ -106,8 +106,8 @@ def taken_back(chance: random.Random, rows: Any) -> None:
 def repaired(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways in which an order is brought up to date, whatever the size of the market."""
     if request.param:
-        monkeypatch.setattr(orders, "REBUILD_LEAST", 0)
-        monkeypatch.setattr(orders, "REBUILD_SHARE", 0)
+        monkeypatch.setattr(sort_orders, "REBUILD_LEAST", 0)
+        monkeypatch.setattr(sort_orders, "REBUILD_SHARE", 0)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -205,17 +205,17 @@ def test_it_may_be_older_where_that_is_allowed(hana: User, settings: Any) -> Non
 def test_its_age_counts_from_before_the_look(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading what changed may take long, and what is committed meanwhile is not in it."""
     seed_market(random.Random(1), hana, 30)
-    monkeypatch.setattr("marketplace.search.columns.Refresher.asked", lambda self: None)
-    passed, rows = [1_000.0], columns._rows
+    monkeypatch.setattr("marketplace.search.index.snapshot.Refresher.asked", lambda self: None)
+    passed, rows = [1_000.0], snapshot._rows
 
     def slowly(*arguments: Any) -> Any:
         passed[0] += 7
         return rows(*arguments)
 
-    monkeypatch.setattr("marketplace.search.columns.time.monotonic", lambda: passed[0])
-    monkeypatch.setattr(columns, "_rows", slowly)
+    monkeypatch.setattr("marketplace.search.index.snapshot.time.monotonic", lambda: passed[0])
+    monkeypatch.setattr(snapshot, "_rows", slowly)
     settings.MARKET_MAX_AGE_MS = 5_000
-    columns.forget()
+    snapshot.forget()
     assert found()
     Offer.objects.update(version=8)
     passed[0] += 6
@@ -247,7 +247,7 @@ def test_changed_offers_that_nobody_was_shown_are_not_read(hana: User) -> None:
     offer_page_json(first)
     Offer.objects.update(driver="changed", version=7)
     offer_page_json(first)
-    with columns.searching() as store:
+    with snapshot.searching() as store:
         assert len(store.bodies) == 1
 
 
@@ -257,7 +257,7 @@ def test_many_changes_are_read_as_they_are_shown(hana: User, settings: Any, monk
     seed_market(random.Random(1), hana, 60)
     offer_page_json(OfferQuery(limit=200))
     Offer.objects.update(gpu_free=F("gpu_total"), driver="changed", version=7)
-    with columns.searching() as store:
+    with snapshot.searching() as store:
         assert not store.news
     page, _, _, total = offer_page_json(OfferQuery(limit=200))
     assert page.count(b'"driver":"changed"') == total
@@ -269,7 +269,7 @@ def test_another_server_is_read_from_the_start(hana: User, forged: dict[str, Any
     """A database put back from a dump or a replica that took over: nothing that was known of the old one holds."""
     seed_market(random.Random(1), hana, 30)
     found()
-    copy = columns._COPY
+    copy = snapshot._COPY
     assert copy._last is not None
     with as_owner(), connection.cursor() as cursor:  # as if it had never been stamped
         cursor.execute("ALTER TABLE marketplace_offer DISABLE TRIGGER stamp_offer")
@@ -288,9 +288,9 @@ def test_rows_stamped_by_the_server_that_a_dump_came_from(hana: User) -> None:
         cursor.execute("UPDATE marketplace_offer SET changed_xid = %s", [2**50])
         cursor.execute("ALTER TABLE marketplace_offer ENABLE TRIGGER stamp_offer")
     assert found() == open_now()
-    last = columns._COPY._last
+    last = snapshot._COPY._last
     assert last is not None
-    assert columns._look(last.since, last.running).changed is False
+    assert snapshot._look(last.since, last.running).changed is False
     Offer.objects.filter(pk=ids[0]).update(gpu_free=1, gpu_total=1, price_micros=7)
     assert found() == open_now()
 
@@ -317,13 +317,13 @@ def test_searches_that_wait_for_one_in_vain_do_not_wait_anew(hana: User, monkeyp
 
     def search() -> str:
         try:
-            with columns.searching():
+            with snapshot.searching():
                 return "found"
         except OperationalError as error:
             return str(error)
 
-    columns.forget()
-    monkeypatch.setattr(columns, "_look", refuse)
+    snapshot.forget()
+    monkeypatch.setattr(snapshot, "_look", refuse)
     with ThreadPoolExecutor(4) as threads:
         first = threads.submit(search)
         assert holding.wait(20)
@@ -338,13 +338,13 @@ def test_searches_that_wait_for_one_in_vain_do_not_wait_anew(hana: User, monkeyp
 
 
 def test_slots_of_closed_offers_are_given_up_when_they_are_many(hana: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("marketplace.search.store._SPARE", 10)
+    monkeypatch.setattr("marketplace.search.index.column_store._SPARE", 10)
     ids = seed_market(random.Random(1), hana, 90)
     Offer.objects.update(gpu_free=1)
     found()
     Offer.objects.filter(pk__in=ids[:60]).update(gpu_free=0)
     assert found() == open_now()
-    with columns.searching() as store:
+    with snapshot.searching() as store:
         assert store.size == 30
     is_a_fresh_load()
     Offer.objects.filter(pk__in=ids[:60]).update(gpu_free=1)

@@ -15,11 +15,11 @@ from django.db.models import F
 from accounts.models import User
 from common.clock import now
 from common.ids import public_id
+from marketplace.hosts.representation import offer_shape
 from marketplace.models import Offer
-from marketplace.representation import offer_shape
-from marketplace.search.facets import FacetChoice
-from marketplace.search.terms import TERMS, Condition, OfferQuery, Op
-from marketplace.selectors import offer_page_json, offers_like, search_facets, search_offers, what_removed
+from marketplace.search.index.facets import FacetChoice
+from marketplace.search.language.fields import TERMS, Condition, OfferQuery, Op
+from marketplace.search.selectors import offer_page_json, offers_like, search_facets, search_offers, what_removed
 from tests.marketplace.search.oracle import Oracle, prices
 from tests.marketplace.search.seeded import any_condition, any_query, seed_market
 

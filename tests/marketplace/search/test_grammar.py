@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from marketplace.errors import SearchSyntaxError
-from marketplace.search.grammar import LINE_MAX, parse_line, write_line
-from marketplace.search.terms import TERMS, Condition, Kind, OfferQuery, Op
-from marketplace.search.wishes import CONDITIONS_MAX, LIST_MAX
+from marketplace.search.language.fields import TERMS, Condition, Kind, OfferQuery, Op
+from marketplace.search.language.options import CONDITIONS_MAX, LIST_MAX
+from marketplace.search.language.parser import LINE_MAX, parse_line, write_line
 from tests.marketplace.search.searches import conditions, searches
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from accounts.models import User
 from common.errors import InvalidInput
 from marketplace.models import Offer
-from marketplace.search import orders, paging
-from marketplace.search.orders import Order
-from marketplace.search.terms import SORTS, Condition, OfferQuery, Op
-from marketplace.selectors import offer_page_json, search_offers
+from marketplace.search.index import pagination, sort_orders
+from marketplace.search.index.sort_orders import Order
+from marketplace.search.language.fields import SORTS, Condition, OfferQuery, Op
+from marketplace.search.selectors import offer_page_json, search_offers
 from tests.marketplace.search.seeded import seed_market
 
 WISHES = [
@@ -41,8 +41,8 @@ def walk(query: OfferQuery) -> list[Any]:
 @pytest.mark.parametrize("few", [0, 10**6], ids=["walked", "sorted"])
 @pytest.mark.parametrize("sort", [sign + name for name in SORTS for sign in ("", "-")])
 def test_pages_hold_every_offer_once_and_lead_back(market: None, monkeypatch: Any, sort: str, few: int) -> None:
-    monkeypatch.setattr(paging, "_FEW", few)
-    monkeypatch.setattr(paging, "_CHUNK", 3)
+    monkeypatch.setattr(pagination, "_FEW", few)
+    monkeypatch.setattr(pagination, "_CHUNK", 3)
     for wishes in WISHES:
         query = replace(wishes, sort=sort, limit=7)
         whole = [row["id"] for row in search_offers(replace(query, limit=200)).offers]
@@ -110,8 +110,8 @@ def test_a_repaired_order_is_the_sorted_one(rounds: Any, growth: list[int], shar
 
     order = Order({"key": keys}, frozenset(), lambda rows, slots: rows["key"][slots])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(orders, "REBUILD_LEAST", 0)
-        patch.setattr(orders, "REBUILD_SHARE", share)
+        patch.setattr(sort_orders, "REBUILD_LEAST", 0)
+        patch.setattr(sort_orders, "REBUILD_SHARE", share)
         order.repair(ids[:size], ranks)
         for changes, more, beforehand in zip(rounds, growth, ahead, strict=False):
             moved = np.unique([*range(size, size + more), *(slot % (size + more) for slot, _ in changes)]).astype(np.intp)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from common.errors import DomainError, InvalidInput, NotFound
 from marketplace.errors import SearchSyntaxError
-from marketplace.needs import ImageNeeds
-from marketplace.search.grammar import LINE_MAX, parse_line, write_line
-from marketplace.search.params import COMPARED, NAMES, VALUES_MAX, read_params, write_params
-from marketplace.search.terms import PARAMETERS, SUFFIX, TERMS, Condition, OfferQuery, Op
-from marketplace.search.wishes import CONDITIONS_MAX, LIST_MAX, in_order
+from marketplace.pricing.offer_requirements import ImageNeeds
+from marketplace.search.language.fields import PARAMETERS, SUFFIX, TERMS, Condition, OfferQuery, Op
+from marketplace.search.language.options import CONDITIONS_MAX, LIST_MAX, in_order
+from marketplace.search.language.parser import LINE_MAX, parse_line, write_line
+from marketplace.web.search.language.query_string import COMPARED, NAMES, VALUES_MAX, read_params, write_params
 from tests.marketplace.search.searches import conditions, searches
 
 NEEDS = ImageNeeds(cuda=1_201)

@@ -13,10 +13,10 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from marketplace.models import Offer
-from marketplace.search import columns, reader
-from marketplace.search.reader import COMMAND
-from marketplace.search.terms import OfferQuery
-from marketplace.selectors import offer_page_json
+from marketplace.search.index import refresh_process, snapshot
+from marketplace.search.index.refresh_process import COMMAND
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.selectors import offer_page_json
 from tests.marketplace.search.seeded import seed_market
 from tests.waiting import wait_until
 
@@ -31,12 +31,12 @@ EVERYTHING = OfferQuery(limit=200)
 def _market(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     seed_market(random.Random(1), hana, 60)
     settings.MARKET_MAX_AGE_MS, settings.MARKET_READER = OLD_ENOUGH_MS, True
-    monkeypatch.setattr("marketplace.search.refresher.STEP", 5 / OLD_ENOUGH_MS)
+    monkeypatch.setattr("marketplace.search.index.refresh_thread.STEP", 5 / OLD_ENOUGH_MS)
     monkeypatch.setenv("DATABASE_URL", _database_url())
-    monkeypatch.setattr(reader, "AGAIN_S", 0.0)
-    monkeypatch.setattr(columns, "READER_FROM", 1)
+    monkeypatch.setattr(refresh_process, "AGAIN_S", 0.0)
+    monkeypatch.setattr(snapshot, "READER_FROM", 1)
     yield
-    columns.forget()
+    snapshot.forget()
 
 
 def _database_url() -> str:
@@ -58,13 +58,13 @@ def process() -> psutil.Process | None:
 
 def is_ready() -> bool:
     total()
-    return columns._COPY.reader._is_ready
+    return snapshot._COPY.reader._is_ready
 
 
 def test_what_opens_is_made_before_anybody_is_shown_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """More at once than a search would make by itself."""
     made_by_a_search = 1
-    monkeypatch.setattr(columns, "NEWS_MAX", made_by_a_search)
+    monkeypatch.setattr(snapshot, "NEWS_MAX", made_by_a_search)
     before = offer_page_json(EVERYTHING)
     wait_until("it reads", is_ready)
     opened = Offer.objects.filter(gpu_free=0, gpu_spot=0).update(gpu_free=F("gpu_total"))
@@ -73,7 +73,7 @@ def test_what_opens_is_made_before_anybody_is_shown_it(monkeypatch: pytest.Monke
     with CaptureQueriesContext(connection) as queries:
         page = offer_page_json(EVERYTHING)
     assert queries.captured_queries == []
-    columns.forget()
+    snapshot.forget()
     assert before != page == offer_page_json(EVERYTHING)
 
 
@@ -94,7 +94,7 @@ def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> N
     wait_until("it reads", is_ready)
     stuck = process()
     assert stuck is not None
-    monkeypatch.setattr(reader, "ANSWER_S", 0.2)
+    monkeypatch.setattr(refresh_process, "ANSWER_S", 0.2)
     stuck.suspend()
     Offer.objects.filter(pk=Offer.objects.filter(gpu_free__gt=0)[0].pk).update(gpu_free=0, gpu_spot=0)
     wait_until("the change is seen", lambda: total() == before - 1)
@@ -102,7 +102,7 @@ def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_small_market_is_read_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "READER_FROM", 1_000)
+    monkeypatch.setattr(snapshot, "READER_FROM", 1_000)
     before = total()
     closed = Offer.objects.filter(gpu_free=0, gpu_spot=0)[0]
     Offer.objects.filter(pk=closed.pk).update(gpu_free=closed.gpu_total)
@@ -112,11 +112,11 @@ def test_a_small_market_is_read_without_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_it_ends_when_its_line_is_cut() -> None:
     wait_until("it reads", is_ready)
-    columns.forget()
+    snapshot.forget()
     assert process() is None
     wait_until("it reads again", is_ready)
     asked = process()
     assert asked is not None
-    columns._COPY.refresher.stop()
-    columns._COPY.reader._link.close()  # type: ignore[union-attr]  # it is ready
+    snapshot._COPY.refresher.stop()
+    snapshot._COPY.reader._link.close()  # type: ignore[union-attr]  # it is ready
     wait_until("it hears it", lambda: asked.status() == psutil.STATUS_ZOMBIE)

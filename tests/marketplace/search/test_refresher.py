@@ -13,10 +13,10 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from marketplace.models import Offer
-from marketplace.search import columns
-from marketplace.search.orders import Walk
-from marketplace.search.terms import OfferQuery
-from marketplace.selectors import offer_page_json
+from marketplace.search.index import snapshot
+from marketplace.search.index.sort_orders import Walk
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.selectors import offer_page_json
 from tests.marketplace.search.seeded import EMPTY_OFFERS, seed_market
 from tests.roles import as_owner
 from tests.waiting import wait_until
@@ -36,7 +36,7 @@ def quick(hana: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A market whose copy may be old, and a thread that does not wait for that."""
     seed_market(random.Random(1), hana, 60)
     settings.MARKET_MAX_AGE_MS = OLD_ENOUGH_MS
-    monkeypatch.setattr("marketplace.search.refresher.STEP", 5 / OLD_ENOUGH_MS)
+    monkeypatch.setattr("marketplace.search.index.refresh_thread.STEP", 5 / OLD_ENOUGH_MS)
 
 
 def total() -> int:
@@ -72,7 +72,7 @@ def test_the_walks_of_every_order_are_repaired_beside_the_searches(monkeypatch: 
     wait_until("every walk is repaired", lambda: len(by) >= len(sorts))
     seen = [offer_page_json(OfferQuery(sort=sort)) for sort in sorts]
     assert by == [THREAD] * len(sorts)
-    columns.forget()
+    snapshot.forget()
     assert seen == [offer_page_json(OfferQuery(sort=sort)) for sort in sorts]
 
 
@@ -82,14 +82,14 @@ def test_what_was_shown_and_changed_is_made_anew_beside_the_searches() -> None:
     Offer.objects.update(driver="changed")
 
     def made_anew() -> bool:
-        with columns.searching() as store:
+        with snapshot.searching() as store:
             return b'"changed"' in b"".join(store.bodies.values())
 
     wait_until("it is made anew", made_anew)
     with CaptureQueriesContext(connection) as queries:
         page = offer_page_json(EVERYTHING)[0]
     assert queries.captured_queries == []
-    columns.forget()
+    snapshot.forget()
     assert before != page == offer_page_json(EVERYTHING)[0]
 
 
@@ -98,7 +98,7 @@ def test_it_ends_with_the_searches_and_leaves_no_connection(quick: None, monkeyp
     assert (thread(), others()) == (None, 0)
     total()
     wait_until("the thread has a connection", lambda: others() == 1)
-    monkeypatch.setattr("marketplace.search.refresher.IDLE_S", 0.0)
+    monkeypatch.setattr("marketplace.search.index.refresh_thread.IDLE_S", 0.0)
     wait_until("the thread and its connection end", lambda: thread() is None and others() == 0)
     monkeypatch.undo()
     total()
@@ -108,7 +108,7 @@ def test_it_ends_with_the_searches_and_leaves_no_connection(quick: None, monkeyp
 @pytest.mark.usefixtures("quick")
 def test_nothing_older_is_written_over_what_a_search_read_meanwhile(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has read rows and is held up; a search that must be exact reads newer ones."""
-    read, go_on, rows = threading.Event(), threading.Event(), columns._rows
+    read, go_on, rows = threading.Event(), threading.Event(), snapshot._rows
 
     def held_up(where: str, asked: Any) -> Any:
         found = rows(where, asked)
@@ -117,7 +117,7 @@ def test_nothing_older_is_written_over_what_a_search_read_meanwhile(settings: An
             assert go_on.wait(PATIENCE_S)
         return found
 
-    monkeypatch.setattr(columns, "_rows", held_up)
+    monkeypatch.setattr(snapshot, "_rows", held_up)
     total()
     Offer.objects.update(gpu_free=0)
     assert read.wait(PATIENCE_S)
@@ -125,7 +125,7 @@ def test_nothing_older_is_written_over_what_a_search_read_meanwhile(settings: An
     settings.MARKET_MAX_AGE_MS = 0
     assert total() == Offer.objects.count()
     settings.MARKET_MAX_AGE_MS = OLD_ENOUGH_MS
-    monkeypatch.setattr("marketplace.search.refresher.IDLE_S", 0.0)
+    monkeypatch.setattr("marketplace.search.index.refresh_thread.IDLE_S", 0.0)
     go_on.set()
     wait_until("the thread ends", lambda: thread() is None)
     assert total() == Offer.objects.count()
@@ -140,7 +140,7 @@ def test_a_lost_connection_ends_it_and_the_next_search_begins_another(
     assert first is not None
     with monkeypatch.context() as broken:
         broken.setattr(
-            columns, "_LOOK", "SELECT set_config('role', 'none', false), pg_terminate_backend(pg_backend_pid()), %s, %s"
+            snapshot, "_LOOK", "SELECT set_config('role', 'none', false), pg_terminate_backend(pg_backend_pid()), %s, %s"
         )
         wait_until("the thread ends", lambda: not first.is_alive())
     assert "is not kept young for now" in caplog.text

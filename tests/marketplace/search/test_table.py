@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.search.grammar import parse_line
-from marketplace.search.table import ABOUT, Row, term_rows, wish_rows
-from marketplace.search.terms import TERMS
-from marketplace.search.wishes import WISHES
-from marketplace.search_parameters import page_parameters, search_parameters
+from marketplace.search.language.fields import TERMS
+from marketplace.search.language.options import WISHES
+from marketplace.search.language.parser import parse_line
+from marketplace.web.search.language.openapi_parameters import page_parameters, search_parameters
+from marketplace.web.search.language.reference_table import ABOUT, Row, term_rows, wish_rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "search.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -9,19 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from common.clock import now
 from common.errors import NotFound
+from marketplace.hosts.offers import set_listed
+from marketplace.hosts.selectors import host_address, host_of, host_record, hosts_of, payee_of
+from marketplace.leasing.offer_selectors import offer_view
 from marketplace.models import Host, Offer
-from marketplace.search.terms import OfferQuery
-from marketplace.selectors import (
-    host_address,
-    host_of,
-    host_record,
-    hosts_of,
-    offer_view,
-    offers_like,
-    payee_of,
-    search_offers,
-)
-from marketplace.services.offers import set_listed
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.selectors import offers_like, search_offers
 from tests.marketplace.shapes import PRICE, enrolled, leased, offer_of
 
 

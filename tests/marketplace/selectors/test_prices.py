@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from accounts.models import User
 from common.errors import NotFound
 from marketplace.models import Offer, OfferPrice
-from marketplace.price_chart import price_chart
-from marketplace.selectors import daily_prices, price_history
+from marketplace.pricing.selectors import daily_prices, price_history
+from marketplace.web.pricing.charts import price_chart
 from tests.marketplace.shapes import PRICE
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)

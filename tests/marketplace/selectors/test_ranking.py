@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from marketplace.catalogue import MODELS
-from marketplace.selectors.ranking import RANKINGS, model_on_market, models_on_market, ranked
+from marketplace.gpu_catalogue.catalogue import MODELS
+from marketplace.search.gpu_ranking import RANKINGS, model_on_market, models_on_market, ranked
 from tests.marketplace.shapes import enrolled, gpu, leased, offer_of
 
 A100 = "NVIDIA A100-SXM4-80GB"

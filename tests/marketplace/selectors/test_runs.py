@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from accounts.models import User
-from marketplace.advisor import PRESETS, Work, advise
+from marketplace.advisor.recommend import advise
+from marketplace.advisor.selectors import plans_on_market, runs_for
+from marketplace.advisor.workload import PRESETS, Work
 from marketplace.models import Offer
-from marketplace.search.columns import forget
-from marketplace.selectors.runs import plans_on_market, runs_for
+from marketplace.search.index.snapshot import forget
 from tests.marketplace.shapes import enrolled, gpu
 
 WORK = replace(PRESETS["qlora-7b"], items=20_000_000)

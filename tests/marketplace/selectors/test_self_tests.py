@@ -9,8 +9,8 @@ from accounts.models import User
 from common import clock
 from common.errors import NotFound
 from marketplace.models import Host
-from marketplace.selectors import facts_of_offer, self_tests_of
-from marketplace.services.self_tests import request_self_test
+from marketplace.self_tests.selectors import facts_of_offer, self_tests_of
+from marketplace.self_tests.services import request_self_test
 from marketplace.states import Verdict, Verification
 from tests.marketplace.answers import but, good_rows, put_to_test
 from tests.marketplace.shapes import enrolled, gpu, offer_of

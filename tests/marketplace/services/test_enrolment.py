@@ -8,11 +8,11 @@ from pytest_django import Settings
 
 from accounts.models import User
 from common.errors import InvalidInput
+from marketplace.constants import HOST_RAM_RESERVE_DIVISOR, JOIN_TOKEN_LIFETIME
 from marketplace.errors import GpuClaimed, JoinTokenRefused, NotHostOwner, SimulationRefused
+from marketplace.hosts.hosts import enrol_host, retire_host
+from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Gpu, Host, HostEvent, JoinToken, Offer
-from marketplace.policy import HOST_RAM_RESERVE_DIVISOR, JOIN_TOKEN_LIFETIME
-from marketplace.services.hosts import enrol_host, retire_host
-from marketplace.services.join_tokens import issue_join_token
 from tests.marketplace.shapes import PRICE, enrolled, gpu, offer_of, shape
 
 

@@ -9,10 +9,10 @@ import pytest
 from django.db.models import QuerySet
 
 from accounts.models import User
+from marketplace.hosts import hosts
+from marketplace.hosts.hosts import enrol_host, retire_host
+from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Gpu, Host
-from marketplace.services import hosts
-from marketplace.services.hosts import enrol_host, retire_host
-from marketplace.services.join_tokens import issue_join_token
 from tests.marketplace.parallel import at_once
 from tests.marketplace.shapes import enrolled, gpu, shape
 

@@ -12,10 +12,10 @@ from accounts.models import User
 from common.database import use_case
 from common.errors import InvalidInput, NotFound
 from marketplace.errors import GpuTaken, SimulationRefused
+from marketplace.hosts.hosts import HostShape, record_facts
+from marketplace.hosts.offers import check_offers
+from marketplace.leasing.lease import release_leases
 from marketplace.models import Gpu, Incident, Lease, Offer
-from marketplace.services.hosts import HostShape, record_facts
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import check_offers
 from tests.marketplace.shapes import enrolled, gpu, leased, offer_of, shape
 
 CARDS = [gpu(index=0), gpu(index=1)]

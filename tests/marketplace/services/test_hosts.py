@@ -10,13 +10,13 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from common import clock
 from common.errors import NotFound, UnlawfulMove
+from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import HostInUse, OfferClosed
+from marketplace.hosts.heartbeat import mark_silent_hosts
+from marketplace.hosts.hosts import freeze_host, record_report, retire_host, unfreeze_host
+from marketplace.hosts.offers import check_offers
+from marketplace.leasing.lease import release_leases
 from marketplace.models import Host, HostEvent, Lease, Offer
-from marketplace.policy import ENGINE_SLOW_AFTER_S
-from marketplace.services.hosts import freeze_host, record_report, retire_host, unfreeze_host
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import check_offers
-from marketplace.services.silence import mark_silent_hosts
 from tests.marketplace.shapes import leased, offer_of
 
 

@@ -12,10 +12,10 @@ from accounts.models import User
 from common import clock
 from common.errors import InvalidInput, NotFound
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
+from marketplace.hosts.offers import check_offers, set_draining, set_listed, set_price
+from marketplace.leasing.lease import release_leases
+from marketplace.leasing.selectors import live_leases, live_leases_of
 from marketplace.models import Gpu, Host, Lease, Offer
-from marketplace.selectors import live_leases, live_leases_of
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import check_offers, set_draining, set_listed, set_price
 from tests.marketplace.shapes import PRICE, enrolled, gpu, leased, offer_of
 
 

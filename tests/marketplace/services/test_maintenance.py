@@ -11,17 +11,11 @@ import time_machine
 from accounts.models import User
 from common import clock
 from common.errors import InvalidInput, NotFound, UnlawfulMove
+from marketplace.constants import MAINTENANCE_MOST, MAINTENANCE_SPAN
 from marketplace.errors import OfferClosed
+from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance, mark_told, too_many, turn_maintenance
+from marketplace.hosts.offers import check_offers, set_draining
 from marketplace.models import Host, HostEvent, Maintenance, Offer
-from marketplace.policy import MAINTENANCE_MOST, MAINTENANCE_SPAN
-from marketplace.services.maintenance import (
-    announce_maintenance,
-    cancel_maintenance,
-    mark_told,
-    too_many,
-    turn_maintenance,
-)
-from marketplace.services.offers import check_offers, set_draining
 from tests.billing.money import START, at
 from tests.instances.fake_host import refused
 from tests.marketplace.shapes import leased, offer_of

@@ -9,10 +9,10 @@ import pytest
 from accounts.models import User
 from common import clock
 from common.errors import InvalidInput
+from marketplace.constants import MEASUREMENTS_COUNTED, MEASUREMENTS_KEPT
+from marketplace.hosts.hosts import HostShape, record_facts
+from marketplace.leasing.availability import compare_offers
 from marketplace.models import Host, Measurement
-from marketplace.policy import MEASUREMENTS_COUNTED, MEASUREMENTS_KEPT
-from marketplace.services.availability import compare_offers
-from marketplace.services.hosts import HostShape, record_facts
 from tests.marketplace.shapes import enrolled, gpu, offer_of, shape
 
 pytestmark = pytest.mark.django_db

@@ -6,16 +6,9 @@ import pytest
 
 from accounts.models import User
 from common.errors import InvalidInput, NotFound
+from marketplace.hosts.incidents import close_incident, open_incident
+from marketplace.hosts.offers import ListingChange, change_listing, check_offers, set_draining, set_listed, set_price
 from marketplace.models import Host, HostEvent, Incident, Offer
-from marketplace.services.incidents import close_incident, open_incident
-from marketplace.services.offers import (
-    ListingChange,
-    change_listing,
-    check_offers,
-    set_draining,
-    set_listed,
-    set_price,
-)
 from tests.marketplace.shapes import PRICE, enrolled, gpu, leased, offer_of
 
 

@@ -9,10 +9,10 @@ import time_machine
 from accounts.models import User
 from common import clock
 from common.errors import InvalidInput, NotFound
+from marketplace.constants import DEFAULT_TIERS, FIRST_DISK_MICROS_GB_DAY
+from marketplace.hosts.offers import ListingChange, set_listed_until, set_price, set_prices
+from marketplace.leasing.lease import release_leases
 from marketplace.models import Host, HostEvent, Lease, Offer, OfferPrice
-from marketplace.policy import DEFAULT_TIERS, FIRST_DISK_MICROS_GB_DAY
-from marketplace.services.lease import release_leases
-from marketplace.services.offers import ListingChange, set_listed_until, set_price, set_prices
 from tests.marketplace.shapes import PRICE, enrolled, leased, offer_of
 
 

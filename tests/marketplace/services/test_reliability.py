@@ -11,18 +11,13 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from common import clock
+from marketplace.constants import BREAKER_WINDOW, HOST_SILENT_AFTER
+from marketplace.hosts.heartbeat import mark_silent_hosts
+from marketplace.hosts.hosts import freeze_host, record_report, retire_host, unfreeze_host
+from marketplace.hosts.offers import check_offers
 from marketplace.models import Host, Offer, ReliabilityEvent
-from marketplace.policy import BREAKER_WINDOW, HOST_SILENT_AFTER
-from marketplace.selectors.reliability import reliability_ledger
-from marketplace.services.hosts import freeze_host, record_report, retire_host, unfreeze_host
-from marketplace.services.offers import check_offers
-from marketplace.services.reliability import (
-    record_failed_start,
-    record_host_fault,
-    record_start,
-    refresh_reliability,
-)
-from marketplace.services.silence import mark_silent_hosts
+from marketplace.reliability.events import record_failed_start, record_host_fault, record_start, refresh_reliability
+from marketplace.reliability.selectors import reliability_ledger
 from tests.billing.money import START, at
 from tests.marketplace.shapes import enrolled
 

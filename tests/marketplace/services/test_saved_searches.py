@@ -6,12 +6,12 @@ import pytest
 
 from accounts.models import User
 from common.errors import InvalidInput, NotFound
+from marketplace.constants import SAVED_SEARCHES_MAX
 from marketplace.errors import SearchNameTaken, SearchSyntaxError, TooManySearches
 from marketplace.models import SavedSearch
-from marketplace.policy import SAVED_SEARCHES_MAX
-from marketplace.search.grammar import LINE_MAX, parse_line
-from marketplace.selectors.saved_searches import saved_search_of, saved_searches_of
-from marketplace.services.saved_searches import delete_search, rename_search, save_search
+from marketplace.search.language.parser import LINE_MAX, parse_line
+from marketplace.search.saved_search_selectors import saved_search_of, saved_searches_of
+from marketplace.search.saved_searches import delete_search, rename_search, save_search
 
 
 def test_a_line_is_kept_in_its_canonical_form(alice: User) -> None:

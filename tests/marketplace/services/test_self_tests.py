@@ -9,9 +9,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from common import clock
 from common.errors import NotFound
-from marketplace.errors import HostNotOnline
-from marketplace.models import Host, HostEvent, SelfTest
-from marketplace.policy import (
+from marketplace.constants import (
     CHECK_COUNTS_FOR,
     MAX_CHECKS,
     SELF_TEST_EVERY,
@@ -20,9 +18,11 @@ from marketplace.policy import (
     SELF_TESTS_KEPT,
     VERIFIED_FOR,
 )
-from marketplace.requirements import REQUIREMENTS, CheckRow
-from marketplace.services.hosts import freeze_host
-from marketplace.services.self_tests import SelfTestRow, attend_self_tests, record_self_test, request_self_test
+from marketplace.errors import HostNotOnline
+from marketplace.hosts.hosts import freeze_host
+from marketplace.models import Host, HostEvent, SelfTest
+from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow
+from marketplace.self_tests.services import SelfTestRow, attend_self_tests, record_self_test, request_self_test
 from marketplace.states import Verdict
 from tests.marketplace.answers import but, good_rows, put_to_test
 from tests.marketplace.shapes import enrolled

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from common import clock
+from marketplace.constants import BREAKER_DAY, BREAKER_HOSTS, BREAKER_LASTS, BREAKER_WINDOW, HOST_SILENT_AFTER
+from marketplace.hosts.heartbeat import mark_silent_hosts
+from marketplace.hosts.hosts import record_report
 from marketplace.models import Host, Incident, Offer, ReliabilityEvent
-from marketplace.policy import BREAKER_DAY, BREAKER_HOSTS, BREAKER_LASTS, BREAKER_WINDOW, HOST_SILENT_AFTER
-from marketplace.selectors import breaker_open
-from marketplace.selectors.silence import OwnerHosts, silence_of
-from marketplace.services.hosts import record_report
-from marketplace.services.silence import mark_silent_hosts
+from marketplace.reliability.silence_selectors import OwnerHosts, breaker_open, silence_of
 from tests.marketplace.shapes import enrolled
 
 Fleet = Callable[[int], list[Host]]

@@ -10,14 +10,14 @@ import pytest
 from accounts.models import User
 from common import clock
 from common.errors import NotFound, UnlawfulMove
+from marketplace.constants import VERIFIED_FOR
 from marketplace.errors import OfferClosed
+from marketplace.hosts.hosts import HostShape, record_facts
+from marketplace.leasing.availability import compare_offers
 from marketplace.models import Host, HostEvent, Lease
-from marketplace.policy import VERIFIED_FOR
-from marketplace.services.availability import compare_offers
-from marketplace.services.hosts import HostShape, record_facts
-from marketplace.services.self_tests import attend_self_tests
-from marketplace.services.spot_market import view_spot_market
-from marketplace.services.verification import refuse_verification, restore_verification
+from marketplace.reliability.verification import refuse_verification, restore_verification
+from marketplace.self_tests.services import attend_self_tests
+from marketplace.spot_market.services import view_spot_market
 from marketplace.states import Verification
 from tests.marketplace.answers import but, good_rows, put_to_test
 from tests.marketplace.shapes import enrolled, gpu, leased, offer_of, shape

@@ -24,10 +24,10 @@ from instances.services.stop import stop_instance
 from instances.services.sweeps import compare_leases
 from instances.states import BidState
 from marketplace.errors import GpuTaken
+from marketplace.hosts.offers import check_offers
 from marketplace.models import Claim, Lease, Offer
-from marketplace.prices import spot_price_micros
-from marketplace.services.offers import check_offers
-from marketplace.spot import Bid
+from marketplace.pricing.prices import spot_price_micros
+from marketplace.spot_market.clearing import Bid
 from storage.models import Image
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, order, refused

@@ -20,9 +20,9 @@ from instances.services.start import start_instance
 from instances.services.stop import stop_instance
 from instances.services.sweeps import stop_exhausted
 from marketplace.errors import GpuTaken
+from marketplace.hosts.offers import ListingChange, set_draining, set_listed, set_prices
+from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Host, Lease, SpotPrice
-from marketplace.services.availability import refresh_offers_of_host
-from marketplace.services.offers import ListingChange, set_draining, set_listed, set_prices
 from marketplace.states import HostState
 from tests.billing.money import UNIT, charged, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, refused

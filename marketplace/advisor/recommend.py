@@ -1,0 +1,110 @@
+"""From a piece of work to what it needs, step by step, ending in a search of the market."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from common.errors import DomainError
+from marketplace.advisor.candidate_plans import COUNTS, Plan, architectures_for, best_of, plans_for
+from marketplace.advisor.compute import total_flops
+from marketplace.advisor.explanations import Step, steps_of
+from marketplace.advisor.machine_types import Machine, machine_for
+from marketplace.advisor.memory import GB, memory_of
+from marketplace.advisor.workload import Work, check_work
+from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel
+from marketplace.search.language.fields import Condition, OfferQuery, Op
+from marketplace.search.language.options import condition, in_order
+
+_LISTED_MODELS = 50  # a condition takes no more
+
+
+class DiskTooLarge(DomainError):
+    code = "disk_too_large"
+    status = 422
+    title = "No data disk is so large"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the work needs. `vram_total_gb` is that of one GPU alone; everything else is of the plan that is advised."""
+
+    vram_total_gb: int
+    gpu_count: int
+    vram_gb: int
+    cpu_cores: int
+    ram_gb: int
+    disk_gb: int
+    disk_kinds: tuple[str, ...]
+    disk_mbps: int
+    flops: float
+    hours: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """`query` finds offers for `plan`; `plans` are all that can do it, fewest GPUs first."""
+
+    work: Work
+    steps: tuple[Step, ...]
+    needs: Needs
+    plan: Plan
+    plans: tuple[Plan, ...]
+    query: OfferQuery
+
+
+def advise(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[int] = COUNTS) -> Advice:
+    """Raises InvalidInput, TooLarge, DeadlineTooShort or DiskTooLarge. Reasons are in the language that is active."""
+    check_work(work)
+    plans = plans_for(work, models=models, counts=counts)
+    plan = best_of(plans)
+    machine = machine_of(work, plan)
+    if machine.disk_gb > DATA_DISK_GB_MAX:
+        detail = f"It needs {machine.disk_gb} GB; the most is {DATA_DISK_GB_MAX} GB. Keep cold data in object storage."
+        raise DiskTooLarge(detail, disk_gb=machine.disk_gb, most_gb=DATA_DISK_GB_MAX)
+    needs = _needs(work, plan, machine)
+    return Advice(work, steps_of(work, plan, machine), needs, plan, tuple(plans), query_of(work, plan))
+
+
+def machine_of(work: Work, plan: Plan) -> Machine:
+    """The host that keeps the GPUs fed: so fast that the work ends by the deadline, or as soon as the fastest model can."""
+    quickest = plan.hours[0] if plan.hours else None
+    return machine_for(work, gpu_count=plan.gpu_count, card_gb=plan.card_gb, hours=work.deadline_hours or quickest)
+
+
+def query_of(work: Work, plan: Plan) -> OfferQuery:
+    """The offers that can do it. With the amount of work known the cheapest run comes first, else the cheapest hour."""
+    machine = machine_of(work, plan)
+    asked = [
+        _at_least("vram", plan.vram_gb),
+        _at_least("cpu", machine.cpu_cores),
+        _at_least("ram", machine.ram_gb),
+        _at_least("disk_free", machine.disk_gb),
+        condition("architecture", Op.IN, architectures_for(work.precision)),
+    ]
+    if len(machine.disk_kinds) < len(("hdd", "ssd", "nvme")):
+        asked.append(condition("disk", Op.IN, machine.disk_kinds))
+    if work.deadline_hours is not None:
+        asked.append(condition("gpu", Op.IN, [fit.model.slug for fit in plan.fits[:_LISTED_MODELS]]))
+    query = OfferQuery(gpu_count=plan.gpu_count, data_disk_gb=min(machine.disk_gb, DATA_DISK_GB_MAX))
+    return replace(query, conditions=in_order(asked), sort="-value" if work.items else "price")
+
+
+def _at_least(term: str, value: int) -> Condition:
+    return condition(term, Op.GE, [Decimal(value)])
+
+
+def _needs(work: Work, plan: Plan, machine: Machine) -> Needs:
+    return Needs(
+        vram_total_gb=math.ceil(memory_of(work).total / GB),
+        gpu_count=plan.gpu_count,
+        vram_gb=plan.vram_gb,
+        cpu_cores=machine.cpu_cores * plan.gpu_count,
+        ram_gb=machine.ram_gb * plan.gpu_count,
+        disk_gb=machine.disk_gb,
+        disk_kinds=machine.disk_kinds,
+        disk_mbps=machine.disk_mbps,
+        flops=total_flops(work),
+        hours=plan.hours,
+    )

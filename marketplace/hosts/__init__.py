@@ -1,0 +1,1 @@
+"""Hosts: enrolment, inventory, offers, incidents, maintenance, write-offs."""

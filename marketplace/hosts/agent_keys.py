@@ -1,0 +1,45 @@
+"""The key of a host's agent, revoked by its owner or by staff: from that moment on the agent is refused everywhere."""
+
+from uuid import UUID
+
+from common import clock, wake
+from common.database import use_case
+from common.errors import NotFound
+from common.transitions import move
+from marketplace.hosts.hosts import lock_host, record_event, record_move
+from marketplace.leasing.availability import refresh_offers_of_host
+from marketplace.models import Host
+from marketplace.reliability.events import open_outage
+from marketplace.states import HOST_MACHINE, HostState
+
+REVOKED = "agent_revoked"
+
+
+def revoke_own_agent(*, actor_id: UUID, host_id: UUID) -> None:
+    """By the host's owner. Raises NotFound for a host that is not theirs."""
+    if not Host.objects.filter(pk=host_id, owner_id=actor_id).exists():
+        raise NotFound("There is no such host.")
+    revoke_agent(host_id=host_id, actor=f"user:{actor_id.hex}")
+
+
+def revoke_agent(*, host_id: UUID, actor: str) -> None:
+    """Refuse the agent with its present key. Asked for again it does nothing.
+
+    The host counts as silent: nothing new is rented there, containers stay as they are, and what they use is not proven, so
+    nobody pays for it. It goes on when its owner enrols it with a new key.
+    """
+    with use_case():
+        host, now = lock_host(host_id), clock.now()
+        if host.agent_revoked_at is not None:
+            return
+        revoked = {"agent_revoked_at": now, "agent_keys": host.agent_keys + 1}
+        if host.state == HostState.ONLINE:
+            reason = "The key of its agent was revoked."
+            move(host, HostState.SILENT, machine=HOST_MACHINE, record=record_move, reason=reason, actor=actor, **revoked)
+            open_outage(host_id=host_id, at=now)
+        else:
+            Host.objects.filter(pk=host_id).update(**revoked)
+        record_event(host_id=host_id, kind=REVOKED, detail="", actor=actor)
+        refresh_offers_of_host(host_id=host_id)
+        wake.end(f"host:{host_id.hex}", at=now)
+        wake.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")

@@ -1,0 +1,88 @@
+"""A new epoch closes every host until its agent has told what it holds; what the market does not know is not sold."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from common import clock, wake
+from common.errors import wrong_field
+from common.ids import public_id
+from marketplace.hosts.epoch_selectors import present_epoch
+from marketplace.hosts.hosts import lock_host, record_event
+from marketplace.hosts.incidents import close_incident, open_incident
+from marketplace.leasing.availability import refresh_offers_of_host
+from marketplace.models import Epoch, Gpu, Host
+from marketplace.states import HostState
+
+AGENT: Final = "agent"
+SUBJECT: Final = "market"
+AFTER_BACKUP: Final = "after_backup"  # the kind of the incident that names what the backup does not know
+# A number is of the time of its beginning. A host that says more is not believed: agents and the market take no number
+# without end, and none can be taken back.
+FURTHEST_AHEAD: Final = timedelta(days=1)
+# Of one host, so that none can fill the list and hide what others found.
+_MOST_FINDINGS: Final = 300
+_FINDING_CHARS: Final = 500
+
+
+def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> int:
+    """Inside a use case: the next epoch, to which every host has to agree before anything of it is rented out.
+
+    Its number is above `above`, which an agent may have accepted in a time that this database does not know. Raises
+    InvalidInput when that time has not come yet.
+    """
+    now = clock.now()
+    if above > (now + FURTHEST_AHEAD).timestamp():
+        raise wrong_field(
+            "above", "No epoch has such a number: it is of a time that has not come. Whoever says so is wrong."
+        )
+    number = max(int(now.timestamp()), present_epoch() + 1, above + 1)
+    Epoch.objects.create(number=number, reason=reason[:200], backup_at=backup_at, begun_at=now)
+    hosts = Host.objects.exclude(state=HostState.RETIRED).order_by("pk")
+    for host in hosts.select_for_update(of=("self",), no_key=True):
+        Host.objects.filter(pk=host.pk).update(awaits_epoch=True)
+        refresh_offers_of_host(host_id=host.pk)
+        wake.touch(f"host:{host.pk.hex}")
+    return number
+
+
+def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
+    """Inside a use case: the host has told what it holds, and is open for rents again."""
+    host = lock_host(host_id)
+    Host.objects.filter(pk=host_id).update(awaits_epoch=False)
+    record_event(host_id=host_id, kind="epoch_agreed", detail="", actor=AGENT)
+    refresh_offers_of_host(host_id=host_id)
+    told = [line[:_FINDING_CHARS] for line in findings[:_MOST_FINDINGS]]
+    if len(findings) > len(told):
+        told.append(f"{len(findings) - len(told)} more are not listed.")
+    add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in told])
+    wake.touch(f"user:{host.owner_id.hex}")
+
+
+def add_findings(findings: Sequence[str]) -> None:
+    """To the present epoch, and to the incident that staff have open for it."""
+    epoch = Epoch.objects.select_for_update(no_key=True).order_by("-number").first()
+    known = set() if epoch is None else set(epoch.findings)
+    fresh = [line for line in findings if line not in known]
+    if epoch is None or not fresh:
+        return
+    epoch.findings = [*epoch.findings, *fresh]
+    epoch.save(update_fields=["findings"])
+    close_incident(kind=AFTER_BACKUP, subject=SUBJECT, closed_by="more was found")
+    open_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail="\n".join(epoch.findings))
+
+
+def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:
+    """Inside a use case: these GPUs of the host, and no others of it, are held by containers unknown to the market."""
+    lock_host(host_id)
+    own = Gpu.objects.filter(host_id=host_id)
+    begun = own.filter(uuid__in=held, quarantined=False).update(quarantined=True)
+    ended = own.exclude(uuid__in=held).filter(quarantined=True).update(quarantined=False)
+    if begun or ended:
+        record_event(host_id=host_id, kind="gpus_quarantined", detail=", ".join(sorted(held)), actor=AGENT)
+        refresh_offers_of_host(host_id=host_id)
+
+
+def quarantined_gpus(host_id: UUID) -> set[str]:
+    return set(Gpu.objects.filter(host_id=host_id, quarantined=True).values_list("uuid", flat=True))

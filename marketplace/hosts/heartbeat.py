@@ -1,0 +1,78 @@
+"""Hosts that have stopped reporting: closed to new leases one by one, and not at all when many fall silent together (D6)."""
+
+from datetime import datetime
+from uuid import UUID
+
+from common import wake
+from common.database import use_case
+from common.transitions import move
+from marketplace.constants import BREAKER_WINDOW, HOST_SILENT_AFTER
+from marketplace.hosts.hosts import record_move
+from marketplace.hosts.incidents import close_incident, open_incident
+from marketplace.leasing.availability import refresh_offers_of_host
+from marketplace.models import Host
+from marketplace.reliability.events import forgive_outages, open_outage
+from marketplace.reliability.silence_selectors import (
+    MASS_SILENCE,
+    end_of_mass_silence,
+    silence_at,
+    silent_without_outage,
+    unfrozen_at,
+)
+from marketplace.states import HOST_MACHINE, HostState
+
+SUBJECT = "hosts"
+TIME_LIMIT = "time limit"
+
+
+def mark_silent_hosts(*, now: datetime) -> int:
+    """Move every host without a report for HOST_SILENT_AFTER to silent; how many. Leases stay as they are (D2).
+
+    When the breaker is open none is moved: the fault is then probably ours, and an incident says so. Outages that are
+    part of it are forgiven; who is still silent afterwards is so from its end on. It ends when enough hosts are back, when
+    staff close the incident, or when it has been open for BREAKER_LASTS within BREAKER_DAY; the incident says which.
+    """
+    silence = silence_at(now)
+    if silence.is_mass:
+        seen = f"{silence.lost} of {silence.watched} hosts, of {silence.owners} owners, fell silent together."
+        detail = f"{seen} No host is marked until they are back."
+        open_incident(kind=MASS_SILENCE, subject=SUBJECT, detail=detail)
+    if silence.breaker_open:
+        forgive_outages(since=now - HOST_SILENT_AFTER - BREAKER_WINDOW)
+        return 0
+    close_incident(kind=MASS_SILENCE, subject=SUBJECT, closed_by=TIME_LIMIT if silence.is_mass else "")
+    for host_id in silent_without_outage():
+        _blame_again(host_id)
+    late = Host.objects.filter(state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
+    return sum(_mark_silent(host_id, now) for host_id in late.order_by("pk").values_list("pk", flat=True))
+
+
+def _mark_silent(host_id: UUID, now: datetime) -> bool:
+    """One host, one short transaction; passed over when it has just reported or someone else works on it."""
+    with use_case():
+        rows = Host.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
+        late = rows.filter(pk=host_id, state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
+        host = late.order_by("pk").first()
+        if host is None:
+            return False
+        reason = f"No report since {host.last_seen_at:%Y-%m-%d %H:%M:%S} UTC."
+        move(host, HostState.SILENT, machine=HOST_MACHINE, record=record_move, reason=reason, actor="sweep")
+        open_outage(host_id=host_id, at=_silent_since(host))
+        refresh_offers_of_host(host_id=host_id)
+        wake.touch(f"user:{host.owner_id.hex}")
+    return True
+
+
+def _blame_again(host_id: UUID) -> None:
+    """Silent through a mass silence and still so: its lock keeps a report from slipping in between."""
+    with use_case():
+        rows = Host.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
+        host = rows.filter(pk=host_id, state=HostState.SILENT).order_by("pk").first()
+        if host is not None:
+            open_outage(host_id=host_id, at=_silent_since(host))
+
+
+def _silent_since(host: Host) -> datetime:
+    """Its last report; but the time of a freeze or of a mass silence, which may lie between, is not its own."""
+    not_its_own = (unfrozen_at(host.pk), end_of_mass_silence())
+    return max([host.last_seen_at, *(end for end in not_its_own if end is not None)])

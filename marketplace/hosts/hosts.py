@@ -1,0 +1,242 @@
+"""The life of a host: enrolment, facts, reports, freeze, retirement. A move leaves an event and opens or closes offers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, connection
+
+from common import clock, wake
+from common.addresses import read_address
+from common.database import use_case
+from common.digest import secret_digest
+from common.errors import NotFound, UnlawfulMove
+from common.ids import public_id
+from common.prepared import run
+from common.printable import cut_printable
+from common.transitions import move
+from marketplace.constants import ENGINE_SLOW_AFTER_S
+from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
+from marketplace.hosts.incidents import incident_is_open, open_incident
+from marketplace.hosts.inventory import GpuShape, HostShape, check_shape, claimed_elsewhere, host_columns, record_gpus
+from marketplace.hosts.measurements import record_measurements
+from marketplace.leasing.availability import refresh_offers_of_host
+from marketplace.models import Host, HostEvent, JoinToken, Lease
+from marketplace.reliability.events import close_outage
+from marketplace.reliability.verification import hold_back, settle_verification
+from marketplace.states import HOST_MACHINE, HostState, Verification
+
+__all__ = [
+    "GpuShape",
+    "HostShape",
+    "enrol_host",
+    "freeze_host",
+    "lock_host",
+    "note_refused",
+    "record_event",
+    "record_facts",
+    "record_move",
+    "record_report",
+    "retire_host",
+    "unfreeze_host",
+]
+
+AGENT = "agent"
+REFUSED = "report_refused_in_part"
+_REFUSED_SHOWN = 20
+
+_SEEN = """
+UPDATE marketplace_host
+   SET last_seen_at = greatest(last_seen_at, %(last_seen_at)s), engine_age_s = %(engine_age_s)s,
+       agent_version = %(agent_version)s
+ WHERE id = %(host)s AND state = 'online' AND (engine_age_s >= %(slow_after)s) = %(slow)s
+"""
+
+
+def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
+    """Make a host for the owner of this join token. The token is spent only when everything holds."""
+    check_shape(shape)
+    with use_case():
+        leave = _lock_join_token(token)
+        known = _enrolled_anew(leave.owner_id, shape)
+        if known is not None:
+            return _take_back(known, leave, shape, agent_version)
+        host = Host(owner_id=leave.owner_id, name=leave.host_name, region=leave.region, **host_columns(shape))
+        if not shape.behind_nat:
+            host.address = host.address or read_address(shape.hostname)
+        host.agent_version = cut_printable(agent_version, 20)
+        host.save(force_insert=True)
+        for uuid in claimed_elsewhere(host, shape.gpus):
+            raise GpuClaimed(f"The GPU {uuid} belongs to another enrolled host. Retire that host first.", gpu_uuid=uuid)
+        try:
+            record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
+        except IntegrityError as error:
+            raise GpuClaimed("Another host enrolled one of these GPUs at the same moment.") from error
+        _spend(leave, host, shape, kind="enrolled")
+    return host
+
+
+def _spend(leave: JoinToken, host: Host, shape: HostShape, *, kind: str) -> None:
+    leave.used_at, leave.used_by = clock.now(), host
+    leave.save(update_fields=["used_at", "used_by"])
+    record_event(host_id=host.pk, kind=kind, detail=f"{len(shape.gpus)} GPUs", actor=AGENT)
+    wake.touch(f"user:{leave.owner_id.hex}")
+
+
+def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
+    """The host of this owner that has these GPUs and whose agent's key was revoked, locked."""
+    uuids = [gpu.uuid for gpu in shape.gpus]
+    revoked = Host.objects.filter(owner_id=owner_id, agent_revoked_at__isnull=False).exclude(state=HostState.RETIRED)
+    found = revoked.filter(gpus__uuid__in=uuids).order_by("pk").values_list("pk", flat=True).distinct()[:2]
+    return lock_host(found[0]) if len(found) == 1 else None
+
+
+def _take_back(host: Host, leave: JoinToken, shape: HostShape, agent_version: str) -> Host:
+    """The same host under a new key: its name, prices, leases and history stay. Its first report brings it online."""
+    assert host.agent_revoked_at is not None  # as `_enrolled_anew` has found it
+    wake.end(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
+    columns = {**host_columns(shape), "agent_version": cut_printable(agent_version, 20), "agent_revoked_at": None}
+    for name, value in columns.items():
+        setattr(host, name, value)
+    host.save(update_fields=list(columns))
+    for uuid in claimed_elsewhere(host, shape.gpus):
+        raise GpuClaimed(f"The GPU {uuid} belongs to another enrolled host. Retire that host first.", gpu_uuid=uuid)
+    record_gpus(host=host, gpus=shape.gpus, first_price_micros=leave.price_micros)
+    _spend(leave, host, shape, kind="enrolled_anew")
+    return host
+
+
+def _lock_join_token(token: str) -> JoinToken:
+    """The unspent token with this secret, locked: of two agents with one token the second waits, then is refused."""
+    digest = secret_digest(token)
+    rows = JoinToken.objects.select_for_update(of=("self",), no_key=True)
+    leave = rows.filter(secret_hash=digest).order_by("pk").first()
+    if leave is None:
+        raise JoinTokenRefused("This join token is not known here.")
+    if leave.used_at is not None:
+        raise JoinTokenRefused("This join token has been used; make a new one for each host.")
+    if leave.expires_at <= clock.now():
+        raise JoinTokenRefused("This join token has expired; make a new one.")
+    return leave
+
+
+def record_facts(*, host_id: UUID, shape: HostShape) -> None:
+    """Write down what the host has now. A GPU that another host owns is left out and becomes an incident (fault 90)."""
+    check_shape(shape)
+    with use_case():
+        host = lock_host(host_id)
+        columns = host_columns(shape)
+        changed = {name: value for name, value in columns.items() if getattr(host, name) != value}
+        was = host.driver
+        for name, value in changed.items():
+            setattr(host, name, value)
+        if changed:
+            host.save(update_fields=list(changed))
+        record_measurements(host=host, shape=shape)
+        claimed = claimed_elsewhere(host, shape.gpus)
+        for uuid, other in claimed.items():
+            detail = f"Host {host.pk} reports this GPU; it belongs to host {other}."
+            open_incident(kind="gpu_claimed", subject=uuid, detail=detail)
+        own = [gpu for gpu in shape.gpus if gpu.uuid not in claimed]
+        record_gpus(host=host, gpus=own, first_price_micros=0)
+        if host.verification != Verification.UNVERIFIED:  # a host that never was needs a self-test first
+            if was and host.driver and was != host.driver and not host.awaits_test:
+                hold_back(host=host, was=was, actor=AGENT)
+            settle_verification(host=host, now=clock.now(), actor=AGENT)
+
+
+def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_version: str) -> bool:
+    """Note that the host has reported. A silent one is online again and its offers are open.
+
+    False when its agent's key was revoked meanwhile, or the host written off: then nothing of the report counts.
+
+    The steady case is one UPDATE without a lock or a read: it happens for every host every few seconds.
+    """
+    slow = engine_age_s >= ENGINE_SLOW_AFTER_S
+    seen: dict[str, Any] = {
+        "last_seen_at": at,
+        "engine_age_s": engine_age_s,
+        "agent_version": cut_printable(agent_version, 20),
+    }
+    with connection.cursor() as cursor:
+        shown = {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S}
+        run(cursor, _SEEN, shown, before_the_disk=True)  # what a crash takes back the next report brings again
+        if cursor.rowcount:
+            return True
+    with use_case():
+        host = lock_host(host_id)
+        was_slow, seen["last_seen_at"] = host.engine_age_s >= ENGINE_SLOW_AFTER_S, max(host.last_seen_at, at)
+        if host.agent_revoked_at is not None:
+            return False
+        if host.state == HostState.SILENT:
+            close_outage(host_id=host_id, at=at)
+            _move_host(host, HostState.ONLINE, reason="It reports again.", actor=AGENT, **seen)
+        else:
+            Host.objects.filter(pk=host_id).update(**seen)
+        if slow != was_slow:
+            record_event(host_id=host_id, kind="engine_slow" if slow else "engine_answers", detail="", actor=AGENT)
+        refresh_offers_of_host(host_id=host_id)
+    return True
+
+
+def freeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
+    """Stop everything but reports: the agent does nothing, nothing new is leased. Leases stay."""
+    with use_case():
+        host = lock_host(host_id)
+        if host.state == HostState.FROZEN:
+            return
+        close_outage(host_id=host_id, at=clock.now())  # from now on it is silent by order
+        _move_host(host, HostState.FROZEN, reason=reason, actor=actor)
+
+
+def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
+    with use_case():
+        host = lock_host(host_id)
+        if host.agent_revoked_at is not None:
+            raise UnlawfulMove("The key of its agent is revoked: the host has to be enrolled anew first.", state=host.state)
+        _move_host(host, HostState.ONLINE, reason=reason, actor=actor)
+
+
+def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
+    """Take the host off the market for good; its GPUs may then be enrolled anew. Refused while it holds leases (D2)."""
+    with use_case():
+        host = lock_host(host_id)
+        if Lease.objects.filter(gpu__host=host, released_at__isnull=True).exists():
+            raise HostInUse("GPUs of this host are leased. Drain it and wait until the renters have left.")
+        close_outage(host_id=host_id, at=clock.now())
+        _move_host(host, HostState.RETIRED, reason=reason, actor=actor)
+
+
+def note_refused(*, host_id: UUID, parts: Sequence[str]) -> None:
+    """Parts of a report that were not taken: an incident for the staff and an event for the owner, once while it is open."""
+    subject = public_id("host", host_id)
+    if incident_is_open(kind=REFUSED, subject=subject):
+        return
+    with use_case():
+        told = "\n".join(parts[:_REFUSED_SHOWN])
+        open_incident(kind=REFUSED, subject=subject, detail=told)
+        record_event(host_id=host_id, kind=REFUSED, detail=parts[0], actor=AGENT)
+
+
+def lock_host(host_id: UUID) -> Host:
+    """The host's row, locked, as it is after the wait."""
+    host = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk").first()
+    if host is None:
+        raise NotFound("There is no such host.")
+    return host
+
+
+def record_event(*, host_id: UUID, kind: str, detail: str, actor: str) -> None:
+    HostEvent.objects.create(host_id=host_id, kind=kind, detail=detail[:300], actor=actor[:80])
+
+
+def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str) -> None:
+    """The event of a move, for `common.transitions.move`."""
+    record_event(host_id=host.pk, kind=str(target), detail=reason or f"was {origin}", actor=actor)
+
+
+def _move_host(host: Host, target: HostState, *, reason: str, actor: str, **fields: object) -> None:
+    move(host, target, machine=HOST_MACHINE, record=record_move, reason=reason, actor=actor, **fields)
+    refresh_offers_of_host(host_id=host.pk)
+    wake.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")

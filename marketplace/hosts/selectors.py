@@ -1,0 +1,120 @@
+"""Hosts as their owners and the other apps see them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
+
+from common.errors import NotFound
+from marketplace.constants import HOST_EVENTS_SHOWN
+from marketplace.models import Gpu, Host, HostEvent, Lease, Maintenance, Offer, SelfTest
+from marketplace.states import HostState
+
+
+def hosts_of(owner_id: UUID) -> QuerySet[Host]:
+    """The owner's hosts with `gpus` (each with `leased`), `offers` and standing `maintenances`, and of its self-tests
+    the last two in `last_self_tests`: five queries in all."""
+    live = Lease.objects.filter(gpu=OuterRef("pk"), released_at__isnull=True)
+    gpus = Gpu.objects.annotate(leased=Exists(live)).order_by("index", "pk")
+    standing = Maintenance.objects.filter(cancelled_at__isnull=True, over_at__isnull=True).order_by("starts_at", "pk")
+    return Host.objects.filter(owner_id=owner_id).prefetch_related(
+        Prefetch("gpus", queryset=gpus),
+        Prefetch("offers", queryset=Offer.objects.order_by("gpu_model")),
+        Prefetch("maintenances", queryset=standing),
+        Prefetch("self_tests", queryset=SelfTest.objects.order_by("-asked_at", "-id")[:2], to_attr="last_self_tests"),
+    )
+
+
+def all_hosts() -> QuerySet[Host]:
+    """Every host that has not been retired, with its `offers`, for staff."""
+    return Host.objects.exclude(state=HostState.RETIRED).prefetch_related("offers")
+
+
+def host_of(owner_id: UUID, host_id: UUID) -> Host:
+    """One of the owner's hosts, as in `hosts_of`; NotFound for everyone else's."""
+    host = hosts_of(owner_id).filter(pk=host_id).first()
+    if host is None:
+        raise NotFound("There is no such host.")
+    return host
+
+
+@dataclass(frozen=True)
+class HostName:
+    """What a host is called, and where it stands."""
+
+    name: str
+    region: str
+
+
+def host_names(host_ids: Sequence[UUID]) -> dict[UUID, HostName]:
+    rows = Host.objects.filter(pk__in=host_ids).values_list("pk", "name", "region")
+    return {pk: HostName(name, region) for pk, name, region in rows}
+
+
+def offer_models(offer_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The GPU model of each of these offers."""
+    return dict(Offer.objects.filter(pk__in=offer_ids).values_list("pk", "gpu_model"))
+
+
+def host_events(host_id: UUID) -> QuerySet[HostEvent]:
+    """The last things that happened to a host, newest first."""
+    return HostEvent.objects.filter(host_id=host_id).order_by("-id")[:HOST_EVENTS_SHOWN]
+
+
+def host_address(host_id: UUID) -> str:
+    """Where renters reach the ports that instances publish."""
+    return str(_one_of(host_id, "address"))
+
+
+@dataclass(frozen=True)
+class HostDoors:
+    """Where renters reach what a host publishes; no address: behind NAT."""
+
+    address: str
+    port_first: int
+    port_last: int
+
+
+def host_doors(host_id: UUID) -> HostDoors:
+    found = Host.objects.filter(pk=host_id).values_list("address", "port_first", "port_last").first()
+    if found is None:
+        raise NotFound("There is no such host.")
+    return HostDoors(*found)
+
+
+def payee_of(host_id: UUID) -> UUID:
+    """Who earns what is charged on this host."""
+    return UUID(str(_one_of(host_id, "owner_id")))
+
+
+def _one_of(host_id: UUID, column: str) -> object:
+    found = Host.objects.filter(pk=host_id).values_list(column, flat=True).first()
+    if found is None:
+        raise NotFound("There is no such host.")
+    return found
+
+
+@dataclass(frozen=True)
+class HostRecord:
+    """How long a host has been here, when it reported last, and how many have rented on it."""
+
+    enrolled_at: datetime
+    last_seen_at: datetime
+    rents: int
+
+
+def last_report(host_id: UUID) -> datetime:
+    """When the host was last heard."""
+    return Host.objects.values_list("last_seen_at", flat=True).get(pk=host_id)
+
+
+def host_record(host_id: UUID) -> HostRecord:
+    """Open to everyone."""
+    row = Host.objects.filter(pk=host_id).values_list("enrolled_at", "last_seen_at").first()
+    if row is None:
+        raise NotFound("There is no such host.")
+    return HostRecord(
+        *row, rents=Lease.objects.filter(gpu__host_id=host_id).aggregate(n=Count("holder", distinct=True))["n"]
+    )

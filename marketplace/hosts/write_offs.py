@@ -1,0 +1,99 @@
+"""The operator's write-off of a host that does not come back: its agent is refused for good, and its leases may end (D2).
+
+What ends with it (instances, volumes, money) belongs to the layers above, which find it by the row that is written here.
+"""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from accounts.models import User
+from accounts.selectors import acts_as_staff
+from common import wake
+from common.database import use_case
+from common.errors import Forbidden, wrong_field
+from common.jobs import enqueue
+from common.printable import check_printable
+from common.transitions import move
+from marketplace.constants import WRITE_OFF_AFTER, WRITE_OFF_REASON_CHARS
+from marketplace.errors import HostStillReports
+from marketplace.hosts.hosts import lock_host, record_event, record_move
+from marketplace.leasing.availability import refresh_offers_of_host
+from marketplace.models import Host, HostWriteOff
+from marketplace.reliability.events import close_outage
+from marketplace.reliability.silence_selectors import hosts_held_back
+from marketplace.states import HOST_MACHINE, HostState
+
+WRITTEN_OFF: Final = "written off"
+CLEARED: Final = "leftovers_removed"
+_REASON_CHARS_MOST: Final = 300
+
+
+def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) -> HostWriteOff:
+    """Fence a dead host: revoke its agent's key, retire it, and let its leases end by this logged decision.
+
+    The host's row is locked: of a write-off and a report that brings the host back, the first to commit decides. Asked for
+    again it changes nothing. Raises Forbidden, NotFound, InvalidInput or HostStillReports.
+    """
+    if not acts_as_staff(staff):
+        raise Forbidden("Only the market's staff write hosts off.")
+    reason = reason.strip()
+    _check_reason(reason)
+    with use_case():
+        host = lock_host(host_id)
+        found = HostWriteOff.objects.filter(pk=host_id).first()
+        if found is not None:
+            return found
+        check_dead(host, now)
+        written = HostWriteOff.objects.create(
+            host=host, decided_by=staff, reason=reason, last_seen_at=min(host.last_seen_at, now), at=now
+        )
+        actor = f"staff:{staff.pk.hex}"
+        fence = {"agent_revoked_at": host.agent_revoked_at or now, "agent_keys": host.agent_keys + 1}
+        close_outage(host_id=host_id, at=now)
+        move(host, HostState.RETIRED, machine=HOST_MACHINE, record=record_move, reason=WRITTEN_OFF, actor=actor, **fence)
+        record_event(host_id=host_id, kind="written_off", detail=reason, actor=actor)
+        refresh_offers_of_host(host_id=host_id)
+        wake.end(f"host:{host_id.hex}", at=now)
+        wake.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
+        enqueue("instances.settle_write_offs")
+    return written
+
+
+def check_dead(host: Host, now: datetime) -> None:
+    """Raise HostStillReports, which says what to do instead, unless the host can be written off."""
+    if host.state == HostState.RETIRED:
+        raise HostStillReports("The host is retired already: nothing of it is left to be written off.")
+    if host.agent_revoked_at is not None:
+        return  # its agent cannot come back, whenever it was last heard
+    if now - host.last_seen_at < WRITE_OFF_AFTER:
+        minutes = int(WRITE_OFF_AFTER.total_seconds()) // 60
+        raise HostStillReports(
+            f"The host reported at {host.last_seen_at:%H:%M:%S} UTC, less than {minutes} minutes ago. Plan maintenance, or"
+            " drain and retire it, while it reports; if its agent can't be trusted, revoke its key first."
+        )
+    if host.pk in hosts_held_back(now):
+        raise HostStillReports("Many hosts are silent together, so the fault is probably ours. Close that incident first.")
+
+
+def settle_write_off(*, host_id: UUID, now: datetime) -> bool:
+    """Note that nothing of the host's is left: from now on its GPUs may be enrolled again; False when that was known."""
+    return HostWriteOff.objects.filter(pk=host_id, settled_at=None).update(settled_at=now) == 1
+
+
+def clear_leftovers(*, host_id: UUID, former: UUID, actor: str) -> None:
+    """The host's agent has proven that nothing of the former host's instances is on it any more."""
+    with use_case():
+        host = lock_host(host_id)
+        if former not in host.leftovers_of:
+            return
+        host.leftovers_of = [each for each in host.leftovers_of if each != former]
+        host.save(update_fields=["leftovers_of"])
+        record_event(host_id=host_id, kind=CLEARED, detail="", actor=actor)
+        refresh_offers_of_host(host_id=host_id)
+
+
+def _check_reason(reason: str) -> None:
+    if not WRITE_OFF_REASON_CHARS <= len(reason) <= _REASON_CHARS_MOST:
+        raise wrong_field("reason", f"Say why, in {WRITE_OFF_REASON_CHARS} to {_REASON_CHARS_MOST} characters.")
+    check_printable("reason", reason)

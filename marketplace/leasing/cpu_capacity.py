@@ -1,0 +1,25 @@
+"""Room on a host for a container without GPUs, asked for inside the transaction of its start."""
+
+from uuid import UUID
+
+from common.errors import NotFound
+from marketplace.constants import ENGINE_SLOW_AFTER_S
+from marketplace.errors import OfferClosed
+from marketplace.leasing.lease import lock_host_of
+from marketplace.models import Host
+from marketplace.states import HostState
+
+
+def lock_host_for_cpu(offer_id: UUID) -> Host:
+    """The offer's host, locked, and open for what it has already. Wallet locks before, instance locks after.
+
+    Raises NotFound or OfferClosed. A host that is off the market still lets its renters at their data.
+    """
+    host = lock_host_of(offer_id, 0)
+    if host is None:
+        raise NotFound("There is no such offer.")
+    if host.state != HostState.ONLINE:
+        raise OfferClosed(f"The instance's host is {host.state}.")
+    if host.engine_age_s >= ENGINE_SLOW_AFTER_S:
+        raise OfferClosed("The container engine of the instance's host does not answer at the moment.")
+    return host

@@ -1,0 +1,1 @@
+"""Prices: rules, history, costs of a run."""

@@ -1,0 +1,1 @@
+"""How reliable a host is, and how that is measured."""

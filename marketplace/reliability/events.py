@@ -1,0 +1,94 @@
+"""The ledger that reliability is computed from: its entries, and the sweep that writes the number where it changed."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+
+from common.database import use_case
+from common.prepared import insert
+from marketplace.constants import RELIABILITY_BATCH
+from marketplace.leasing.availability import refresh_offers
+from marketplace.models import Host, Offer, ReliabilityEvent
+from marketplace.reliability.scoring import reckon, window_end
+from marketplace.reliability.selectors import host_histories
+from marketplace.reliability.silence_selectors import MASS_SILENCE
+from marketplace.states import ReliabilityKind
+
+_WRITE = """
+UPDATE marketplace_host host SET reliability_ppm = score.ppm
+  FROM unnest(%(hosts)s::uuid[], %(scores)s::int[]) AS score (host_id, ppm)
+ WHERE host.id = score.host_id
+"""
+
+Change = tuple[UUID, int | None]
+
+
+def record_start(*, host_id: UUID, subject: UUID, at: datetime) -> None:
+    """An instance came to run. `subject` is its run, opaque here: told again, it changes nothing."""
+    _record(ReliabilityKind.STARTED, host_id, subject, at, "")
+
+
+def record_failed_start(*, host_id: UUID, subject: UUID, at: datetime, detail: str) -> None:
+    """An instance failed before it ran, through the host's fault. `detail` is public: a code, no words of a renter's."""
+    _record(ReliabilityKind.FAILED_START, host_id, subject, at, detail)
+
+
+def record_host_fault(*, host_id: UUID, subject: UUID, at: datetime, detail: str) -> None:
+    """A running instance failed through the host's fault."""
+    _record(ReliabilityKind.HOST_FAULT, host_id, subject, at, detail)
+
+
+def open_outage(*, host_id: UUID, at: datetime) -> None:
+    """The host has not been heard of since `at`; nothing while an outage is open."""
+    outage = ReliabilityEvent(host_id=host_id, kind=ReliabilityKind.OUTAGE, starts_at=at)
+    ReliabilityEvent.objects.bulk_create([outage], ignore_conflicts=True)
+
+
+def close_outage(*, host_id: UUID, at: datetime) -> None:
+    """It is heard of again, or it is nobody's to be heard of any more; nothing while none is open."""
+    still = ReliabilityEvent.objects.filter(host_id=host_id, kind=ReliabilityKind.OUTAGE, ends_at__isnull=True)
+    still.update(ends_at=Greatest("starts_at", Value(at)))
+
+
+def forgive_outages(*, since: datetime) -> int:
+    """Outages that began at `since` or later turned out to be ours (D6): they stay in the ledger, without any length."""
+    still = ReliabilityEvent.objects.filter(kind=ReliabilityKind.OUTAGE, ends_at__isnull=True, starts_at__gte=since)
+    return still.update(ends_at=F("starts_at"), detail=MASS_SILENCE)
+
+
+def refresh_reliability(*, now: datetime) -> int:
+    """Reckon every host's number and write those that changed, to the hosts and their offers; how many."""
+    until = window_end(now)
+    changes: list[Change] = []
+    for found in host_histories(until):
+        score = reckon(found.history, until).score_ppm
+        if score != found.shown_ppm:
+            changes.append((found.host_id, score))
+    changes.sort()
+    for first in range(0, len(changes), RELIABILITY_BATCH):
+        _write(changes[first : first + RELIABILITY_BATCH])
+    return len(changes)
+
+
+def _record(kind: ReliabilityKind, host_id: UUID, subject: UUID, at: datetime, detail: str) -> None:
+    event = ReliabilityEvent(host_id=host_id, kind=kind, subject=subject, starts_at=at, detail=detail[:300])
+    insert(event, unless_known=True)
+
+
+def _write(changes: Sequence[Change]) -> None:
+    """One short transaction: hosts in the house order, then their offers."""
+    hosts = [host_id for host_id, _ in changes]
+    with use_case():
+        _lock_hosts(hosts)
+        with connection.cursor() as cursor:
+            cursor.execute(_WRITE, {"hosts": hosts, "scores": [score for _, score in changes]})
+        refresh_offers(offer_ids=list(Offer.objects.filter(host_id__in=hosts).values_list("pk", flat=True)))
+
+
+def _lock_hosts(host_ids: Sequence[UUID]) -> None:
+    rows = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=host_ids)
+    list(rows.order_by("pk").values_list("pk"))

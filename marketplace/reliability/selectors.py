@@ -1,0 +1,185 @@
+"""The public ledger of what befell hosts, and the histories that their reliability is reckoned from."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+
+from common.errors import NotFound
+from marketplace.models import Host, Maintenance, ReliabilityEvent
+from marketplace.reliability.scoring import (
+    WINDOW,
+    History,
+    Notice,
+    Reckoning,
+    excused_spans,
+    inside,
+    merged,
+    overlap,
+    reckon,
+    window_end,
+)
+from marketplace.states import HostState, ReliabilityKind
+
+_MOMENTS = (ReliabilityKind.FAILED_START, ReliabilityKind.HOST_FAULT)
+
+
+@dataclass(frozen=True)
+class HostHistory:
+    """What one host's number is reckoned from, and the number that stands now."""
+
+    host_id: UUID
+    shown_ppm: int | None
+    history: History
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One entry as everyone may see it. `excluded` is the part of it that maintenance excuses."""
+
+    id: int
+    kind: str
+    starts_at: datetime
+    ends_at: datetime | None
+    detail: str
+    lasted: timedelta
+    excluded: timedelta
+    counts: bool
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A host's public ledger within the window, with the number that it gives."""
+
+    host: Host
+    reckoning: Reckoning
+    entries: tuple[LedgerEntry, ...]
+    starts: tuple[datetime, ...]
+    maintenance: tuple[Maintenance, ...]
+    until: datetime
+
+    @property
+    def notices(self) -> list[Notice]:
+        return [_notice(window) for window in self.maintenance]
+
+
+def host_histories(until: datetime) -> Iterator[HostHistory]:
+    """Every host on the market with its history over the window that ends at `until`, in four queries in all."""
+    hosts = Host.objects.exclude(state=HostState.RETIRED).values_list("pk", "enrolled_at", "reliability_ppm")
+    starts = _start_counts(until)
+    moments: dict[str, dict[UUID, list[datetime]]] = {kind: defaultdict(list) for kind in _MOMENTS}
+    outages: dict[UUID, list[tuple[datetime, datetime | None]]] = defaultdict(list)
+    for host_id, kind, start, end in _events(until).values_list("host_id", "kind", "starts_at", "ends_at"):
+        if kind == ReliabilityKind.OUTAGE:
+            outages[host_id].append((start, end))
+        else:
+            moments[kind][host_id].append(start)
+    notices = _notices(until)
+    for host_id, enrolled_at, shown_ppm in hosts.order_by("pk"):
+        history = History(
+            enrolled_at=enrolled_at,
+            starts=starts.get(host_id, 0),
+            outages=outages.get(host_id, ()),
+            failed_starts=moments[ReliabilityKind.FAILED_START].get(host_id, ()),
+            host_faults=moments[ReliabilityKind.HOST_FAULT].get(host_id, ()),
+            maintenance=notices.get(host_id, ()),
+        )
+        yield HostHistory(host_id, shown_ppm, history)
+
+
+def reliability_ledger(host_id: UUID, now: datetime) -> Ledger:
+    """Everything that this host's number is reckoned from, and the number. Raises NotFound."""
+    host = Host.objects.filter(pk=host_id).first()
+    if host is None:
+        raise NotFound("There is no such host.")
+    until = window_end(now)
+    windows = tuple(maintenance_of(host_id).filter(ends_at__gt=until - WINDOW))
+    notices = [_notice(window) for window in windows]
+    events = list(_events(until).filter(host=host).order_by("-starts_at", "-pk"))
+    started = _starts(until).filter(host=host).order_by("starts_at", "pk")
+    starts = tuple(started.values_list("starts_at", flat=True))
+    history = History(
+        enrolled_at=host.enrolled_at,
+        starts=len(starts),
+        outages=[(event.starts_at, event.ends_at) for event in events if event.kind == ReliabilityKind.OUTAGE],
+        failed_starts=[event.starts_at for event in events if event.kind == ReliabilityKind.FAILED_START],
+        host_faults=[event.starts_at for event in events if event.kind == ReliabilityKind.HOST_FAULT],
+        maintenance=notices,
+    )
+    return Ledger(host, reckon(history, until), tuple(_entries(events, notices, until)), starts, windows, until)
+
+
+def maintenance_of(host_id: UUID) -> QuerySet[Maintenance]:
+    """What was announced for this host, called off or not, in the order of its beginning."""
+    return Maintenance.objects.filter(host_id=host_id).order_by("starts_at", "pk")
+
+
+def coming_maintenance(host_ids: Iterable[UUID], now: datetime) -> list[Maintenance]:
+    """What is still to come or going on, and not called off."""
+    ahead = Maintenance.objects.filter(host_id__in=list(host_ids), ends_at__gt=now, cancelled_at__isnull=True)
+    return list(ahead.order_by("starts_at", "pk"))
+
+
+def beginning_maintenance(now: datetime) -> list[Maintenance]:
+    """Due to begin, and not over in the meantime."""
+    due = Maintenance.objects.filter(begun_at__isnull=True, cancelled_at__isnull=True, starts_at__lte=now, ends_at__gt=now)
+    return list(due.order_by("starts_at", "pk"))
+
+
+def ending_maintenance(now: datetime) -> list[Maintenance]:
+    """Over by the clock, and not yet by the books; also one whose beginning no sweep has seen."""
+    past = Maintenance.objects.filter(cancelled_at__isnull=True, over_at__isnull=True, ends_at__lte=now)
+    return list(past.order_by("ends_at", "pk"))
+
+
+def untold_maintenance() -> list[Maintenance]:
+    """Announcements, and their cancellations, of which renters have not been told yet."""
+    return list(Maintenance.objects.filter(told_at__isnull=True).order_by("announced_at", "pk")[:100])
+
+
+def excuses(window: Maintenance) -> bool:
+    """Whether what happens within it does not count against the host."""
+    return _notice(window).excuses is not None
+
+
+def _events(until: datetime) -> QuerySet[ReliabilityEvent]:
+    """Outages that reach into the window and failures within it."""
+    since = until - WINDOW
+    outage = Q(kind=ReliabilityKind.OUTAGE) & (Q(ends_at__gt=since) | Q(ends_at__isnull=True))
+    failure = Q(kind__in=_MOMENTS, starts_at__gte=since)
+    return ReliabilityEvent.objects.filter(outage | failure, starts_at__lt=until)
+
+
+def _starts(until: datetime) -> QuerySet[ReliabilityEvent]:
+    since = until - WINDOW
+    return ReliabilityEvent.objects.filter(kind=ReliabilityKind.STARTED, starts_at__gte=since, starts_at__lt=until)
+
+
+def _start_counts(until: datetime) -> Mapping[UUID, int]:
+    return dict(_starts(until).order_by().values_list("host_id").annotate(Count("pk")))
+
+
+def _notices(until: datetime) -> Mapping[UUID, list[Notice]]:
+    found: dict[UUID, list[Notice]] = defaultdict(list)
+    reach = Maintenance.objects.filter(starts_at__lt=until, ends_at__gt=until - WINDOW)
+    columns = ("host_id", "announced_at", "starts_at", "ends_at", "cancelled_at")
+    for host_id, *times in reach.values_list(*columns):
+        found[host_id].append(Notice(*times))
+    return found
+
+
+def _notice(window: Maintenance) -> Notice:
+    return Notice(window.announced_at, window.starts_at, window.ends_at, window.cancelled_at)
+
+
+def _entries(events: Iterable[ReliabilityEvent], notices: Iterable[Notice], until: datetime) -> Iterator[LedgerEntry]:
+    excused = excused_spans(notices)
+    for event in events:
+        outage = event.kind == ReliabilityKind.OUTAGE
+        span = (event.starts_at, event.ends_at or until) if outage else (event.starts_at, event.starts_at)
+        lasted, excluded = span[1] - span[0], overlap(merged([span]), excused)
+        counts = lasted > excluded if outage else not inside(event.starts_at, excused)
+        yield LedgerEntry(event.pk, event.kind, event.starts_at, event.ends_at, event.detail, lasted, excluded, counts)

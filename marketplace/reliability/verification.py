@@ -1,0 +1,112 @@
+"""Whether a host is verified: its latest self-test passed, of the hardware it has now, and not too long ago."""
+
+import hashlib
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q
+
+from common import wake
+from common.database import use_case
+from common.errors import NotFound, UnlawfulMove
+from marketplace.constants import VERIFIED_FOR
+from marketplace.leasing.availability import refresh_offers_of_host
+from marketplace.models import Gpu, Host, HostEvent, SelfTest
+from marketplace.states import Verdict, Verification
+
+_OVER = (Verdict.PASSED, Verdict.FAILED)
+
+
+def hardware_of(host: Host) -> str:
+    """A digest of the GPUs that are there and of the driver: a self-test speaks for these alone."""
+    uuids = Gpu.objects.filter(host=host, present=True).order_by("uuid").values_list("uuid", flat=True)
+    return hashlib.sha256("\n".join([host.driver, *uuids]).encode()).hexdigest()
+
+
+def settle_verification(*, host: Host, now: datetime, actor: str) -> None:
+    """Verify the host, or let that lapse, as its self-tests say now. Its row is locked by the caller.
+
+    Staff's refusal stays until staff take it back.
+    """
+    doubt = _doubt(host, now)
+    if host.awaits_test and not doubt:
+        _await_test(host, waits=False, why="", actor=actor)
+    if host.verification == Verification.REFUSED:
+        return
+    if not doubt and host.verification != Verification.VERIFIED:
+        what = "Its simulated self-test passed." if host.simulated else "Its self-test passed."
+        _verify(host, Verification.VERIFIED, reason=what, actor=actor, at=now)
+    elif doubt and host.verification == Verification.VERIFIED:
+        _verify(host, Verification.LAPSED, reason=doubt, actor=actor)
+
+
+def hold_back(*, host: Host, was: str, actor: str) -> None:
+    """Its driver is another one than `was`: instances go on, and nothing new begins until a self-test passes, which needs
+    each GPU free once. The host's row is locked by the caller."""
+    why = f"Its driver changed from {was} to {host.driver}: no new rents until a self-test passes."
+    _await_test(host, waits=True, why=why, actor=actor)
+
+
+def refuse_verification(*, host_id: UUID, reason: str, actor: str) -> None:
+    """Staff's decision, whatever the self-tests say."""
+    with use_case():
+        host = _lock(host_id)
+        if host.verification != Verification.REFUSED:
+            _verify(host, Verification.REFUSED, reason=reason, actor=actor)
+
+
+def restore_verification(*, host_id: UUID, now: datetime, actor: str) -> None:
+    """Take a refusal back: from here on the self-tests decide again."""
+    with use_case():
+        host = _lock(host_id)
+        if host.verification != Verification.REFUSED:
+            raise UnlawfulMove("Verification was not refused to this host.")
+        _verify(host, Verification.UNVERIFIED, reason="The refusal was taken back.", actor=actor)
+        settle_verification(host=host, now=now, actor=actor)
+
+
+def lapse_stale(*, now: datetime) -> int:
+    """Every verified host without a fresh enough self-test loses that; how many were looked at."""
+    fresh = SelfTest.objects.filter(host=OuterRef("pk"), verdict=Verdict.PASSED, finished_at__gt=now - VERIFIED_FOR)
+    old = Host.objects.filter(~Q(Exists(fresh)), verification=Verification.VERIFIED).order_by("pk")
+    host_ids = list(old.values_list("pk", flat=True))
+    for host_id in host_ids:
+        with use_case():
+            settle_verification(host=_lock(host_id), now=now, actor="sweep")
+    return len(host_ids)
+
+
+def _doubt(host: Host, now: datetime) -> str:
+    """Why the host cannot be verified; nothing when it can."""
+    last = SelfTest.objects.filter(host=host, verdict__in=_OVER).order_by("-finished_at", "-id").first()
+    if last is None or last.finished_at is None:
+        return "It has not been tested."
+    if last.verdict != Verdict.PASSED:
+        return "Its self-test failed."
+    if last.hardware != hardware_of(host):
+        return "Its GPUs or its driver changed since its self-test."
+    return "" if last.finished_at > now - VERIFIED_FOR else "Its last self-test is too old."
+
+
+def _await_test(host: Host, *, waits: bool, why: str, actor: str) -> None:
+    host.awaits_test = waits
+    host.save(update_fields=["awaits_test"])
+    kind = "awaits_test" if waits else "awaits_test_ended"
+    HostEvent.objects.create(host=host, kind=kind, detail=why[:300], actor=actor[:80])
+    refresh_offers_of_host(host_id=host.pk)
+
+
+def _verify(host: Host, target: Verification, *, reason: str, actor: str, at: datetime | None = None) -> None:
+    host.verification = target
+    host.verified_at = at
+    host.save(update_fields=["verification", "verified_at"])
+    HostEvent.objects.create(host=host, kind=str(target), detail=reason[:300], actor=actor[:80])
+    refresh_offers_of_host(host_id=host.pk)
+    wake.touch(f"user:{host.owner_id.hex}")
+
+
+def _lock(host_id: UUID) -> Host:
+    host = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk").first()
+    if host is None:
+        raise NotFound("There is no such host.")
+    return host

@@ -1,0 +1,1 @@
+"""The market's snapshot in memory, and the search over it."""

@@ -1,0 +1,290 @@
+"""The open offers of the market in memory: one array for each thing that can be asked, one slot for each offer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marketplace.gpu_catalogue.catalogue import by_slug
+from marketplace.search.index.binary_layout import TERMS_SOLD, UNKNOWN, WORDS
+from marketplace.search.index.cuda_versions import version_number
+from marketplace.search.index.dictionary_encoding import Combinations, NotMet, Words
+from marketplace.search.index.slot_index import Index
+from marketplace.search.index.sort_orders import NextWalk, Order
+
+THOUSANDTHS: Final = 1_000
+NEWS_MAX: Final = 500  # as JSON in about 15 ms
+AHEAD_KEPT: Final = 10_000  # about a kilobyte each
+BODIES_MAX: Final = 20_000
+_SPARE: Final = 1_024
+_BLOATED: Final = 2  # times as many slots as open offers
+_TYPES: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("id", "host"), "S16"),
+    **dict.fromkeys(("gpu", "region", "disk"), np.int32),
+    **dict.fromkeys(("runtime", "series", "architecture"), np.uint16),
+    **dict.fromkeys(("simulated", "verified", "nvlink", "tiered"), np.bool_),
+    **dict.fromkeys(("count", "gpu_total", "vram", "cpu", "ram", "disk_free"), np.int32),
+    **dict.fromkeys(("disk_read", "disk_write", "net_up", "net_down", "reliability", "fp16", "fp32", "rate"), np.int32),
+    **dict.fromkeys(("lease_hours", "created", "hourly", "spot", "disk_price", "cuda"), np.int64),
+    **dict.fromkeys((f"off_{term}" for term in TERMS_SOLD), np.int16),
+    # Codes of combinations, as wide as numpy counts them fastest.
+    **dict.fromkeys(("card", "place", "traits"), np.intp),
+}
+
+
+class Store:
+    """Slots stay where they are while an offer is rented and comes back, so that most changes touch a few numbers alone.
+
+    An offer that closes keeps its slot with `count` 0: no search takes it.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.words: dict[str, Words] = {name: Words() for name in (*WORDS, "series", "architecture")}
+        self.combinations: dict[str, Combinations] = {
+            "card": Combinations(("gpu", "vram"), (31, 32)),
+            "place": Combinations(("region",), (31,)),
+            "traits": Combinations(("runtime", "disk", "cuda", "simulated", "verified", "nvlink"), (16, 20, 20, 1, 1, 1)),
+        }
+        self.orders: dict[str, Order] = {}
+        # What others keep beside it: offers' JSON by slot, until the offer changes; what follows from the words alone.
+        self.bodies: dict[int, bytes] = {}
+        self.ahead: dict[int, bytes] = {}  # the same of offers that opened and were not shown yet
+        self.news: set[int] = set()  # offers that somebody was shown and that changed since; none where they were many
+        self.kept: dict[str, Any] = {}
+        self._columns: dict[str, NDArray[Any]] = {name: np.empty(0, kind) for name, kind in _TYPES.items()}
+        self._index = Index.of(np.empty(0, "S16"))
+        self._models: dict[str, NDArray[np.int64]] = {"rate": np.empty(0, np.int64)}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name][: self.size]
+
+    # -- what it holds
+
+    def slots_of(self, ids: NDArray[np.bytes_]) -> NDArray[np.intp]:
+        """-1 for those that have none."""
+        return self._index.slots_of(ids)
+
+    def uuids(self, slots: Sequence[int]) -> list[UUID]:
+        return uuids(self._columns["id"][slots].tolist())
+
+    def ranks(self) -> NDArray[np.int32]:
+        """Each slot's place among the ids."""
+        return self._index.ranks
+
+    def rank_of(self, key: bytes, *, after: bool) -> int:
+        return int(np.searchsorted(self._index.ids, key, side="right" if after else "left"))
+
+    # -- how it changes
+
+    def put(self, records: NDArray[Any]) -> None:
+        """Write these offers down, new or changed; of closed ones only those that have a slot."""
+        self.meet(records)
+        self.write(self.draft(records))
+
+    def meet(self, records: NDArray[Any]) -> None:
+        """Give codes to models and combinations that no offer had yet; the words must be known."""
+        codes = self._codes(records)
+        self._meet_models()
+        for name, group in _groups(codes, records).items():
+            self.combinations[name].meet(group)
+
+    def draft(self, records: NDArray[Any]) -> "Draft":
+        """What `write` is to write down. Changes nothing and needs no lock, but whatever is written meanwhile makes it void.
+
+        Raises NotMet for words, models or combinations without a code.
+        """
+        index = self._index
+        slots = index.slots_of(records["id"])
+        wanted = (slots >= 0) | (records["count"] > 0)
+        records, slots = records[wanted], slots[wanted]
+        fresh = slots < 0
+        slots[fresh] = np.arange(len(index), len(index) + np.count_nonzero(fresh))
+        return Draft(index, self._values(records), slots, fresh, index.with_more(records["id"][fresh], slots[fresh]))
+
+    def follows(self, draft: "Draft") -> bool:
+        """Whether the slots are still those that the draft is about."""
+        return draft.before is self._index
+
+    def write(self, draft: "Draft", walks: Mapping[str, NextWalk] = MappingProxyType({})) -> None:
+        """`walks` are those of `draft_walks`; other orders find the changed rows' places when they are next used."""
+        if not len(draft.slots):
+            return
+        for sort, chosen in self.moved(draft).items():
+            if not self.orders[sort].take(walks.get(sort)):
+                self.orders[sort].touch(draft.slots[chosen])
+        self._grow(int(np.count_nonzero(draft.fresh)))
+        for name, value in draft.values.items():
+            self._columns[name][draft.slots] = value
+        self._index = draft.index
+        self._drop_bodies(draft.slots)
+
+    def moved(self, draft: "Draft") -> dict[str, NDArray[np.bool_]]:
+        """By sort, which rows of the draft are new or will have another key; where none is, not at all."""
+        found = {sort: self._moved(order, draft) for sort, order in self.orders.items()}
+        return {sort: chosen for sort, chosen in found.items() if chosen.any()}
+
+    def draft_walks(self, draft: "Draft", moved: Mapping[str, NDArray[np.bool_]]) -> dict[str, NextWalk]:
+        """The walks once the draft is written. Like `draft`, this changes nothing and needs no lock."""
+        walks = {}
+        for sort, chosen in moved.items():
+            order = self.orders.get(sort)
+            walk = order and order.next_walk(draft.values, chosen, draft.slots[chosen], draft.index.ranks)
+            if walk:
+                walks[sort] = walk
+        return walks
+
+    def _moved(self, order: Order, draft: "Draft") -> NDArray[np.bool_]:
+        moved = draft.fresh.copy()
+        known = ~draft.fresh
+        slots = draft.slots[known]
+        for name in order.columns:
+            moved[known] |= self._columns[name][slots] != draft.values[name][known]
+        return moved
+
+    def close(self, ids: Iterable[bytes]) -> None:
+        """These offers are gone."""
+        slots = self.slots_of(np.array(list(ids), "S16"))
+        slots = slots[slots >= 0]
+        self._columns["count"][slots] = 0
+        self._drop_bodies(slots)
+
+    def keep(self, bodies: Mapping[UUID, bytes]) -> None:
+        """The JSON of these offers, as they are now."""
+        slots = self.slots_of(np.array([stored(key) for key in bodies], "S16")).tolist()
+        self.bodies.update((slot, body) for slot, body in zip(slots, bodies.values(), strict=True) if slot >= 0)
+        self.news.difference_update(slots)
+
+    def keep_ahead(self, bodies: Mapping[bytes, bytes]) -> None:
+        """The JSON of these offers, as they are now; of those that nobody was shown the newest are kept apart."""
+        slots = self.slots_of(np.array(list(bodies), "S16")).tolist()
+        for slot, body in zip(slots, bodies.values(), strict=True):
+            if slot in self.news:
+                self.bodies[slot] = body
+            elif slot >= 0:
+                self.ahead[slot] = body
+        self.news.difference_update(slots)
+        for slot in tuple(islice(self.ahead, max(0, len(self.ahead) - AHEAD_KEPT))):
+            del self.ahead[slot]
+
+    def missing(self, slots: Iterable[int]) -> list[int]:
+        """Those of the offers whose JSON is not there."""
+        wanted = [slot for slot in slots if slot not in self.bodies]
+        for slot in wanted:
+            if slot in self.ahead:
+                self.bodies[slot] = self.ahead.pop(slot)
+        return [slot for slot in wanted if slot not in self.bodies]
+
+    def make_room(self) -> None:
+        """Let go of the oldest bodies once there are too many."""
+        if len(self.bodies) > BODIES_MAX:
+            for slot in tuple(islice(self.bodies, BODIES_MAX // 4)):
+                del self.bodies[slot]
+
+    def take_news(self) -> list[int]:
+        """The open ones of `news`, which is empty afterwards."""
+        slots = [slot for slot in self.news if self["count"][slot]]
+        self.news.clear()
+        return slots
+
+    def slim(self) -> None:
+        """Drop the slots of closed offers once they are too many."""
+        kept = np.flatnonzero(self["count"] > 0)
+        if self.size < _SPARE or self.size < _BLOATED * len(kept):
+            return
+        self._columns = {name: column[kept] for name, column in self._columns.items()}
+        self.size = len(kept)
+        self._index = Index.of(self["id"])
+        self.orders.clear()
+        self.bodies.clear()
+        self.ahead.clear()
+        self.news.clear()
+
+    def _drop_bodies(self, slots: NDArray[np.intp]) -> None:
+        for slot in slots.tolist():
+            self.ahead.pop(slot, None)
+        self.news.update(slot for slot in slots.tolist() if self.bodies.pop(slot, None) is not None)
+        if len(self.news) > NEWS_MAX:
+            self.news.clear()
+
+    def _grow(self, by: int) -> None:
+        needed = self.size + by
+        if needed > len(self._columns["id"]):
+            room = needed + needed // 8 + _SPARE if self.size else needed
+            for name, column in self._columns.items():
+                grown = np.empty(room, column.dtype)
+                grown[: self.size] = column[: self.size]
+                self._columns[name] = grown
+        self.size = needed
+
+    def _codes(self, records: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
+        return {name: self.words[name].codes(records[name]) for name in WORDS}
+
+    def _values(self, records: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        values = {name: records[name] for name in records.dtype.names or () if name in _TYPES}
+        codes = self._codes(records)
+        values |= self._model_values(codes["gpu"])
+        values |= {name: self.combinations[name].codes(group) for name, group in _groups(codes, records).items()}
+        values["cuda"] = self.words["cuda"].table(version_number)[codes.pop("cuda")]
+        return values | codes
+
+    def _meet_models(self) -> None:
+        """What the catalogue knows, by code of the model."""
+        slugs = self.words["gpu"].texts
+        if len(self._models["rate"]) == len(slugs):
+            return
+        models = [by_slug(slug) for slug in slugs]
+        columns = {
+            "series": [self.words["series"].code(model.series) for model in models],
+            "architecture": [self.words["architecture"].code(model.architecture) for model in models],
+            "fp16": [_thousandths(model.fp16_tflops) for model in models],
+            "fp32": [_thousandths(model.fp32_tflops) for model in models],
+            "rate": [_thousandths(model.tflops) for model in models],
+        }
+        self._models = {name: np.array(column, np.int64) for name, column in columns.items()}
+
+    def _model_values(self, codes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        models = self._models
+        if codes.max(initial=-1) >= len(models["rate"]):
+            raise NotMet
+        return {name: column[codes] for name, column in models.items()}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Rows as they will stand: values by column, their slots, which of those are new, and all offers' slots then."""
+
+    before: Index
+    values: Mapping[str, NDArray[Any]]
+    slots: NDArray[np.intp]
+    fresh: NDArray[np.bool_]
+    index: Index
+
+
+def _groups(codes: Mapping[str, NDArray[Any]], records: NDArray[Any]) -> dict[str, list[NDArray[Any]]]:
+    """The columns of each combination."""
+    traits = [records[name] for name in ("simulated", "verified", "nvlink")]
+    return {
+        "traits": [codes["runtime"], codes["disk"], codes["cuda"], *traits],
+        "card": [codes["gpu"], records["vram"]],
+        "place": [codes["region"]],
+    }
+
+
+def stored(key: UUID) -> bytes:
+    """A UUID as the arrays hold it: numpy's bytes end at the last one that is not zero."""
+    return key.bytes.rstrip(b"\0")
+
+
+def uuids(ids: Iterable[bytes]) -> list[UUID]:
+    """The UUIDs behind what the arrays hold."""
+    return [UUID(bytes=key.ljust(16, b"\0")) for key in ids]
+
+
+def _thousandths(rate: float | None) -> int:
+    return UNKNOWN if rate is None else round(rate * THOUSANDTHS)

@@ -1,0 +1,87 @@
+"""One search over the rows in memory: which fit, how many, and what each condition alone keeps away."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+
+import numpy as np
+
+from marketplace.pricing.offer_requirements import NO_IMAGE, needs_of
+from marketplace.search.index.column_store import Store, stored
+from marketplace.search.index.filters import Mask, mask_of
+from marketplace.search.index.price_columns import Asked
+from marketplace.search.language.fields import Condition, OfferQuery
+
+What = Condition | str
+
+
+@dataclass(frozen=True)
+class Removed:
+    """How many offers would be left without this condition (or the wish of this name) alone."""
+
+    what: What
+    left_without: int
+
+
+class Search:
+    """`parts` are all that must hold: wishes by name, then the conditions. Open offers alone are ever found."""
+
+    def __init__(self, store: Store, query: OfferQuery, now: datetime) -> None:
+        self.store, self.query = store, query
+        self.asked = Asked(store, query, now)
+        self._open = np.greater_equal(store["count"], 1)
+        self.parts: list[tuple[What, Mask]] = self._wishes()
+        self.parts += [(each, mask_of(each, store, self.asked)) for each in query.conditions]
+        self._terms = [_term_of(what) for what, _ in self.parts]
+        self.fits = self._all(self.parts)
+        self.total = int(np.count_nonzero(self.fits))
+
+    def fits_but_for(self, term: str) -> Mask:
+        """As if nothing were asked about this term; the wish for a number of GPUs is about `count`."""
+        if term not in self._terms:
+            return self.fits
+        return self._all([part for part, about in zip(self.parts, self._terms, strict=True) if about != term])
+
+    def removed(self) -> list[Removed]:
+        found = []
+        for place, (what, _) in enumerate(self.parts):
+            rest = self._all([*self.parts[:place], *self.parts[place + 1 :]])
+            found.append(Removed(what, int(np.count_nonzero(rest))))
+        return found
+
+    def count_instead(self, condition: Condition) -> int:
+        """How many offers there would be if this alone were asked about its term."""
+        rest = self.fits_but_for(condition.term)
+        return int(np.count_nonzero(rest & mask_of(condition, self.store, self.asked)))
+
+    def _wishes(self) -> list[tuple[What, Mask]]:
+        query, wishes = self.query, list[tuple[What, Mask]]()
+        needs = needs_of(gpu_count=query.gpu_count, data_disk_gb=query.data_disk_gb)
+        if query.gpu_count > 1:
+            wishes.append(("gpu_count", needs.gpus_suffice(self.store["count"])))
+        if query.data_disk_gb:
+            wishes.append(("data_disk_gb", needs.disk_suffices(self.store["disk_free"])))
+        if self.asked.sells is not None:
+            wishes.append(("billing_mode", self.asked.sells))
+        if query.image_needs != NO_IMAGE:
+            wishes.append(("image", self._fits_image()))
+        return wishes
+
+    def _fits_image(self) -> Mask:
+        needs = self.query.image_needs
+        fits: Mask = needs.driver_suffices(self.store["cuda"])
+        if needs.room_gb:
+            fits &= needs.room_suffices(self.store["disk_free"], self.query.data_disk_gb)
+        if needs.host_id is not None:
+            fits &= self.store["host"] == stored(needs.host_id)
+        return fits
+
+    def _all(self, parts: Sequence[tuple[What, Mask]]) -> Mask:
+        return reduce(np.logical_and, (mask for _, mask in parts), self._open)
+
+
+def _term_of(what: What) -> str:
+    if isinstance(what, Condition):
+        return what.term
+    return "count" if what == "gpu_count" else ""

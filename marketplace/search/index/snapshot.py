@@ -1,0 +1,338 @@
+"""This process's copy of the open offers, and how it keeps up with the table: one small question at each search.
+
+Every row carries the transaction that wrote it last (a trigger stamps it), and every look remembers its snapshot: the
+transactions that it could not see yet. The next look asks for their rows alone. That is exact: a transaction that commits
+between two looks is either above the first one's snapshot or in its list of running ones. Deleted rows leave a line in
+`marketplace_offer_gone`, stamped the same way.
+
+Where a copy may have an age, a thread keeps it young, a step at a time: it asks and reads without the lock, and holds up a
+search only to write down what it read.
+
+What a transaction sees of its own writes may still be rolled back, so such rows are read again at every look. Another
+server, another database, or a clock of transactions that went backwards make it read everything.
+"""
+
+import io
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import psycopg2
+from django.conf import settings
+from django.db import Error, OperationalError, connection
+from numpy.typing import NDArray
+
+from marketplace.search.index.binary_layout import SELECT, decode, decoded
+from marketplace.search.index.column_store import NEWS_MAX, Draft, Store, stored, uuids
+from marketplace.search.index.dictionary_encoding import NotMet
+from marketplace.search.index.dictionary_loading import learn_words
+from marketplace.search.index.refresh_process import Reader
+from marketplace.search.index.refresh_thread import Refresher
+from marketplace.search.index.sort_orders import NextWalk
+
+READER_FROM: Final = 10_000  # open offers: with fewer, what a look costs here is not worth a process
+# Offers whose JSON a look makes in that process, in about 60 ms: what a thousand changes a second open, with room to spare.
+MADE_BESIDE_MAX: Final = 2_000
+_NEVER: Final = 2**62
+_LOOK: Final = "SELECT * FROM marketplace_look_at_offers(%s, %s::bigint[])"
+_UNSEEN: Final = (
+    "(changed_xid >= %(since)s AND changed_xid < pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
+    " OR changed_xid = ANY (%(running)s::bigint[])"
+)
+_GONE: Final = f"SELECT id, changed_xid FROM marketplace_offer_gone WHERE {_UNSEEN}"  # noqa: S608  (constants)
+# Reads the rows under a condition, with these arguments.
+Rows = Callable[[str, Mapping[str, Any]], NDArray[Any]]
+# Makes the JSON of these offers, but for those that are gone.
+Render = Callable[[Sequence[UUID]], dict[UUID, bytes]]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at the table found out, and what the next one has to ask for."""
+
+    server: str
+    since: int  # the first transaction that had not begun
+    running: tuple[int, ...]  # those below it that had not ended, and the asker's own
+    own: int | None
+    changed: bool
+    gone: bool
+    at: float  # before it was asked, by the monotonic clock: what it found out is no older
+
+    def leads_to(self, later: "Look") -> bool:
+        """Whether what changed since this look is all that the other's server has to tell."""
+        return later.server == self.server and later.since >= self.since
+
+
+@dataclass(frozen=True)
+class News:
+    """What is to be written down after a look: rows as they are at it or later, since they are read after it."""
+
+    look: Look
+    gone: Sequence[tuple[bytes | None, int]]  # with the transaction that deleted it; None: all offers
+    unproven: frozenset[bytes]  # were asked for by id: those not among the records are gone
+    records: NDArray[Any] | None  # None: nothing was to be read
+
+
+class Copy:
+    """Use it under its lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.refresher = Refresher(self.refresh)
+        self.reader = Reader()
+        self.render: Render | None = None
+        self.refused_at = 0.0  # when the database last refused or kept a search waiting too long, by the monotonic clock
+        self.forget()
+
+    def forget(self) -> None:
+        self._store: Store | None = None
+        self._last: Look | None = None
+        # Rows as the asker's own unfinished transaction left them; None: all of them are gone in it.
+        self._unproven: frozenset[bytes] | None = frozenset()
+
+    def fresh(self) -> Store:
+        """The open offers as they are now, or as they were at most MARKET_MAX_AGE_MS ago."""
+        self.refresher.asked()
+        with self._forgotten_if_broken():
+            return self._caught_up()
+
+    def refresh(self) -> None:
+        """Bring the copy up to date beside those who search; takes the lock itself. What it cannot, the next search does."""
+        with self.lock:
+            store, last, unproven = self._store, self._last, self._unproven
+        if store is None or last is None or unproven != frozenset():
+            return
+        found = self._found(store, last)
+        if found is None:
+            return
+        news, made = found
+        drafted = self._drafted(store, news.records)
+        if drafted is None:
+            return
+        with self.lock, self._forgotten_if_broken():
+            if self._store is not store or self._last is not last:
+                return
+            if self._write(store, news, *drafted):
+                store.keep_ahead(made)
+            else:
+                self.forget()
+
+    def _found(self, store: Store, last: Look) -> tuple[News, dict[bytes, bytes]] | None:
+        """News since the last look, read beside this process where that can be; JSON of offers among them, by id."""
+        beside = settings.MARKET_READER and store.size >= READER_FROM
+        if beside and (answer := self.reader.ask(last)) is not None:
+            news, records, made = answer
+            return replace(news, records=None if records is None else decoded(records)), made
+        found = _news(last, frozenset(), _rows)
+        return None if found is None else (found, self._render_shown(store, found.records))
+
+    def _render_shown(self, store: Store, records: NDArray[Any] | None) -> dict[bytes, bytes]:
+        """The JSON of open offers that somebody was shown before; of others, and of many, each when it is next shown."""
+        if records is None or self.render is None:
+            return {}
+        opened = records["id"][records["count"] > 0]
+        with self.lock:
+            shown = opened[[slot in store.bodies for slot in store.slots_of(opened).tolist()]]
+        return _made(self.render, shown, NEWS_MAX)
+
+    def _drafted(self, store: Store, records: NDArray[Any] | None) -> tuple[Draft | None, Mapping[str, NextWalk]] | None:
+        """What is to be written down; None where words could not be had, or a search was faster."""
+        if records is None:
+            return None, {}
+        try:
+            draft = store.draft(records)
+        except NotMet:
+            with self.lock:
+                if self._store is not store or not learn_words(store, records):
+                    return None
+                store.meet(records)
+                draft = store.draft(records)
+        with self.lock:
+            if self._store is not store or not store.follows(draft):
+                return None
+            moved = store.moved(draft)
+        return draft, store.draft_walks(draft, moved)
+
+    @contextmanager
+    def _forgotten_if_broken(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self.forget()  # what is half written down cannot be trusted
+            if isinstance(error, Error):
+                self.refused_at = time.monotonic()
+            raise
+
+    def _caught_up(self) -> Store:
+        store, last, unproven = self._store, self._last, self._unproven
+        if store is None or last is None or unproven is None:
+            return self._load()
+        if not unproven and (time.monotonic() - last.at) * 1_000 < settings.MARKET_MAX_AGE_MS:
+            return store
+        news = _news(last, unproven, partial(_known_rows, store))
+        written = news is not None and self._write(store, news, _met(store, news.records), {})
+        return store if written and self._unproven is not None else self._load()
+
+    def _load(self) -> Store:
+        while True:
+            self.forget()
+            first = _look(_NEVER, ())
+            self._store = store = Store()
+            rows = partial(_known_rows, store)
+            store.put(rows("gpu_free + gpu_spot > 0", {}))
+            news = _read(first, _look(first.since, first.running), frozenset(), rows)
+            if self._write(store, news, _met(store, news.records), {}):
+                return store
+
+    def _write(self, store: Store, news: News, draft: Draft | None, walks: Mapping[str, NextWalk]) -> bool:
+        """False when someone emptied the table: the rows in memory are not to be used."""
+        look = news.look
+        if any(key is None and xid != look.own for key, xid in news.gone):
+            return False
+        own = {key for key, xid in news.gone if xid == look.own}
+        store.close(key for key, _ in news.gone if key is not None)
+        if news.records is not None and draft is not None:
+            store.close(news.unproven.difference(news.records["id"].tolist()))
+            store.write(draft, walks)
+            store.slim()
+            own |= set(news.records["id"][news.records["xid"] == (look.own or 0)].tolist())
+        self._unproven = None if None in own else frozenset(key for key in own if key is not None)
+        self._last = look
+        return True
+
+
+_COPY: Final = Copy()
+
+
+@contextmanager
+def searching() -> Iterator[Store]:
+    """The open offers, brought up to date, for one search: nothing changes them meanwhile.
+
+    Raises the database's error, also in a search that waited for one that met it: else each of those that wait would
+    wait for the database anew, one after the other.
+    """
+    asked_at = time.monotonic()
+    with _COPY.lock:
+        if _COPY.refused_at > asked_at:
+            raise OperationalError("a search before this one waited for the table in vain")
+        yield _COPY.fresh()
+
+
+def render_with(render: Render) -> None:
+    """How the thread that keeps the copy young makes offers' JSON."""
+    _COPY.render = render
+
+
+def read_news(last: Look, render: Render) -> tuple[News, bytes | None, dict[bytes, bytes]] | None:
+    """For a copy in another process: what came since its last look, with the records apart, and the JSON of open offers
+    among them unless they are many. None where it had better read by itself.
+    """
+    try:
+        news = _news(last, frozenset(), _rows)
+        if news is None or news.records is None:
+            return None if news is None else (news, None, {})
+        made = _made(render, news.records["id"][news.records["count"] > 0], MADE_BESIDE_MAX)
+    except Error:
+        connection.close()  # the search meets what is wrong, if it still is
+        return None
+    return replace(news, records=None), news.records.tobytes(), made
+
+
+def _made(render: Render, ids: NDArray[np.bytes_], most: int) -> dict[bytes, bytes]:
+    """The JSON of these offers, but not of more than `most`, by ids as the arrays hold them: cheaper to send than UUIDs."""
+    if not 0 < len(ids) <= most:
+        return {}
+    return {stored(key): body for key, body in render(uuids(ids.tolist())).items()}
+
+
+def forget() -> None:
+    """Read the table again at the next search; until then nothing looks at it."""
+    _COPY.refresher.stop()
+    _COPY.reader.stop()
+    with _COPY.lock:
+        _COPY.forget()
+
+
+def _news(last: Look, unproven: frozenset[bytes], rows: Rows) -> News | None:
+    """What came since the last look; None from a server that does not lead on from it."""
+    look = _look(last.since, last.running)
+    return _read(last, look, unproven, rows) if last.leads_to(look) else None
+
+
+def _look(since: int, running: Iterable[int]) -> Look:
+    at = time.monotonic()
+    snapshot, own, server, changed, gone = _answer([since, list(running)])
+    _, above, listed = snapshot.split(":")
+    not_ended = {int(each) for each in listed.split(",") if each}
+    look = Look(server, int(above), (), own, changed, gone, at)
+    return replace(look, running=tuple(sorted({*not_ended, *_own(look)})))
+
+
+def _answer(arguments: Sequence[Any]) -> Any:
+    """The look itself. On an open connection it is asked past Django, whose check that the connection lives would double
+    the round trips of a search; a connection that has died shows here as well, and then Django makes a new one.
+    """
+    direct = connection.connection
+    if direct is not None and not connection.in_atomic_block and not connection.queries_logged:
+        # A server that ended shows as the bare DatabaseError; whatever else is wrong, the second question says again.
+        with suppress(psycopg2.DatabaseError, psycopg2.InterfaceError), direct.cursor() as cursor:
+            cursor.execute(_LOOK, arguments)
+            return cursor.fetchone()
+        connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK, arguments)
+        return cursor.fetchone()
+
+
+def _own(look: Look) -> tuple[int, ...]:
+    return () if look.own is None else (look.own,)
+
+
+def _gone(asked: Mapping[str, Any]) -> list[tuple[bytes | None, int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(_GONE, asked)
+        return [(None if key is None else stored(key), xid) for key, xid in cursor.fetchall()]
+
+
+def _read(last: Look, look: Look, unproven: frozenset[bytes], rows: Rows) -> News:
+    """What became visible since `last`."""
+    if not (look.changed or look.gone or unproven):
+        return News(look, (), unproven, None)
+    asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": uuids(unproven)}
+    gone = _gone(asked) if look.gone else []
+    records = rows(f"{_UNSEEN} OR id = ANY (%(ids)s::uuid[])", asked) if look.changed or unproven else None
+    return News(look, gone, unproven, records)
+
+
+def _rows(where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
+    """The rows under a condition."""
+    copied = io.BytesIO()
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        query = cursor.mogrify(f"{SELECT} WHERE {where}", asked).decode()
+        cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", copied)
+    return decode(copied.getbuffer())
+
+
+def _known_rows(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
+    """The rows under a condition, with every word in them known to the store.
+
+    A row may change between the two statements, and its word with it: then both are read again.
+    """
+    while True:
+        records = _rows(where, asked)
+        if learn_words(store, records):
+            return records
+
+
+def _met(store: Store, records: NDArray[Any] | None) -> Draft | None:
+    """Rows whose words are known, as they are to be written down."""
+    if records is None:
+        return None
+    store.meet(records)
+    return store.draft(records)

@@ -1,0 +1,161 @@
+"""What a search wishes for beside its conditions, the canonical form of a search, and how two of them are put together."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+
+from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
+from marketplace.pricing.prices import TERM_HOURS
+from marketplace.search.language.field_names import did_you_mean, shown
+from marketplace.search.language.fields import BILLING_MODES, SORTS, TERMS, Condition, OfferQuery, Op, Scalar
+from marketplace.search.language.values import BadValue, read_choice, read_number, write_value
+
+CONDITIONS_MAX: Final = 30
+LIST_MAX: Final = 50
+
+_IMAGE: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_TERM_PLACES: Final = {name: place for place, name in enumerate(TERMS)}
+_OP_PLACES: Final = {op: place for place, op in enumerate(Op)}
+_LISTS: Final = {Op.IN: Op.EQ, Op.NOT_IN: Op.NE}  # a list of one value is the value
+SORT_NAMES: Final = tuple(sign + name for name in SORTS for sign in ("", "-"))
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A field of the query that is set rather than compared: its name in a line, its parameter, what it may be."""
+
+    name: str
+    parameter: str
+    field: str
+    read: Callable[[str], Any]
+    about: str
+    unit: str = ""
+    choices: Sequence[str] = ()
+
+
+@dataclass
+class Found:
+    """What a reader has found so far; wishes by field."""
+
+    conditions: list[Condition] = field(default_factory=list)
+    wishes: dict[str, Any] = field(default_factory=dict)
+
+
+def _count(text: str) -> int:
+    return _whole("count", text, lowest=1, highest=MAX_GPUS_PER_HOST)
+
+
+def _data_disk(text: str) -> int:
+    return _whole("data_disk", text, lowest=0, highest=DATA_DISK_GB_MAX)
+
+
+def _whole(name: str, text: str, *, lowest: int, highest: int) -> int:
+    value = read_number(name, text.strip())
+    if value != int(value) or not lowest <= value <= highest:
+        hint = _("Write a whole number from %(lowest)s to %(highest)s.") % {"lowest": lowest, "highest": highest}
+        raise BadValue(_("%(text)s is out of range.") % {"text": shown(text)}, hint=hint)
+    return int(value)
+
+
+def _image(text: str) -> str:
+    if not _IMAGE.fullmatch(text):
+        detail = _("%(text)s is not an image.") % {"text": shown(text)}
+        raise BadValue(detail, hint=_("Write the slug or the id of an image: GET /images lists them."))
+    return text
+
+
+def _sort(text: str) -> str:
+    """Signs matter here, so that the comparison is exact."""
+    if text not in SORT_NAMES:
+        detail = _("%(text)s is not a sort order.") % {"text": shown(text)}
+        raise BadValue(detail, hint=did_you_mean(text, SORT_NAMES), choices=SORT_NAMES)
+    return text
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    return lambda text: read_choice(text, choices)
+
+
+WISHES: Final[Mapping[str, Wish]] = {
+    wish.name: wish
+    for wish in (
+        Wish("count", "gpu_count", "gpu_count", _count, "GPUs wanted together; total prices are for all of them"),
+        Wish(
+            *("mode", "billing_mode", "billing_mode", _one_of(BILLING_MODES), "Billing mode that prices are worked out for"),
+            choices=BILLING_MODES,
+        ),
+        Wish(
+            *("term", "term", "term", _one_of(tuple(TERM_HOURS)), "Term of reserved prices"),
+            choices=tuple(TERM_HOURS),
+        ),
+        Wish(
+            *(
+                "data_disk",
+                "data_disk_gb",
+                "data_disk_gb",
+                _data_disk,
+                "Data disk that the host has room for, part of every price",
+            ),
+            unit="GB",
+        ),
+        Wish("image", "image", "image", _image, "Image to be run, by slug or id; hosts that cannot run it are left out"),
+        Wish("sort", "sort", "sort", _sort, 'Order of the offers; "-" before it from the top', choices=SORT_NAMES),
+    )
+}
+DEFAULTS: Final = OfferQuery()
+# Signs by which a wish may be set: to want two GPUs together and to want at least two is the same.
+COUNT_SIGNS: Final = frozenset({Op.EQ, Op.GE, Op.GT})
+
+
+def as_wished_count(op: Op, text: str) -> int:
+    """The count behind `count=2`, `count>=2` or `count>1`."""
+    return (
+        _count(text) if op is not Op.GT else _count(str(_whole("count", text, lowest=0, highest=MAX_GPUS_PER_HOST - 1) + 1))
+    )
+
+
+def condition(name: str, op: Op, values: Iterable[Scalar]) -> Condition:
+    """A condition in canonical form: a list in order and without repeats, a list of one as the value itself."""
+    if op not in _LISTS:
+        [value] = values
+        return _plain(name, op, value)
+    several = tuple(sorted(set(values), key=_value_order))
+    # `count=2` would be read as the wish, so that a list of counts stays one.
+    if len(several) == 1 and not (name == "count" and op is Op.IN):
+        return _plain(name, _LISTS[op], several[0])
+    return Condition(name, op, several)
+
+
+def _plain(name: str, op: Op, value: Scalar) -> Condition:
+    """A flag is never unknown: to differ from true is to be false."""
+    if isinstance(value, bool) and op is Op.NE:
+        return Condition(name, Op.EQ, not value)
+    return Condition(name, op, value)
+
+
+def in_order(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Each condition once, in the order of the terms, so that equal searches are equal values."""
+    return tuple(sorted(dict.fromkeys(conditions), key=_condition_order))
+
+
+def to_query(found: Found) -> OfferQuery:
+    return replace(DEFAULTS, conditions=in_order(found.conditions), **found.wishes)
+
+
+def stated_wishes(query: OfferQuery) -> dict[str, Any]:
+    """Wishes that differ from the defaults, by name in a line."""
+    stated = {name: getattr(query, wish.field) for name, wish in WISHES.items()}
+    return {name: value for name, value in stated.items() if value != getattr(DEFAULTS, WISHES[name].field)}
+
+
+def _condition_order(one: Condition) -> tuple[int, int, list[tuple[Decimal, str]]]:
+    values = one.value if isinstance(one.value, tuple) else (one.value,)
+    return _TERM_PLACES[one.term], _OP_PLACES[one.op], [_value_order(value) for value in values]
+
+
+def _value_order(value: Scalar) -> tuple[Decimal, str]:
+    return (Decimal(0) if isinstance(value, str) else Decimal(value)), write_value(value)

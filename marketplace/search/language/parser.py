@@ -1,0 +1,214 @@
+"""The search box: one line such as `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`, read and written."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final, NoReturn
+
+from django.utils.translation import gettext as _
+
+from marketplace.errors import SearchSyntaxError
+from marketplace.search.language import field_names
+from marketplace.search.language.fields import TERMS, Condition, Kind, OfferQuery, Op, Term
+from marketplace.search.language.lexer import Scanner, Text, quoted
+from marketplace.search.language.options import (
+    CONDITIONS_MAX,
+    COUNT_SIGNS,
+    WISHES,
+    Found,
+    as_wished_count,
+    condition,
+    stated_wishes,
+    to_query,
+)
+from marketplace.search.language.values import UNITS, BadValue, read_value, several_models, write_value
+
+LINE_MAX: Final = 500
+# Other names of the same wishes, so that a line may use those of the API.
+_SYNONYMS: Final = {wish.parameter: name for name, wish in WISHES.items()}
+_NAMES: Final = (*TERMS, *(name for name in WISHES if name not in TERMS))
+_FLAGS: Final = frozenset(name for name, term in TERMS.items() if term.kind is Kind.FLAG)
+_LISTS: Final = (Op.IN, Op.NOT_IN)
+
+
+def parse_line(text: str) -> OfferQuery:
+    """The search that `text` asks for; `image_needs` is left to whoever knows the image. Raises SearchSyntaxError."""
+    return to_query(find_in_line(text))
+
+
+def find_in_line(text: str) -> Found:
+    """Conditions and stated wishes of a line, before defaults fill the rest."""
+    if len(text) > LINE_MAX:
+        hint = _("A line holds %(most)s characters at most.") % {"most": LINE_MAX}
+        raise SearchSyntaxError(_("The line is too long."), position=LINE_MAX, hint=hint)
+    return _Reader(text).read()
+
+
+def write_line(query: OfferQuery) -> str:
+    """The line that `parse_line` reads as `query`, but for page and image needs, which no line holds."""
+    stated = stated_wishes(query)
+    sort = stated.pop("sort", None)
+    parts = [f"{name}={_written(value)}" for name, value in stated.items()]
+    parts += [write_condition(one) for one in query.conditions]
+    return " ".join([*parts, f"sort={sort}"] if sort else parts)
+
+
+def write_condition(one: Condition) -> str:
+    """One part of a line, such as `region in [cn-north,eu-west]` or `not simulated`."""
+    if one.term in _FLAGS and one.op is Op.EQ:
+        return one.term if one.value else f"not {one.term}"
+    if isinstance(one.value, tuple):
+        return f"{one.term} {one.op} [{','.join(_written(value) for value in one.value)}]"
+    return f"{one.term}{one.op}{_written(one.value)}"
+
+
+def _written(value: Any) -> str:
+    return quoted(write_value(value))
+
+
+class _Reader:
+    """Reads the parts of a line one after the other into what they ask for."""
+
+    def __init__(self, text: str) -> None:
+        self.scan = Scanner(text)
+        self.found = Found()
+        self.parts = 0
+
+    def read(self) -> Found:
+        self.scan.skip(",")
+        while not self.scan.ended:
+            self._part()
+            self.scan.skip(",")
+        return self.found
+
+    def _part(self) -> None:
+        word = self.scan.text(_("a term such as gpu or price"))
+        lower = word.text.lower()
+        if lower == "and" and not word.quoted and self.parts:
+            return
+        self.parts += 1
+        if self.parts > CONDITIONS_MAX:
+            hint = _("A line holds %(most)s conditions at most.") % {"most": CONDITIONS_MAX}
+            _refuse(_("There are too many conditions."), word, hint)
+        if lower == "or" and not word.quoted:
+            hint = _("For one of several write a list: gpu in [a, b].")
+            _refuse(_("There is no “or”: every part must hold."), word, hint)
+        if lower == "not" and not word.quoted:
+            self._negated(word)
+        elif (sign := self.scan.sign()) is not None:
+            self._compared(word, *sign)
+        else:
+            self._alone(word, negated=False)
+
+    def _negated(self, word: Text) -> None:
+        self.scan.skip()
+        inner = self.scan.text(_("a flag such as simulated"))
+        if self.scan.sign() is not None:
+            hint = _("Turn the sign around instead: != or notin.")
+            _refuse(_("“not” stands before a flag or a model alone."), word, hint)
+        self._alone(inner, negated=True)
+
+    def _alone(self, word: Text, *, negated: bool) -> None:
+        """A flag, or the name of a GPU, a series or an architecture that can mean nothing else."""
+        name = word.text.lower()
+        if name in _FLAGS and not word.quoted:
+            self.found.conditions.append(condition(name, Op.EQ, [not negated]))
+            return
+        if name in _NAMES:
+            self.scan.skip()
+            signs = _signs_of(name)
+            missing = Text("", self.scan.position)
+            _refuse(_("%(name)s needs a sign and a value.") % {"name": name}, missing, _signs_hint(signs), choices=signs)
+        term, value = _guessed(word)
+        self.found.conditions.append(condition(term, Op.NE if negated else Op.EQ, [value]))
+
+    def _compared(self, word: Text, op: Op, place: int) -> None:
+        name = word.text.lower()
+        name = name if name in _NAMES else _SYNONYMS.get(name, name)
+        if name not in _NAMES or word.quoted:
+            detail = _("There is no term %(text)s.") % {"text": field_names.shown(word.text)}
+            _refuse(detail, word, field_names.did_you_mean(name, _NAMES), choices=_NAMES)
+        if op.value not in _signs_of(name):
+            signs = _signs_of(name)
+            detail = _("%(name)s cannot be compared by %(sign)s.") % {"name": name, "sign": op}
+            _refuse(detail, Text(op, place), _signs_hint(signs), choices=signs)
+        self.scan.skip()
+        if name in WISHES and (name != "count" or op in COUNT_SIGNS):
+            self._wish(word, name, op)
+        elif op in _LISTS:
+            self._condition(TERMS[name], op, self.scan.list())
+        else:
+            self._condition(TERMS[name], op, [self._value(name)])
+
+    def _wish(self, word: Text, name: str, op: Op) -> None:
+        wish = WISHES[name]
+        text = self._value(name)
+        value = _valued(text, lambda given: as_wished_count(op, given) if name == "count" else wish.read(given))
+        if self.found.wishes.setdefault(wish.field, value) != value:
+            _refuse(_("%(name)s is asked for twice, differently.") % {"name": name}, word, _("Keep one of the two."))
+
+    def _value(self, name: str) -> Text:
+        """One value, with the unit behind it even where a space stands between: `24 GB`."""
+        if self.scan.line[self.scan.position : self.scan.position + 1] in ("[", "("):
+            hint = _("Write %(name)s in [a, b].") % {"name": name}
+            _refuse(_("One value is wanted here, not a list."), Text("", self.scan.position), hint)
+        value = self.scan.text(_("a value of %(name)s") % {"name": name})
+        unit = self._unit(UNITS.get(name, ())) if not value.quoted and value.text[-1].isdigit() else ""
+        return Text(f"{value.text} {unit}", value.position) if unit else value
+
+    def _unit(self, units: Collection[str]) -> str:
+        """The next word if it is a unit, and not the term of a part of its own as in `count=2 gpu=t4`."""
+        start = self.scan.position
+        self.scan.skip()
+        unit = self.scan.peek_word()
+        if unit.lower() in units:
+            self.scan.position += len(unit)
+            if self.scan.sign() is None:
+                return unit
+        self.scan.position = start
+        return ""
+
+    def _condition(self, term: Term, op: Op, texts: Iterable[Text]) -> None:
+        values = [_valued(text, lambda given: read_value(term, given)) for text in texts]
+        self.found.conditions.append(condition(term.name, op, values))
+
+
+def _valued(text: Text, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(text.text)
+    except BadValue as wrong:
+        _refuse(wrong.detail, text, wrong.hint, choices=wrong.choices)
+
+
+def _guessed(word: Text) -> tuple[str, str]:
+    """(term, value) that a bare word stands for."""
+    for term, choices in (("series", field_names.series()), ("architecture", field_names.architectures())):
+        if (choice := field_names.choice_like(word.text, choices)) is not None:
+            return term, choice
+    guesses = field_names.guess_gpus(word.text)
+    if len(guesses) == 1:
+        return "gpu", guesses[0]
+    if guesses:
+        fault = several_models(word.text, guesses)
+        _refuse(fault.detail, word, fault.hint, choices=guesses)
+    return _unknown(word)
+
+
+def _unknown(word: Text) -> NoReturn:
+    close = field_names.nearest(word.text, (*_NAMES, *field_names.slugs()))
+    hint = _("Did you mean %(choice)s?") % {"choice": close} if close else _("Write a term, a sign and a value.")
+    detail = _("%(text)s is no term, GPU, series or architecture.") % {"text": field_names.shown(word.text)}
+    _refuse(detail, word, hint, choices=_NAMES)
+
+
+def _signs_hint(signs: Sequence[str]) -> str:
+    return _("Signs: %(signs)s.") % {"signs": ", ".join(signs)}
+
+
+def _signs_of(name: str) -> list[str]:
+    """The operators that a name takes, in the order that people know."""
+    term: Term | None = TERMS.get(name)
+    ops = term.ops if term else {Op.EQ}
+    return [op.value for op in Op if op in ops]
+
+
+def _refuse(detail: str, at: Text, hint: str, *, choices: Sequence[str] = ()) -> NoReturn:
+    raise SearchSyntaxError(detail, position=at.position, hint=hint, choices=choices)

@@ -1,0 +1,70 @@
+"""Search lines that a user keeps under a name."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from common.database import use_case
+from common.errors import FieldError, InvalidInput, NotFound
+from marketplace.constants import SAVED_SEARCHES_MAX
+from marketplace.errors import SearchNameTaken, TooManySearches
+from marketplace.models import SavedSearch
+from marketplace.search.language.parser import LINE_MAX, parse_line, write_line
+from marketplace.search.saved_search_selectors import saved_searches_of
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+NAME_CHARS = 80
+
+
+def save_search(*, user: "User", name: str, line: str) -> SavedSearch:
+    """Keep a line, in its canonical form. Raises SearchSyntaxError for one that cannot be read."""
+    name, line = _name(name), _canonical(line)
+    with use_case():
+        if saved_searches_of(user.pk).count() >= SAVED_SEARCHES_MAX:
+            raise TooManySearches(f"An account keeps at most {SAVED_SEARCHES_MAX} searches; remove some first.")
+        try:
+            with transaction.atomic():
+                return SavedSearch.objects.create(user=user, name=name, line=line)
+        except IntegrityError as error:
+            raise SearchNameTaken(f"You have a search named {name!r} already.") from error
+
+
+def rename_search(*, user_id: UUID, search_id: UUID, name: str) -> SavedSearch:
+    """Another name for a kept search."""
+    name = _name(name)
+    with use_case():
+        search = SavedSearch.objects.select_for_update(no_key=True).filter(pk=search_id, user_id=user_id).first()
+        if search is None:
+            raise NotFound("There is no such saved search.")
+        search.name = name
+        try:
+            with transaction.atomic():
+                search.save(update_fields=["name"])
+        except IntegrityError as error:
+            raise SearchNameTaken(f"You have a search named {name!r} already.") from error
+        return search
+
+
+def delete_search(*, user_id: UUID, search_id: UUID) -> None:
+    """Forget a search."""
+    with use_case():
+        removed, _ = SavedSearch.objects.filter(pk=search_id, user_id=user_id).delete()
+    if not removed:
+        raise NotFound("There is no such saved search.")
+
+
+def _name(text: str) -> str:
+    text = " ".join(text.split())
+    if not (text and text.isprintable() and len(text) <= NAME_CHARS):
+        detail = f"Write 1 to {NAME_CHARS} characters."
+        raise InvalidInput("The search needs a name.", errors=[FieldError("name", "invalid", detail)])
+    return text
+
+
+def _canonical(line: str) -> str:
+    """As `write_line` writes it, unless that is too long to keep."""
+    written = write_line(parse_line(line))
+    return written if len(written) <= LINE_MAX else line

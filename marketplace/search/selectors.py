@@ -1,0 +1,155 @@
+"""The market as it is searched: pages of offers, counts for each choice, what stands in the way of more."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from common import clock
+from common.json import to_json
+from common.money import format_money
+from marketplace.hosts.representation import standing_shape
+from marketplace.leasing.offer_selectors import OfferPage, rows_of
+from marketplace.search.index import snapshot
+from marketplace.search.index.binary_layout import FOR_EVER
+from marketplace.search.index.column_store import THOUSANDTHS, Store
+from marketplace.search.index.executor import Removed, Search
+from marketplace.search.index.facets import Facets, facets_of
+from marketplace.search.index.pagination import page_of
+from marketplace.search.index.price_columns import value
+from marketplace.search.index.snapshot import render_with, searching
+from marketplace.search.language.fields import Condition, OfferQuery
+
+_US_PER_HOUR: Final = 3_600_000_000
+
+
+def search_offers(query: OfferQuery) -> OfferPage:
+    """A page of open offers. Raises InvalidInput for a cursor that this list did not give out."""
+    with _search(query) as search:
+        page = page_of(search)
+        keys = search.store.uuids(page.slots)
+        prices, totals = (column.tolist() for column in search.asked.at(page.slots))
+    return OfferPage(_offers(keys, prices, totals), page.next, page.previous, search.total)
+
+
+def offer_page_json(query: OfferQuery) -> tuple[bytes, str | None, str | None, int]:
+    """`search_offers` for programs: (a JSON array of `offer_shape`, next, previous, total), without an object per row."""
+    with _search(query) as search:
+        page = page_of(search)
+        bodies = _bodies(search.store, page.slots)
+        tails = _tails(search, page.slots)
+        parts = [bodies[slot] + tail for slot, tail in zip(page.slots, tails, strict=True) if slot in bodies]
+    return b"[" + b",".join(parts) + b"]", page.next, page.previous, search.total
+
+
+@dataclass(frozen=True)
+class MarketView:
+    """What the market's page shows of one search. `enough` says how many offers each extra condition would leave."""
+
+    page: OfferPage
+    facets: Facets
+    removed: list[Removed]
+    enough: Mapping[Condition, int]
+
+
+def search_market(query: OfferQuery, extra: Sequence[Condition]) -> MarketView:
+    """All of it from one look at the table, so that the counts on a page agree. Raises InvalidInput for a bad cursor.
+
+    Like a facet, an extra condition takes the place of whatever is asked about its own term.
+    """
+    with _search(query) as search:
+        page = page_of(search)
+        keys = search.store.uuids(page.slots)
+        prices, totals = (column.tolist() for column in search.asked.at(page.slots))
+        facets, removed = facets_of(search), search.removed()
+        enough = {each: search.count_instead(each) for each in extra}
+    offers = OfferPage(_offers(keys, prices, totals), page.next, page.previous, search.total)
+    return MarketView(offers, facets, removed, enough)
+
+
+def _offers(keys: Sequence[UUID], prices: Sequence[int], totals: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows with what they cost under the search; offers that went meanwhile are left out."""
+    found = rows_of(keys)
+    return [
+        found[key] | {"price_all_in_micros": price, "total_micros": total}
+        for key, price, total in zip(keys, prices, totals, strict=True)
+        if key in found
+    ]
+
+
+def search_facets(query: OfferQuery) -> Facets:
+    """How many offers each choice would leave, whatever is asked about its own term."""
+    with _search(query) as search:
+        return facets_of(search)
+
+
+def what_removed(query: OfferQuery) -> list[Removed]:
+    """For each wish and condition: how many offers there would be without it."""
+    with _search(query) as search:
+        return search.removed()
+
+
+def offers_like(ids: Sequence[UUID]) -> list[dict[str, Any]]:
+    """These offers, open or not, in the order given; those that are gone are left out."""
+    found = rows_of(ids)
+    return [found[key] for key in ids if key in found]
+
+
+@contextmanager
+def _search(query: OfferQuery) -> Iterator[Search]:
+    with searching() as store:
+        yield Search(store, query, clock.now())
+
+
+def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
+    """What stands in an offer's JSON whatever was asked, kept until the offer changes; the closing brace is left off.
+
+    Offers that were shown before they changed are read together by the search that brought the copy up to date. If each
+    waited until it is shown again, many pages of a busy market would each have to ask for one or two of them.
+    """
+    store.make_room()
+    missing = store.missing(slots)
+    missing += set(store.take_news()).difference(missing)
+    if missing:
+        store.keep(_rendered(store.uuids(missing)))
+    return store.bodies
+
+
+def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
+    return {key: to_json(standing_shape(row))[:-1] for key, row in rows_of(keys).items()}
+
+
+render_with(_rendered)
+
+
+def read_news(last: Any) -> object:
+    """`columns.read_news` with offers' JSON as it is made here."""
+    return snapshot.read_news(last, _rendered)
+
+
+def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:
+    """What depends on the search and on the hour."""
+    asked, store = search.asked, search.store
+    prices, totals = asked.at(slots)
+    arrays = (prices, totals, value(store["rate"][slots], prices), store["lease_hours"][slots])
+    rows = zip(*(column.tolist() for column in arrays), strict=True)
+    return [
+        b',"price":"%s","total":"%s","value":%s,"max_lease_hours":%s}'
+        % (_money(price), _money(total), _value(worth), _hours(end, asked.now_us))
+        for price, total, worth, end in rows
+    ]
+
+
+@lru_cache(maxsize=65_536)
+def _money(micros: int) -> bytes:
+    return format_money(micros).encode()
+
+
+def _value(thousandths: int) -> bytes:
+    return b"null" if thousandths < 0 else repr(thousandths / THOUSANDTHS).encode()
+
+
+def _hours(end_us: int, now_us: int) -> bytes:
+    return b"null" if end_us == FOR_EVER else b"%d" % max(0, (end_us - now_us) // _US_PER_HOUR)

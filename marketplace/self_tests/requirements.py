@@ -1,0 +1,256 @@
+"""What the market asks of a host: for each check of a self-test its bound as data, where that comes from, what mends it.
+
+Whoever lowers a bound lets more hosts be verified; `needed` says which checks verification rests on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
+
+from marketplace.gpu_catalogue.catalogue import by_slug, nominal_vram_gb
+
+# A GPU's FMA rate against the catalogue's FP32 figure, which holds at boost clock. Our own choice: cards with little power
+# (T4, L4: 70 W) stay well below their boost clock under full load; half is what a throttled or forged card does not reach.
+COMPUTE_SHARE: Final = 0.5
+# Drivers keep memory back for error correction, 6 % on the models of the catalogue. Our own choice.
+MEMORY_TOLERANCE: Final = 0.10
+_MIB_PER_GIB: Final = 1024
+FINISHED: Final = "finished"  # told only when it was not
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One check. `bound` holds for its value: `least` or `most` that many `unit`; `agent`: the agent's verdict counts."""
+
+    title: str | Promise
+    rule: Literal["least", "most", "agent", "inventory", "memory", "compute", "shown"]
+    remedy: str | Promise = ""
+    unmeasured: str | Promise = ""  # the remedy where the machine lacks what the measurement needs
+    needed: bool = True
+    told_since: bool = False  # needed where the agent tells of it: older agents cannot
+    per_gpu: bool = False
+    bound: float = 0.0
+    unit: str = ""
+    source: str = ""
+
+
+REQUIREMENTS: Final[dict[str, Requirement]] = {
+    "engine_version": Requirement(
+        _("Container engine"),
+        "agent",
+        _("Install a newer Docker Engine, then restart the agent."),
+        source="Docker 20.10: control groups v2, and --gpus by UUID.",
+    ),
+    "kernel": Requirement(
+        _("Kernel"),
+        "agent",
+        _("Upgrade the operating system."),
+        source="4.18 (RHEL 8), the oldest that NVIDIA's present drivers are built for.",
+    ),
+    "root_limit": Requirement(
+        _("System disk"),
+        "agent",
+        _("Use the engine's overlay2 driver, and run it in the same mount namespace as the agent."),
+        needed=False,
+        source="Else one renter can fill the disk of all.",
+    ),
+    "gpu_present": Requirement(
+        _("GPUs present"),
+        "inventory",
+        _("Look for Xid errors in dmesg, seat the GPU and its power anew, restart the machine."),
+        source="The GPUs that the host enrolled with.",
+    ),
+    "gpu_exclusive": Requirement(
+        _("GPU free of other programs"),
+        "agent",
+        _("End what else computes on this GPU (nvidia-smi lists it); keep it off while the host is on the market."),
+        per_gpu=True,
+        source="A GPU is leased to one holder (docs/locks.md).",
+    ),
+    "gpu_memory": Requirement(
+        _("GPU memory"),
+        "memory",
+        _("The GPU has less memory than its name says: take it off this host, or report a wrong figure in the catalogue."),
+        per_gpu=True,
+        unit="MiB",
+        source="The catalogue's size of the model, less a tenth.",
+    ),
+    "gpu_compute": Requirement(
+        _("GPU rate (FP32)"),
+        "compute",
+        _("Look for throttling (nvidia-smi -q -d PERFORMANCE): power limit, heat, a bad power cable."),
+        unmeasured=_("Install the driver's CUDA library (libcuda.so.1): NVML alone measures nothing."),
+        per_gpu=True,
+        unit="TFLOPS",
+        source="Half of the catalogue's FP32 figure.",
+    ),
+    "disk_free": Requirement(
+        _("Free disk"),
+        "least",
+        _("Free space under the agent's folder, or move it to a larger disk."),
+        bound=50,
+        unit="GB",
+        source="The data disk that every instance has for free.",
+    ),
+    "disk_read": Requirement(
+        _("Disk, reading"),
+        "least",
+        _("Put the agent's folder on an SSD, and look for other work on this disk (iostat -x 1)."),
+        bound=100,
+        unit="MB/s",
+        source="Our own choice: below a single hard disk.",
+    ),
+    "disk_write": Requirement(
+        _("Disk, writing"),
+        "least",
+        _("Put the agent's folder on an SSD, and look for other work on this disk (iostat -x 1)."),
+        bound=100,
+        unit="MB/s",
+        source="Our own choice: below a single hard disk.",
+    ),
+    "disk_random_read": Requirement(_("Disk, random reads"), "shown", needed=False, unit="IOPS"),
+    "disk_random_write": Requirement(_("Disk, random writes"), "shown", needed=False, unit="IOPS"),
+    "network_up": Requirement(
+        _("Network, up"),
+        "least",
+        _("Look for what else uses the line, and for a proxy or a firewall between this host and the market."),
+        bound=10,
+        unit="Mbit/s",
+        source="The listing minimum of the largest market of this kind.",
+    ),
+    "network_down": Requirement(
+        _("Network, down"),
+        "least",
+        _("Look for what else uses the line, and for a proxy or a firewall between this host and the market."),
+        bound=10,
+        unit="Mbit/s",
+        source="The listing minimum of the largest market of this kind.",
+    ),
+    "ports": Requirement(
+        _("Ports from outside"),
+        "agent",
+        _(
+            "Let these TCP ports in: in this machine's firewall, in the provider's, and forwarded at the router if there is "
+            "one. Where that cannot be, enrol the machine with --behind-nat: renters come through the market then."
+        ),
+        source="Renters reach published ports directly; the market's relay dials them as they would.",
+        told_since=True,
+    ),
+    "clock": Requirement(
+        _("Clock"),
+        "most",
+        _("Let the machine keep its time by NTP (timedatectl set-ntp true)."),
+        needed=False,
+        bound=5,
+        unit="s",
+        source="Our own choice: certificates and logs; the protocol itself needs no clock.",
+    ),
+    FINISHED: Requirement(_("Self-test finished"), "agent", _("Read the agent's log, mend what hangs, and run it again.")),
+}
+_REASONS: Final[dict[str, Promise]] = {
+    "in_use": _("An instance holds the GPU: not tested."),
+    "not_measurable": _("Not measurable on this machine."),
+    "disk_nearly_full": _("The disk is nearly full: not tested."),
+    "refused": _("The market did not take the speed test now."),
+    "failed": _("The measurement broke off."),
+    "out_of_time": _("The time was over."),
+}
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One finding as the agent tells it; see the protocol's Check."""
+
+    id: str
+    passed: bool | None = None
+    actual: str = ""
+    required: str = ""
+    remedy: str = ""
+    value: float | None = None
+    unit: str = ""
+    gpu: str = ""
+    reason: str = ""
+    simulated: bool = False
+
+
+def judged_check(row: CheckRow, *, models: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
+    """The finding with the market's verdict, as it is kept: `passed` is null only for what could not be tested.
+
+    `models` has slug and reported VRAM (MiB) of each GPU that the host has.
+    """
+    known = REQUIREMENTS.get(row.id)
+    passed, required = _verdict(row, known, models)
+    with override("en"):
+        remedy = _mends(known, row.reason) or row.remedy
+        return {
+            "id": row.id,
+            "gpu": row.gpu or None,
+            "passed": passed,
+            "value": row.value,
+            "unit": (known.unit if known else "") or row.unit,
+            "actual": row.actual,
+            "required": required,
+            "remedy": "" if passed else remedy,
+            "needed": known is not None and known.needed,
+            "reason": row.reason if row.reason in _REASONS else "",
+            "simulated": row.simulated,
+            "as_of": None,
+        }
+
+
+def _verdict(row: CheckRow, known: Requirement | None, models: Mapping[str, tuple[str, int]]) -> tuple[bool | None, str]:
+    """(passed, what was asked for). An agent's own no is never turned into a yes."""
+    if known is None or known.rule == "agent":
+        return row.passed, row.required
+    bound, required = _bound(row, known, models)
+    if row.passed is False or row.reason or row.value is None:
+        return (False if row.passed is False else None), required
+    if known.rule == "most":
+        return row.value <= bound, required
+    if known.rule == "inventory":
+        return row.value == bound, required
+    return row.value >= bound, required
+
+
+def _bound(row: CheckRow, known: Requirement, models: Mapping[str, tuple[str, int]]) -> tuple[float, str]:
+    slug, vram_mb = models.get(row.gpu, ("", 0))
+    if known.rule == "inventory":
+        return float(max(1, len(models))), f"{max(1, len(models))}, as enrolled"
+    if known.rule == "memory":
+        # Of the sizes that the model is built with, never of what the GPU itself says: a forged name is found by that.
+        sizes = by_slug(slug).vram_gb or (nominal_vram_gb(slug, vram_mb),)
+        nominal_gb = min(sizes, key=lambda size: abs(size * _MIB_PER_GIB - vram_mb))
+        least = round(nominal_gb * _MIB_PER_GIB * (1 - MEMORY_TOLERANCE))
+        return least, f"at least {least} MiB of {nominal_gb} GB"
+    if known.rule == "compute":
+        figure = by_slug(slug).fp32_tflops
+        if figure is None:
+            return 0.0, "no figure in the catalogue"
+        return figure * COMPUTE_SHARE, f"at least {figure * COMPUTE_SHARE:g} TFLOPS, half of {figure:g}"
+    if known.rule == "shown":
+        return 0.0, ""
+    return known.bound, f"at {known.rule} {known.bound:g} {known.unit}"
+
+
+def title_of(check_id: str) -> str:
+    """In the reader's language; a check that this version does not know is called by its id."""
+    known = REQUIREMENTS.get(check_id)
+    return str(known.title) if known else check_id.replace("_", " ")
+
+
+def remedy_of(check: Mapping[str, Any]) -> str:
+    """In the reader's language: why there is no finding, and what mends it. Empty where nothing needs mending."""
+    if check["passed"]:
+        return ""
+    remedy = _mends(REQUIREMENTS.get(check["id"]), check["reason"]) or str(check["remedy"])
+    return " ".join(filter(None, (str(_REASONS.get(check["reason"], "")), remedy)))
+
+
+def _mends(known: Requirement | None, reason: str) -> str:
+    if known is None:
+        return ""
+    return str(known.unmeasured if known.unmeasured and reason == "not_measurable" else known.remedy)

@@ -1,0 +1,183 @@
+"""Self-tests of hosts: asked for by the owner or the market, answered by the agent, judged here, expired when unanswered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q
+
+from common import clock, wake
+from common.database import use_case
+from common.errors import NotFound
+from common.printable import cut_printable
+from marketplace.constants import (
+    CHECK_COUNTS_FOR,
+    MAX_CHECKS,
+    SELF_TEST_BATCH,
+    SELF_TEST_EVERY,
+    SELF_TEST_EXPIRES_AFTER,
+    SELF_TEST_PAUSE,
+    SELF_TESTS_KEPT,
+)
+from marketplace.errors import HostNotOnline
+from marketplace.hosts.hosts import lock_host, record_event
+from marketplace.models import Gpu, Host, SelfTest
+from marketplace.reliability.verification import hardware_of, lapse_stale, settle_verification
+from marketplace.self_tests.requirements import REQUIREMENTS, CheckRow, judged_check
+from marketplace.states import HostState, Verdict
+
+AGENT: Final = "agent"
+MARKET: Final = "market"
+# A check that was left out for these reasons counts as it was found last.
+_EXCUSED: Final = ("in_use", "refused")
+_SIZES: Final = {"id": 40, "unit": 12, "gpu": 80, "reason": 20, "actual": 300, "required": 200, "remedy": 300}
+
+
+@dataclass(frozen=True)
+class SelfTestRow:
+    """The outcome of one self-test as the agent tells it; see the protocol's SelfTestResult."""
+
+    id: UUID
+    checks: Sequence[CheckRow]
+    seconds: float = 0.0
+
+
+def request_self_test(*, actor_id: UUID, host_id: UUID) -> SelfTest:
+    """Ask an own host's agent for a self-test; the one that is asked for already, where there is one."""
+    with use_case():
+        host = lock_host(host_id) if Host.objects.filter(pk=host_id, owner_id=actor_id).exists() else None
+        if host is None:
+            raise NotFound("There is no such host.")
+        if host.state != HostState.ONLINE:
+            raise HostNotOnline("The host's agent does not report now: a self-test would never come back.")
+        pending = SelfTest.objects.filter(host=host, verdict=Verdict.PENDING).first()
+        return pending or _ask(host, f"user:{actor_id.hex}", clock.now())
+
+
+def _ask(host: Host, actor: str, now: datetime) -> SelfTest:
+    test = SelfTest.objects.create(host=host, asked_by=actor, asked_at=now)
+    record_event(host_id=host.pk, kind="self_test_asked", detail="", actor=actor)
+    wake.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
+    return test
+
+
+def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at: datetime) -> bool:
+    """Judge what the agent found and keep it. False for an answer that nobody waits for (any more)."""
+    if not SelfTest.objects.filter(pk=row.id, host_id=host_id, verdict=Verdict.PENDING).exists():
+        return False
+    with use_case():
+        host = lock_host(host_id)
+        test = SelfTest.objects.filter(pk=row.id, host=host, verdict=Verdict.PENDING).first()
+        if test is None:
+            return False
+        test.hardware = hardware_of(host)
+        test.checks = _judged(host, test, row.checks, at)
+        failed = _missing(host, test.checks)
+        test.verdict = Verdict.FAILED if failed else Verdict.PASSED
+        test.simulated = any(check["simulated"] for check in test.checks)
+        test.finished_at, test.seconds, test.agent_version = at, max(0.0, row.seconds), cut_printable(agent_version, 20)
+        test.save()
+        detail = f"failed: {', '.join(failed)}" if failed else f"passed: {len(test.checks)} checks"
+        record_event(host_id=host_id, kind="self_test", detail=detail, actor=AGENT)
+        settle_verification(host=host, now=at, actor=AGENT)
+        _forget_old(host)
+        wake.touch(f"user:{host.owner_id.hex}")
+    return True
+
+
+def _judged(host: Host, test: SelfTest, rows: Sequence[CheckRow], at: datetime) -> list[dict[str, Any]]:
+    models = {uuid: (slug, vram) for uuid, slug, vram in _present(host).values_list("uuid", "model", "vram_mb")}
+    checks = [judged_check(_plain(row), models=models) for row in rows[:MAX_CHECKS]]
+    left_out = [check for check in checks if check["passed"] is None and check["reason"] in _EXCUSED]
+    if left_out:
+        earlier = _earlier(host, test.hardware, at)
+        for check in left_out:
+            found = earlier.get((check["id"], check["gpu"]))
+            if found is not None:
+                check.update({"passed": True, "as_of": found["as_of"], "value": found["value"], "remedy": ""})
+    return checks
+
+
+def _plain(row: CheckRow) -> CheckRow:
+    texts = {name: cut_printable(getattr(row, name), size) for name, size in _SIZES.items()}
+    return CheckRow(**texts, passed=row.passed, value=row.value, simulated=row.simulated)
+
+
+def _earlier(host: Host, hardware: str, at: datetime) -> dict[tuple[str, str | None], dict[str, Any]]:
+    """The last real finding of each check that passed on the same hardware, with when that was."""
+    tests = SelfTest.objects.filter(host=host, hardware=hardware, finished_at__gt=at - CHECK_COUNTS_FOR)
+    found: dict[tuple[str, str | None], dict[str, Any]] = {}
+    for test in tests.order_by("finished_at"):
+        for check in test.checks:
+            if test.finished_at and check["as_of"] is None and check["passed"] is not None:
+                found[check["id"], check["gpu"]] = {**check, "as_of": test.finished_at.isoformat()}
+    return {key: check for key, check in found.items() if check["passed"]}
+
+
+def _missing(host: Host, checks: Sequence[dict[str, Any]]) -> list[str]:
+    """What verification rests on and what did not pass, or was not even tried."""
+    gpus = list(_present(host).values_list("uuid", flat=True))
+    must = {
+        (name, None)
+        for name, known in REQUIREMENTS.items()
+        if known.needed and not known.per_gpu and not known.told_since and name != "finished"
+    }
+    must |= {(name, uuid) for name, known in REQUIREMENTS.items() if known.needed and known.per_gpu for uuid in gpus}
+    passed = {(check["id"], check["gpu"]) for check in checks if check["passed"]}
+    failed = {(check["id"], check["gpu"]) for check in checks if check["needed"] and not check["passed"]}
+    return sorted({name for name, _ in (must - passed) | failed})
+
+
+def _present(host: Host) -> Any:
+    return Gpu.objects.filter(host=host, present=True).order_by("index", "pk")
+
+
+def _forget_old(host: Host) -> None:
+    own = SelfTest.objects.filter(host=host).order_by("-asked_at", "-id")
+    own.filter(pk__in=list(own.values_list("pk", flat=True)[SELF_TESTS_KEPT:])).delete()
+
+
+def attend_self_tests(*, now: datetime) -> int:
+    """The periodic pass: expire what was not answered, let old verifications lapse, ask who is due. How many were asked."""
+    late = SelfTest.objects.filter(verdict=Verdict.PENDING, asked_at__lt=now - SELF_TEST_EXPIRES_AFTER)
+    for test_id, host_id in list(late.order_by("host_id").values_list("pk", "host_id")):
+        _expire(test_id, host_id, now)
+    lapse_stale(now=now)
+    due = _due(now).order_by("pk").values_list("pk", flat=True)[:SELF_TEST_BATCH]
+    return sum(_ask_if_due(host_id, now) for host_id in list(due))
+
+
+def _expire(test_id: UUID, host_id: UUID, now: datetime) -> None:
+    with use_case():
+        host = lock_host(host_id)
+        pending = SelfTest.objects.filter(pk=test_id, verdict=Verdict.PENDING)
+        if pending.update(verdict=Verdict.EXPIRED, finished_at=now):
+            detail = f"No answer within {SELF_TEST_EXPIRES_AFTER.seconds // 60} minutes."
+            record_event(host_id=host_id, kind="self_test_expired", detail=detail, actor=MARKET)
+            wake.touch(f"user:{host.owner_id.hex}")
+
+
+def _due(now: datetime) -> Any:
+    """Hosts that report and whose last self-test is a while ago, or has never been."""
+    return Host.objects.filter(
+        ~_tested_since(now - SELF_TEST_EVERY, Verdict.PENDING, Verdict.PASSED, Verdict.FAILED),
+        ~_tested_since(now - SELF_TEST_PAUSE, Verdict.EXPIRED),
+        state=HostState.ONLINE,
+        last_seen_at__gt=now - timedelta(minutes=1),
+    )
+
+
+def _tested_since(since: datetime, *verdicts: Verdict) -> Q:
+    tests = SelfTest.objects.filter(host=OuterRef("pk"), verdict__in=verdicts, asked_at__gt=since)
+    return Q(Exists(tests))
+
+
+def _ask_if_due(host_id: UUID, now: datetime) -> bool:
+    with use_case():
+        host = lock_host(host_id)
+        if not _due(now).filter(pk=host_id).exists():
+            return False
+        _ask(host, MARKET, now)
+    return True

@@ -1,0 +1,1 @@
+"""Clearing of the spot market."""

@@ -1,0 +1,217 @@
+"""The market's side of spot rents: one offer under its lock, claims of orders that wait, leases that yield, the price."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from common.errors import InvalidInput, NotFound
+from common.prepared import Prepared
+from marketplace.constants import ENGINE_SLOW_AFTER_S
+from marketplace.errors import GpuTaken, OfferClosed
+from marketplace.leasing.availability import lock_offers, refresh_offers
+from marketplace.leasing.lease import (
+    LeasedGpus,
+    check_open,
+    check_share,
+    check_version,
+    choose_gpus,
+    lease_gpus,
+    leased_gpus,
+    write_leases,
+)
+from marketplace.models import Claim, Host, Lease, Offer, SpotPrice
+from marketplace.states import HostState
+
+_HOST = Prepared(
+    lambda offer_id: Host.objects.select_for_update(of=("self",), no_key=True).filter(offers__id=offer_id).order_by("pk"),
+    offer_id=UUID,
+)
+_CLAIMS = Prepared(lambda offer_id: Claim.objects.filter(offer_id=offer_id).order_by("made_at", "pk"), offer_id=UUID)
+
+# Whatever the offer's own columns say: they are 0 while it is closed, and a rent that runs is not touched by that.
+_GPUS = """
+SELECT count(*) FILTER (WHERE g.present AND g.healthy AND NOT g.quarantined AND l.id IS NULL), count(*) FILTER (WHERE l.spot)
+FROM marketplace_gpu g LEFT JOIN marketplace_lease l ON l.gpu_id = g.id AND l.released_at IS NULL
+WHERE g.offer_id = %s
+"""
+
+
+@dataclass
+class SpotMarket:
+    """One offer with its host, both locked to the end of the transaction.
+
+    `free` GPUs have no lease, `spot` are leased to spot rents; `claims` wait and can be served from those, the oldest
+    first. `hears`: the host's agent reports, so that a notice would reach the container. `sells`: new rents may begin.
+    """
+
+    host: Host
+    offer: Offer
+    free: int
+    spot: int
+    claims: list[Claim]
+
+    @property
+    def hears(self) -> bool:
+        return self.host.state == HostState.ONLINE and self.host.engine_age_s < ENGINE_SLOW_AFTER_S
+
+    @property
+    def sells(self) -> bool:
+        return self.hears and self.offer.listed and not self.host.draining and not self.host.closed_for_now
+
+    @property
+    def claimed(self) -> int:
+        return sum(claim.gpu_count for claim in self.claims)
+
+    @property
+    def supply(self) -> int:
+        """What hourly and reserved rents neither use nor wait for."""
+        return max(0, self.free + self.spot - self.claimed)
+
+
+def open_spot_market(offer_id: UUID) -> SpotMarket | None:
+    """Locks host, then offer; None when there is no such offer. Inside the caller's transaction."""
+    host = _HOST.first(offer_id=offer_id)
+    if host is None:
+        return None
+    [offer] = lock_offers([offer_id])
+    return _counted(host, offer)
+
+
+def view_spot_market(offer_id: UUID) -> SpotMarket:
+    """The same as a moment's picture, with nothing locked: for telling people. Raises NotFound."""
+    offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
+    if offer is None:
+        raise NotFound("There is no such offer.")
+    return _counted(offer.host, offer)
+
+
+def _counted(host: Host, offer: Offer) -> SpotMarket:
+    with connection.cursor() as cursor:
+        cursor.execute(_GPUS, [offer.pk])
+        free, spot = cursor.fetchone()
+    return SpotMarket(host, offer, free, spot, _that_fit(_CLAIMS.all(offer_id=offer.pk), free + spot))
+
+
+def _that_fit(claims: Sequence[Claim], room: int) -> list[Claim]:
+    """In order, each that can be served from the room that is left. One that needs more waits, and nothing is kept back
+    for it; `availability` counts the same way."""
+    fit = []
+    for claim in claims:
+        if claim.gpu_count <= room:
+            room -= claim.gpu_count
+            fit.append(claim)
+    return fit
+
+
+# -- orders that wait
+
+
+def lease_or_claim(
+    *,
+    offer_id: UUID,
+    count: int,
+    holder: UUID,
+    expected_version: int | None,
+    prefer: Sequence[str] = (),
+    in_line: bool = False,
+) -> LeasedGpus | None:
+    """As `lease_gpus`; None when too few are free, but spot rents can make room: then `holder` has a claim on them.
+
+    A claim counts at once: nobody else is given GPUs that it waits for. Raises what `lease_gpus` raises when even all spot
+    rents together could not make room; `in_line`: then it has a claim on those that become free, after earlier ones.
+    """
+    with transaction.atomic(savepoint=False):
+        market = open_spot_market(offer_id)
+        if market is None or market.offer.gpu_free >= count:
+            return lease_gpus(
+                offer_id=offer_id, count=count, holder=holder, expected_version=expected_version, prefer=prefer
+            )
+        offer = market.offer
+        check_open(market.host, offer)
+        check_version(offer, expected_version)
+        if offer.gpu_free + offer.gpu_spot < count and not in_line:
+            raise GpuTaken(f"{count} GPUs were asked for, {offer.gpu_free + offer.gpu_spot} can be had.")
+        Claim.objects.create(holder=holder, offer=offer, gpu_count=count, price_micros=offer.price_micros)
+        refresh_offers(offer_ids=[offer_id], locked=True)
+    return None
+
+
+def lease_claimed(market: SpotMarket, claim: Claim, *, prefer: Sequence[str] = ()) -> LeasedGpus:
+    """The claim becomes leases. It was accepted, so that an offer closed meanwhile keeps its word; raises GpuTaken."""
+    check_share(market.host, market.offer, claim.gpu_count)
+    gpus = choose_gpus(market.offer, claim.gpu_count, prefer)
+    if len(gpus) < claim.gpu_count:
+        raise GpuTaken(f"{claim.gpu_count} GPUs are claimed, {len(gpus)} are free.")
+    write_leases(market.offer, gpus, claim.holder, price_micros=claim.price_micros)
+    Claim.objects.filter(pk=claim.pk).delete()
+    refresh_offers(offer_ids=[market.offer.pk], locked=True)
+    return leased_gpus(market.offer, gpus, price_micros=claim.price_micros)
+
+
+def drop_claim(*, holder: UUID) -> bool:
+    """The order waits no more; false when it had no claim. Takes host and offer: before leases and instances."""
+    claim = Claim.objects.filter(holder=holder).first()
+    if claim is None:
+        return False
+    with transaction.atomic(savepoint=False):
+        lock_offers([claim.offer_id])
+        dropped, _ = Claim.objects.filter(holder=holder).delete()
+        refresh_offers(offer_ids=[claim.offer_id], locked=True)
+    return bool(dropped)
+
+
+# -- spot rents
+
+
+def check_spot_order(*, offer_id: UUID, count: int, max_price_micros: int, expected_version: int | None) -> None:
+    """Whether a bid may be placed. Raises OfferClosed, PriceChanged or InvalidInput."""
+    offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
+    if offer is None or offer.spot_floor_micros is None:
+        raise OfferClosed("This offer has no spot market.")
+    check_open(offer.host, offer)
+    check_version(offer, expected_version)
+    if not 1 <= count <= offer.gpu_total:
+        raise InvalidInput(f"Bid for 1 to {offer.gpu_total} GPUs of this offer.")
+    if max_price_micros < offer.spot_floor_micros:
+        raise InvalidInput("The highest price lies at the floor of this offer or above it.")
+
+
+def lease_spot(market: SpotMarket, *, holder: UUID, count: int, price_micros: int, prefer: Sequence[str] = ()) -> LeasedGpus:
+    """Leases that yield. What a claim waits for is not given out. Raises GpuTaken."""
+    check_share(market.host, market.offer, count)
+    gpus = choose_gpus(market.offer, count, prefer) if market.free - market.claimed >= count else []
+    if len(gpus) < count:
+        raise GpuTaken(f"{count} GPUs were won, {len(gpus)} are free.")
+    write_leases(market.offer, gpus, holder, spot=True, price_micros=price_micros)
+    refresh_offers(offer_ids=[market.offer.pk], locked=True)
+    return leased_gpus(market.offer, gpus, price_micros=price_micros)
+
+
+def keep_leases(*, holder: UUID, price_micros: int) -> None:
+    """A spot rent becomes one that does not yield. Raises GpuTaken when an order has been promised its GPUs."""
+    leases = Lease.objects.filter(holder=holder, released_at__isnull=True, spot=True)
+    offer_id = leases.values_list("offer_id", flat=True).first()
+    if offer_id is None:
+        return
+    with transaction.atomic(savepoint=False):
+        market = open_spot_market(offer_id)
+        assert market is not None
+        if market.free + market.spot - leases.count() < market.claimed:
+            raise GpuTaken("An order that came earlier waits for these GPUs.")
+        leases.update(spot=False, price_micros=price_micros)
+        refresh_offers(offer_ids=[offer_id], locked=True)
+
+
+def publish_price(market: SpotMarket, *, price_micros: int, demand: int, at: datetime) -> None:
+    """The offer's spot price from now on; a row of its public history where it changes."""
+    offer, floor = market.offer, market.offer.spot_floor_micros
+    latest = SpotPrice.objects.filter(offer=offer).order_by("-at", "-id").first()
+    shown = None if price_micros == floor else price_micros
+    if shown != offer.spot_now_micros:
+        Offer.objects.filter(pk=offer.pk).update(spot_now_micros=shown)
+        offer.spot_now_micros = shown
+    if latest is None or latest.price_micros != price_micros:
+        SpotPrice.objects.create(offer=offer, at=at, price_micros=price_micros, supply=market.supply, demand=demand)

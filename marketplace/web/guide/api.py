@@ -1,0 +1,49 @@
+"""The API of the GPU catalogue and of the advisor; both are public."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.endpoints import PublicView, checked
+from common.errors import NotFound
+from marketplace.advisor.recommend import advise
+from marketplace.advisor.workload import Family, Precision, Task, Work
+from marketplace.search.gpu_ranking import model_on_market, ranked
+from marketplace.web.advisor.serializers import advice_shape
+from marketplace.web.guide import serializers as shapes
+
+
+class GpuModelsView(PublicView):
+    """Every GPU model that the market knows, with its sources and today's prices."""
+
+    @extend_schema(operation_id="gpu_models_list", parameters=[shapes.ModelQuery], responses=shapes.ModelList)
+    def get(self, request: Request) -> Response:
+        asked = checked(shapes.ModelQuery, request.query_params)
+        return Response(shapes.models_shape(ranked(asked["sort"])))
+
+
+class GpuModelView(PublicView):
+    """One GPU model."""
+
+    @extend_schema(operation_id="gpu_models_retrieve", responses=shapes.Model)
+    def get(self, request: Request, gpu_slug: str) -> Response:
+        found = model_on_market(gpu_slug)
+        if found is None:
+            raise NotFound("There is no such GPU model.")
+        return Response(shapes.model_shape(found))
+
+
+class AdviceView(PublicView):
+    """From the work to GPUs, host, time and offers, with the reason for each step. Changes nothing."""
+
+    @extend_schema(operation_id="advice_create", request=shapes.WorkIn, responses={200: shapes.AdviceOut})
+    def post(self, request: Request) -> Response:
+        return Response(advice_shape(advise(work_from(checked(shapes.WorkIn, request.data)))))
+
+
+def work_from(given: dict[str, Any]) -> Work:
+    named = {"task": Task, "family": Family, "precision": Precision}
+    fields: dict[str, Any] = {name: named[name](value) if name in named else value for name, value in given.items()}
+    return Work(**fields)

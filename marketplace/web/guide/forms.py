@@ -1,0 +1,173 @@
+"""Input of the advisor's page: the work in words and round figures such as "7B"."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from common.errors import InvalidInput
+from marketplace.advisor.formatting import in_short
+from marketplace.advisor.workload import (
+    BOUNDS,
+    LEAST_DEADLINE_HOURS,
+    MOST_DEADLINE_HOURS,
+    PRESETS,
+    Family,
+    Precision,
+    Task,
+    Work,
+    check_work,
+)
+
+FIRST_PRESET: Final = "chat-7b"
+PRESET_NAMES: Final = {
+    "bert-base": _("BERT-base, fine-tune"),
+    "chat-7b": _("7B chat, inference"),
+    "qlora-7b": _("7B, QLoRA"),
+    "lora-13b": _("13B, LoRA"),
+    "finetune-7b": _("7B, full fine-tune"),
+    "chat-70b": _("70B chat, inference"),
+    "resnet-50": _("ResNet-50, train"),
+    "stable-diffusion": _("Stable Diffusion, images"),
+    "sdxl-lora": _("SDXL, LoRA"),
+}
+_TASKS: Final = (
+    (Task.TRAIN.value, _("Train")),
+    (Task.FINETUNE.value, _("Fine-tune all")),
+    (Task.LORA.value, _("Fine-tune by LoRA")),
+    (Task.INFER.value, _("Infer")),
+)
+_FAMILIES: Final = (
+    (Family.LANGUAGE.value, _("Language model that writes")),
+    (Family.ENCODER.value, _("Encoder, such as BERT")),
+    (Family.VISION.value, _("Vision, such as ResNet")),
+    (Family.DIFFUSION.value, _("Images, such as Stable Diffusion")),
+)
+_PRECISIONS: Final = (
+    (Precision.FP32.value, "FP32"),
+    (Precision.FP16.value, "FP16/BF16"),
+    (Precision.INT8.value, "INT8"),
+    (Precision.INT4.value, "INT4"),
+)
+_YES_NO: Final = (("1", _("Yes")), ("0", _("No")))
+_FACTORS: Final = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
+_AMOUNT: Final = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([kmbgt]?)", re.ASCII)
+
+
+class AmountField(forms.CharField):
+    """A whole number that may be written short: 110M, 6.74B, 2k. Empty is 0."""
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        self.least, self.most = BOUNDS[name]
+        attrs = {"inputmode": "text", "autocomplete": "off", "spellcheck": "false"}
+        super().__init__(widget=forms.TextInput(attrs=attrs), max_length=24, **kwargs)
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value).strip().lower().replace(",", "")
+        found = _AMOUNT.fullmatch(text or "0")
+        if found is None:
+            raise forms.ValidationError(_("Write a number such as 500, 110M or 7B."))
+        amount = round(float(found[1]) * _FACTORS[found[2]])
+        if not self.least <= amount <= self.most:
+            bounds = {"least": in_short(self.least), "most": in_short(self.most)}
+            raise forms.ValidationError(_("From %(least)s to %(most)s.") % bounds)
+        return amount
+
+
+def _whole(name: str, label: Any, help_text: Any = "") -> forms.IntegerField:
+    least, most = BOUNDS[name]
+    return forms.IntegerField(label=label, min_value=least, max_value=most, required=False, help_text=help_text)
+
+
+class AdvisorForm(forms.Form):
+    """The work; what is left out is as in `Work`'s defaults."""
+
+    of = forms.CharField(
+        required=False, max_length=40, widget=forms.HiddenInput
+    )  # the preset whose layers and width these are
+    task = forms.ChoiceField(label=_("What do you want to do?"), choices=_TASKS)
+    family = forms.ChoiceField(label=_("Kind of model"), choices=_FAMILIES)
+    parameters = AmountField("parameters", label=_("Parameters"))
+    precision = forms.ChoiceField(label=_("Precision"), choices=_PRECISIONS)
+    batch = _whole("batch", _("Batch"))
+    sequence = _whole("sequence", _("Tokens of a sample"))
+    pixels = _whole("pixels", _("Side of an image in pixels"))
+    items = AmountField("items", label=_("Amount of one pass"), required=False)
+    epochs = _whole("epochs", _("Passes over the data"))
+    dataset_gb = _whole("dataset_gb", _("Size of the data set in GB"))
+    deadline_hours = forms.FloatField(
+        label=_("To end within hours"), min_value=LEAST_DEADLINE_HOURS, max_value=MOST_DEADLINE_HOURS, required=False
+    )
+    layers = _whole("layers", _("Layers"), _("0: estimated from the parameters."))
+    hidden = _whole("hidden", _("Width (hidden size)"), _("0: estimated from the parameters."))
+    kv_share = _whole("kv_share", _("Key-value heads, % of all"), _("Grouped-query attention: 8 of 64 heads are 13 %."))
+    recompute = forms.ChoiceField(label=_("Recompute activations"), choices=_YES_NO, required=False)
+
+    @property
+    def is_text(self) -> bool:
+        return self["family"].value() in (Family.LANGUAGE, Family.ENCODER)
+
+    @property
+    def writes(self) -> bool:
+        return self["family"].value() == Family.LANGUAGE and not self.trains
+
+    @property
+    def trains(self) -> bool:
+        return bool(self["task"].value() != Task.INFER)
+
+    def work(self) -> Work | None:
+        """None where a field is wrong or wishes contradict each other; the fields say so."""
+        if not self.is_valid():
+            return None
+        given = {name: value for name, value in self.cleaned_data.items() if name != "of" and value not in (None, "")}
+        named = {"task": Task, "family": Family, "precision": Precision}
+        given |= {name: kind(given[name]) for name, kind in named.items()}
+        work = Work(**{**given, "recompute": given.get("recompute", "1") == "1"})
+        try:
+            check_work(work)
+        except InvalidInput as error:
+            for wrong in error.errors:
+                self.add_error(wrong.field, _CONTRADICTIONS[wrong.field])
+            return None
+        return work
+
+
+_CONTRADICTIONS: Final = {
+    "precision": _("Weights that are all trained take FP32 or FP16; INT8 and INT4 are for LoRA and for inference."),
+    "task": _("LoRA adapts language and diffusion models: fine-tune this one in full."),
+    "items": _("To meet a deadline the amount of work must be known: tokens or images of one pass."),
+}
+
+
+def form_of(given: Mapping[str, Any]) -> AdvisorForm:
+    """Of what was sent; else of the preset that the address names; else of the first."""
+    if "task" in given:
+        return AdvisorForm(_without_old_shape({**fields_of(Work()), **{name: given[name] for name in given}}))
+    preset = given.get("preset", "") if given.get("preset", "") in PRESETS else FIRST_PRESET
+    return AdvisorForm({**fields_of(PRESETS[preset]), "of": preset})
+
+
+def _without_old_shape(fields: dict[str, Any]) -> dict[str, Any]:
+    """Layers and width that came with a preset go when another number of parameters is typed; they are hardly its own."""
+    preset = PRESETS.get(fields.get("of", ""))
+    if preset is None or fields["parameters"] == in_short(preset.parameters):
+        return fields
+    is_untouched = (fields["layers"], fields["hidden"]) == (str(preset.layers), str(preset.hidden))
+    return {**fields, "of": "", **({"layers": "0", "hidden": "0"} if is_untouched else {})}
+
+
+def fields_of(work: Work) -> dict[str, str]:
+    """As a person would fill the form in."""
+    texts = {name: str(getattr(work, name)) for name in BOUNDS}
+    texts |= {name: in_short(getattr(work, name)) if getattr(work, name) else "" for name in ("parameters", "items")}
+    texts |= {"task": work.task.value, "family": work.family.value, "precision": work.precision.value}
+    deadline = "" if work.deadline_hours is None else f"{work.deadline_hours:g}"
+    return texts | {"recompute": "1" if work.recompute else "0", "deadline_hours": deadline}
+
+
+def preset_of(form: AdvisorForm) -> str:
+    """The preset that the fields are those of; "" for none."""
+    fields = {name: form[name].value() or "" for name in form.fields if name != "of"}
+    return next((name for name, work in PRESETS.items() if fields_of(work) == fields), "")

@@ -1,0 +1,89 @@
+"""The API of a host owner's hosts."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from common.agent_release import enrol_command
+from common.cursor import CursorPagination
+from common.endpoints import checked
+from common.ids import parse_public_id, public_id
+from common.money import format_money, parse_money
+from marketplace.hosts.join_tokens import issue_join_token
+from marketplace.hosts.offers import change_listing
+from marketplace.hosts.representation import event_shape, host_shape
+from marketplace.hosts.selectors import host_events, host_of, hosts_of
+from marketplace.web.hosts import serializers as shapes
+from marketplace.web.hosts.listing_parsing import read_listing
+
+
+class HostsView(APIView):
+    """The account's own hosts."""
+
+    scopes: ClassVar = {"GET": "hosts:read"}
+    ordering = ("name", "id")
+
+    @extend_schema(operation_id="hosts_list", responses=shapes.HostPage)
+    def get(self, request: Request) -> Response:
+        pages = CursorPagination()
+        hosts = pages.paginate_queryset(hosts_of(asker(request).pk), request, self) or []
+        return pages.get_paginated_response([host_shape(host) for host in hosts])
+
+
+class HostView(APIView):
+    """One own host with its last events."""
+
+    scopes: ClassVar = {"GET": "hosts:read"}
+
+    @extend_schema(operation_id="hosts_retrieve", responses=shapes.HostDetail)
+    def get(self, request: Request, host_id: str) -> Response:
+        host = host_of(asker(request).pk, parse_public_id("host", host_id))
+        return Response({**host_shape(host), "events": [event_shape(event) for event in host_events(host.pk)]})
+
+
+class ListingView(APIView):
+    """Prices of an own host, and which of its offers are on the market."""
+
+    scopes: ClassVar = {"PATCH": "hosts:write"}
+
+    @extend_schema(operation_id="hosts_listing", request=shapes.Listing, responses=shapes.Host)
+    def patch(self, request: Request, host_id: str) -> Response:
+        changes, until = read_listing(checked(shapes.Listing, request.data))
+        key = parse_public_id("host", host_id)
+        change_listing(actor_id=asker(request).pk, host_id=key, changes=changes, until=until)
+        return Response(host_shape(host_of(asker(request).pk, key)))
+
+
+class JoinTokensView(APIView):
+    """Leave to enrol one host, for 15 minutes."""
+
+    scopes: ClassVar = {"POST": "hosts:write"}
+
+    @extend_schema(operation_id="join_tokens_create", request=shapes.JoinTokenIn, responses={201: shapes.JoinToken})
+    def post(self, request: Request) -> Response:
+        wanted = checked(shapes.JoinTokenIn, request.data)
+        price_micros = parse_money(wanted.pop("price_hourly"))
+
+        def work() -> tuple[int, Any]:
+            token, secret = issue_join_token(owner=asker(request), price_micros=price_micros, **wanted)
+            return 201, _join_token(token, secret)
+
+        return reply_once(request, work, once=("token", "command"))
+
+
+def _join_token(token: Any, secret: str) -> dict[str, Any]:
+    return {
+        "id": public_id("join", token.pk),
+        "host_name": token.host_name,
+        "region": token.region,
+        "price_hourly": format_money(token.price_micros),
+        "expires_at": token.expires_at,
+        "token": secret,
+        "command": enrol_command(settings.SITE_URL, secret),
+    }

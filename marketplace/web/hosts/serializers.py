@@ -1,0 +1,349 @@
+"""The shapes of requests, checked, and of replies, for the OpenAPI document."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from common.inputs import AmountText, NameText
+from marketplace.constants import MAX_TIERS, TIER_HOURS_MAX
+from marketplace.states import Verification
+
+_DISCOUNT = r"^0(\.[0-9]{1,4})?$"
+_SHARE = r"^(0(\.[0-9]{1,4})?|1(\.0{1,4})?)$"
+
+
+class OfferHost(serializers.Serializer[Any]):
+    """Where the offer's GPUs stand."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    region = serializers.CharField()
+    verified = serializers.BooleanField()
+    runtime = serializers.CharField(help_text="docker or simulated")
+    simulated = serializers.BooleanField(help_text="The runtime or the GPUs are simulated")
+    state = serializers.CharField()
+    cpu_model = serializers.CharField(allow_null=True)
+
+
+class Pcie(serializers.Serializer[Any]):
+    """The narrowest link of the offer's GPUs."""
+
+    gen = serializers.IntegerField(allow_null=True)
+    width = serializers.IntegerField(allow_null=True)
+
+
+class OfferGpu(serializers.Serializer[Any]):
+    """The model of the offer's GPUs."""
+
+    model = serializers.CharField()
+    slug = serializers.CharField()
+    series = serializers.CharField(allow_null=True)
+    architecture = serializers.CharField(allow_null=True)
+    vram_gb = serializers.IntegerField()
+    fp16_tflops = serializers.FloatField(allow_null=True)
+    fp32_tflops = serializers.FloatField(allow_null=True)
+    nvlink = serializers.BooleanField()
+    pcie = Pcie()
+
+
+class PerGpu(serializers.Serializer[Any]):
+    """What each GPU brings along."""
+
+    cpu_cores = serializers.FloatField()
+    ram_gb = serializers.FloatField()
+
+
+class OfferDisk(serializers.Serializer[Any]):
+    """The host's disk."""
+
+    kind = serializers.CharField(allow_null=True)
+    read_mbps = serializers.FloatField(allow_null=True, help_text="MB/s, median of the measurements")
+    write_mbps = serializers.FloatField(allow_null=True)
+    free_gb = serializers.IntegerField()
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField(help_text="Measurements so far")
+
+
+class OfferNetwork(serializers.Serializer[Any]):
+    """The host's link."""
+
+    up_mbps = serializers.FloatField(allow_null=True, help_text="Mbit/s against the control plane, median")
+    down_mbps = serializers.FloatField(allow_null=True)
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField(help_text="Measurements so far")
+
+
+class ReservedPrices(serializers.Serializer[Any]):
+    """Prices per GPU-hour in a reserved term; null where the offer has none."""
+
+    day = serializers.CharField(allow_null=True)
+    week = serializers.CharField(allow_null=True)
+    month = serializers.CharField(allow_null=True)
+    year = serializers.CharField(allow_null=True)
+    year3 = serializers.CharField(allow_null=True)
+
+
+class Tier(serializers.Serializer[Any]):
+    """The price per GPU-hour from a length of continuous use on."""
+
+    from_hours = serializers.IntegerField()
+    unit_price = serializers.CharField()
+
+
+class SpotPrices(serializers.Serializer[Any]):
+    """The spot market of this offer; null where it has none."""
+
+    floor = serializers.CharField(allow_null=True)
+    now = serializers.CharField(allow_null=True, help_text="What spot rents pay per GPU and hour now")
+
+
+class Prices(serializers.Serializer[Any]):
+    """Decimal strings in the market's currency."""
+
+    hourly = serializers.CharField()
+    reserved = ReservedPrices()
+    tiers = Tier(many=True)
+    spot = SpotPrices()
+    disk_gb_day = serializers.CharField(allow_null=True)
+    free_disk_gb = serializers.IntegerField()
+    hold_hourly = serializers.CharField(help_text="Per GPU and hour that a stopped instance keeps its GPUs")
+
+
+class Offer(serializers.Serializer[Any]):
+    """The GPUs of one model on one host. null: not measured or not offered."""
+
+    id = serializers.CharField()
+    host = OfferHost()
+    gpu = OfferGpu()
+    gpu_free = serializers.IntegerField()
+    gpu_spot = serializers.IntegerField(help_text="Free about two minutes after an order: spot rents would yield")
+    gpu_total = serializers.IntegerField()
+    per_gpu = PerGpu()
+    disk = OfferDisk()
+    system_disk_gb = serializers.IntegerField(allow_null=True, help_text="Hard limit of the root; null: it has none")
+    network = OfferNetwork()
+    cuda = serializers.CharField(allow_null=True)
+    driver = serializers.CharField(allow_null=True)
+    reliability = serializers.FloatField(allow_null=True)
+    max_lease_hours = serializers.IntegerField(allow_null=True, help_text="null: no end is planned")
+    listed_until = serializers.DateTimeField(allow_null=True)
+    prices = Prices()
+    price = serializers.CharField(allow_null=True, help_text="Per GPU and hour as asked, disk included; null: not sold so")
+    total = serializers.CharField(allow_null=True, help_text="Per hour for all GPUs asked for")
+    value = serializers.FloatField(allow_null=True, help_text="TFLOPS for each unit of money and hour")
+    version = serializers.IntegerField(help_text="Grows with each change of price or shape")
+
+
+class OwnGpu(serializers.Serializer[Any]):
+    """One GPU of an own host."""
+
+    uuid = serializers.CharField()
+    model = serializers.CharField()
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    vram_gb = serializers.IntegerField()
+    index = serializers.IntegerField()
+    present = serializers.BooleanField()
+    healthy = serializers.BooleanField()
+    leased = serializers.BooleanField()
+    simulated = serializers.BooleanField()
+    detail = serializers.CharField(allow_null=True)
+
+
+class OwnDiscounts(serializers.Serializer[Any]):
+    """What each term takes off the hourly price, such as "0.2"; null: not sold."""
+
+    day = serializers.CharField(allow_null=True)
+    week = serializers.CharField(allow_null=True)
+    month = serializers.CharField(allow_null=True)
+    year = serializers.CharField(allow_null=True)
+    year3 = serializers.CharField(allow_null=True)
+
+
+class OwnTier(serializers.Serializer[Any]):
+    """What is taken off from so many hours of continuous use on."""
+
+    from_hours = serializers.IntegerField()
+    discount = serializers.CharField()
+
+
+class OwnOffer(serializers.Serializer[Any]):
+    """One offer of an own host."""
+
+    id = serializers.CharField()
+    gpu_model = serializers.CharField()
+    listed = serializers.BooleanField()
+    price_hourly = serializers.CharField(help_text="Per GPU and hour")
+    reserved_discounts = OwnDiscounts()
+    tiers = OwnTier(many=True)
+    spot_floor = serializers.CharField(allow_null=True)
+    disk_gb_day = serializers.CharField(help_text="Per GB above the free quota and day")
+    hold_share = serializers.CharField(help_text="Of the hourly price, for GPUs that a stopped instance keeps")
+    version = serializers.IntegerField()
+    gpu_free = serializers.IntegerField()
+    gpu_total = serializers.IntegerField()
+
+
+class HostDisk(serializers.Serializer[Any]):
+    """An own host's disk."""
+
+    kind = serializers.CharField()
+    total_gb = serializers.IntegerField()
+    free_gb = serializers.IntegerField()
+    root_limit = serializers.CharField(
+        allow_null=True, help_text="disk: a hard limit for each root; none: only watched; null: an older agent"
+    )
+    read_mbps = serializers.IntegerField(allow_null=True, help_text="MB/s, median of `samples`; null: not measured")
+    write_mbps = serializers.IntegerField(allow_null=True)
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField()
+
+
+class HostNetwork(serializers.Serializer[Any]):
+    """An own host's network, against the market."""
+
+    up_mbps = serializers.IntegerField(allow_null=True, help_text="Mbit/s, median of `samples`; null: not measured")
+    down_mbps = serializers.IntegerField(allow_null=True)
+    measured_at = serializers.DateTimeField(allow_null=True)
+    samples = serializers.IntegerField()
+
+
+class HostPorts(serializers.Serializer[Any]):
+    """The ports that instances may publish."""
+
+    first = serializers.IntegerField()
+    last = serializers.IntegerField()
+
+
+class HostEvent(serializers.Serializer[Any]):
+    """What happened to an own host."""
+
+    at = serializers.DateTimeField()
+    kind = serializers.CharField()
+    detail = serializers.CharField()
+    actor = serializers.CharField()
+
+
+class Host(serializers.Serializer[Any]):
+    """An own host with its GPUs and offers."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    region = serializers.CharField()
+    state = serializers.CharField()
+    verified = serializers.BooleanField()
+    verification = serializers.ChoiceField(choices=Verification.choices)
+    verified_at = serializers.DateTimeField(allow_null=True)
+    draining = serializers.BooleanField()
+    simulated = serializers.BooleanField()
+    runtime = serializers.CharField()
+    runtime_version = serializers.CharField(allow_null=True)
+    address = serializers.CharField(help_text="Empty behind NAT")
+    behind_nat = serializers.BooleanField(help_text="Renters reach it through the relay alone")
+    hostname = serializers.CharField()
+    kernel = serializers.CharField(allow_null=True)
+    cpu_model = serializers.CharField(allow_null=True)
+    cpu_cores = serializers.IntegerField()
+    ram_gb = serializers.FloatField()
+    disk = HostDisk()
+    network = HostNetwork()
+    nvlink = serializers.BooleanField()
+    driver = serializers.CharField(allow_null=True)
+    cuda = serializers.CharField(allow_null=True)
+    ports = HostPorts()
+    warnings = serializers.ListField(child=serializers.CharField())
+    agent_version = serializers.CharField(allow_null=True)
+    engine_age_s = serializers.FloatField()
+    reliability = serializers.FloatField(allow_null=True)
+    listed_until = serializers.DateTimeField(allow_null=True, help_text="null: no end is planned")
+    enrolled_at = serializers.DateTimeField()
+    agent_revoked_at = serializers.DateTimeField(allow_null=True, help_text="Its agent is refused until it is enrolled anew")
+    last_seen_at = serializers.DateTimeField()
+    gpus = OwnGpu(many=True)
+    offers = OwnOffer(many=True)
+
+
+class HostDetail(Host):
+    """An own host with its last events."""
+
+    events = HostEvent(many=True)
+
+
+class HostPage(serializers.Serializer[Any]):
+    """A page of own hosts."""
+
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    results = Host(many=True)
+
+
+class ReservedDiscounts(serializers.Serializer[Any]):
+    """What each term takes off the hourly price, such as "0.2"; null: not sold."""
+
+    day = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    week = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    month = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    year = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+    year3 = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
+
+
+class TierDiscount(serializers.Serializer[Any]):
+    """What is taken off from so many hours of continuous use on."""
+
+    from_hours = serializers.IntegerField(min_value=1, max_value=TIER_HOURS_MAX)
+    discount = serializers.RegexField(_DISCOUNT)
+
+
+class ListingChange(serializers.Serializer[Any]):
+    """A new price or listing of one offer; what is left out stays."""
+
+    id = serializers.CharField(help_text="Of the offer")
+    price_hourly = AmountText(required=False)
+    listed = serializers.BooleanField(required=False)
+    reserved_discounts = ReservedDiscounts(required=False, help_text="Terms that are left out stay")
+    tiers = TierDiscount(  # type: ignore[call-arg]  # the list around it takes max_length
+        many=True, required=False, max_length=MAX_TIERS, help_text="Replaces all steps; rising"
+    )
+    spot_floor = AmountText(required=False, allow_null=True, help_text="null: no spot market")
+    disk_gb_day = AmountText(required=False, help_text="Per GB above the free quota and day")
+    hold_share = serializers.RegexField(_SHARE, required=False, help_text='Of the hourly price, "0" to "1"')
+
+
+class Listing(serializers.Serializer[Any]):
+    """Changes to a host's offers, and until when it stays: all or none."""
+
+    offers = ListingChange(many=True, required=False, allow_empty=False)
+    listed_until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="null: no end is planned. Never before what running leases were promised"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"offers": [serializers.ErrorDetail("Name at least one change.", "required")]})
+        return attrs
+
+
+class Maintenance(serializers.Serializer[Any]):
+    """Whether the host takes new rents."""
+
+    draining = serializers.BooleanField(help_text="true: no new rents, running ones go on")
+
+
+class JoinTokenIn(serializers.Serializer[Any]):
+    """A host to be enrolled."""
+
+    host_name = NameText(max_length=80)
+    region = NameText(max_length=40)
+    price_hourly = AmountText(help_text="First price per GPU and hour; 0 keeps offers off the market")
+
+
+class JoinToken(serializers.Serializer[Any]):
+    """A one-use token; `token` and `command` are shown once and null when the reply is repeated."""
+
+    id = serializers.CharField()
+    host_name = serializers.CharField()
+    region = serializers.CharField()
+    price_hourly = serializers.CharField()
+    expires_at = serializers.DateTimeField()
+    token = serializers.CharField(allow_null=True)
+    command = serializers.CharField(allow_null=True)

@@ -1,0 +1,83 @@
+"""Staff panel: a dead host is written off by typing its name and a reason, by who has just confirmed who they are."""
+
+from typing import Any, ClassVar
+
+from allauth.account.internal.flows.reauthentication import did_recently_reauthenticate
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
+from common import clock
+from common.inputs import NameField
+from marketplace.constants import WRITE_OFF_REASON_CHARS
+from marketplace.hosts.write_off_selectors import hosts_not_retired
+from marketplace.hosts.write_offs import write_off_host
+from marketplace.models import Host, HostWriteOff
+
+
+class WriteOffForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """Nothing is chosen by a click alone: the host's name is typed too."""
+
+    host = forms.ModelChoiceField(
+        label=_("host"),
+        queryset=hosts_not_retired(),
+        widget=UnfoldAdminSelectWidget,
+    )
+    host_name = NameField(label=_("Type the host's name to confirm"), max_length=80, widget=UnfoldAdminTextInputWidget)
+    why = NameField(label=_("Reason"), min_length=WRITE_OFF_REASON_CHARS, max_length=300, widget=UnfoldAdminTextInputWidget)
+
+    class Meta:
+        model = HostWriteOff
+        fields: ClassVar[list[str]] = ["host"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        host = cleaned.get("host")
+        if host is not None and cleaned.get("host_name") != host.name:
+            self.add_error("host_name", _("This is not the name of the chosen host."))
+        return cleaned
+
+
+@admin.register(HostWriteOff, site=staff_panel)
+class HostWriteOffAdmin(ReadOnlyAdmin):
+    """The log of all write-offs; adding one writes a host off."""
+
+    form = WriteOffForm
+    list_display = ("host", "decided_by", "reason", "last_seen_at", "at", "settled_at")
+    list_select_related = ("host", "decided_by")
+    search_fields = ("host__name", "host__id", "reason")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return True
+
+    def get_fields(self, request: HttpRequest, obj: HostWriteOff | None = None) -> Any:
+        return ("host", "host_name", "why") if obj is None else self.list_display
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        if object_id is None and not did_recently_reauthenticate(request):
+            messages.warning(request, _("Confirm first that it is you."))
+            return HttpResponseRedirect(f"{reverse('account_reauthenticate')}?{urlencode({'next': request.path})}")
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def save_model(self, request: HttpRequest, obj: HostWriteOff, form: WriteOffForm, change: bool) -> None:
+        chosen: Host = form.cleaned_data["host"]
+        written = write_off_host(
+            staff=signed_in(request), host_id=chosen.pk, reason=form.cleaned_data["why"], now=clock.now()
+        )
+        obj.__dict__.update(written.__dict__)
+        messages.warning(request, _("The host is written off. Its instances end now, and their renters are told."))
+
+    def response_add(self, request: HttpRequest, obj: HostWriteOff, post_url_continue: str | None = None) -> Any:
+        return redirect("admin:marketplace_hostwriteoff_changelist")

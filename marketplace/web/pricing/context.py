@@ -1,0 +1,96 @@
+"""A host owner's prices in the host panel's clothes."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
+
+from common.inputs import PlainDecimalField
+from common.money import parse_money
+from marketplace.hosts.offers import ListingChange
+from marketplace.models import Offer
+from marketplace.search.messages import LENGTH_WORDS
+from marketplace.web.pricing.forms import (
+    HOLD_HELP,
+    HOLD_LABEL,
+    PriceFields,
+    TiersField,
+    bps_of,
+    percent_field,
+    prices_as_typed,
+    tiers_of,
+)
+
+
+class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """All prices of one offer, and whether it is on the market."""
+
+    price = PlainDecimalField(
+        label=_("Price per GPU-hour"),
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        widget=UnfoldAdminDecimalFieldWidget,
+        help_text=_("For new rents. A running lease keeps the price it was made at."),
+    )
+    day, week, month, year, year3 = (
+        percent_field(LENGTH_WORDS[term], UnfoldAdminDecimalFieldWidget()) for term in PriceFields.TERMS
+    )
+    tiers_line = TiersField(
+        label=_("Steps by hours of continuous use"),
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("Hours and percent off, such as 720:15, 2160:25."),
+    )
+    spot_floor = PlainDecimalField(
+        label=_("Spot floor, per GPU"),
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        widget=UnfoldAdminDecimalFieldWidget,
+        help_text=_("Empty: no spot market."),
+    )
+    disk_gb_day = PlainDecimalField(
+        label=_("Data disk, per GB-day"),
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        widget=UnfoldAdminDecimalFieldWidget,
+        help_text=_("Above the free quota. Empty: free."),
+    )
+    hold = percent_field(HOLD_LABEL, UnfoldAdminDecimalFieldWidget(), most=100, help_text=HOLD_HELP)
+
+    class Meta:
+        model = Offer
+        fields: ClassVar[list[str]] = ["listed"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        typed = prices_as_typed(self.instance)
+        self.initial.update(typed, price=typed["price_micros"], tiers_line=typed["tiers"])
+
+    def change(self) -> ListingChange:
+        found = self.cleaned_data
+        return ListingChange(
+            self.instance.pk,
+            price_micros=_micros(found["price"]),
+            listed=found["listed"],
+            reserved_discounts=_terms(found),
+            tiers=tiers_of(found["tiers_line"]),
+            spot_floor_micros=_micros(found["spot_floor"]),
+            disk_micros_gb_day=_micros(found["disk_gb_day"]),
+            hold_bps=bps_of(found["hold"] or Decimal(0)),
+        )
+
+
+def _terms(found: Mapping[str, Any]) -> dict[str, int | None]:
+    return {term: None if found[term] is None else bps_of(found[term]) for term in PriceFields.TERMS}
+
+
+def _micros(amount: Decimal | None) -> int:
+    return 0 if amount is None else parse_money(f"{amount:f}")

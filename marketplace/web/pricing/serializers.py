@@ -1,0 +1,15 @@
+"""What requests for a history of prices say."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from marketplace.constants import PRICE_HISTORY_DAYS
+
+
+class HistoryQuery(serializers.Serializer[Any]):
+    """The stretch of time."""
+
+    days = serializers.IntegerField(
+        min_value=1, max_value=PRICE_HISTORY_DAYS, default=PRICE_HISTORY_DAYS, help_text="How many days, today included"
+    )

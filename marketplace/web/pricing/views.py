@@ -1,0 +1,64 @@
+"""The host owner's prices: the quick one, all of them, and until when the host stays."""
+
+from datetime import UTC, datetime, time, timedelta
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import InvalidInput
+from common.htmx import render
+from common.ids import parse_public_id
+from marketplace.hosts.offers import set_listed_until, set_price, set_prices
+from marketplace.pricing.selectors import own_offer
+from marketplace.web.pricing.forms import PriceFields, QuickPriceForm, UntilForm, prices_as_typed
+
+
+@require_POST
+@signed_in
+def offer_price(request: SignedInRequest, offer_id: str) -> HttpResponse:
+    """The hourly price alone, from the row of the offer."""
+    form = QuickPriceForm(request.POST)
+    try:
+        if form.is_valid():
+            set_price(actor_id=request.user.pk, offer_id=parse_public_id("offr", offer_id), **form.cleaned_data)
+            messages.success(request, _("The new price holds for new rents; running ones keep theirs."))
+        else:
+            messages.error(request, str(form.errors["price_micros"][0]))
+    except InvalidInput:
+        messages.error(request, _("The price must be above zero and not below the floor of the spot market."))
+    return redirect("my_hosts")
+
+
+@signed_in
+def offer_prices(request: SignedInRequest, offer_id: str) -> HttpResponse:
+    """Prices in every mode: the form; sent, the form again with what is wrong or that it is done."""
+    offer, saved = own_offer(request.user.pk, parse_public_id("offr", offer_id)), False
+    form = PriceFields(request.POST or None, initial=prices_as_typed(offer))
+    if form.is_valid():
+        try:
+            set_prices(actor_id=request.user.pk, change=form.change(offer.pk))
+            saved = True
+        except InvalidInput as error:
+            form.add_error(None, error.detail)
+    context = {"offer": offer, "form": form, "saved": saved}
+    return render(request, page="marketplace/offer_prices.html", part="marketplace/_price_form.html", context=context)
+
+
+@require_POST
+@signed_in
+def host_until(request: SignedInRequest, host_id: str) -> HttpResponse:
+    """The last day counts whole, by UTC."""
+    form = UntilForm(request.POST)
+    try:
+        if form.is_valid():
+            day = form.cleaned_data["until"]
+            until = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1) if day else None
+            set_listed_until(actor_id=request.user.pk, host_id=parse_public_id("host", host_id), until=until)
+            messages.success(request, _("Saved: no lease is promised beyond this."))
+    except InvalidInput:
+        messages.error(request, _("The end lies in the future, and not before the end that running leases were promised."))
+    return redirect("my_hosts")

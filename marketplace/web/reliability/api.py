@@ -1,0 +1,83 @@
+"""The API of reliability (public) and of the maintenance that host owners announce."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from common import clock
+from common.cursor import CursorPagination
+from common.endpoints import PublicView, checked
+from common.ids import parse_public_id
+from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
+from marketplace.hosts.offers import set_draining
+from marketplace.hosts.representation import host_shape
+from marketplace.hosts.selectors import host_of
+from marketplace.reliability.selectors import maintenance_of, reliability_ledger
+from marketplace.web.hosts import serializers as hosts
+from marketplace.web.reliability import serializers as shapes
+from marketplace.web.reliability.serializers import maintenance_shape, reliability_shape
+
+
+class ReliabilityView(PublicView):
+    """A host's public ledger: what befell it in the last 30 days, and the number that follows from it."""
+
+    @extend_schema(operation_id="hosts_reliability", responses=shapes.Reliability)
+    def get(self, request: Request, host_id: str) -> Response:
+        return Response(reliability_shape(reliability_ledger(parse_public_id("host", host_id), clock.now())))
+
+
+class MaintenancesView(APIView):
+    """Maintenance of an own host: what is announced; announce more, or stop new rents at once."""
+
+    scopes: ClassVar = {"GET": "hosts:read", "POST": "hosts:write"}
+    ordering = ("-starts_at", "-id")
+
+    @extend_schema(operation_id="hosts_maintenance_list", responses=shapes.MaintenancePage)
+    def get(self, request: Request, host_id: str) -> Response:
+        host, pages = host_of(asker(request).pk, parse_public_id("host", host_id)), CursorPagination()
+        windows = pages.paginate_queryset(maintenance_of(host.pk), request, self) or []
+        return pages.get_paginated_response([maintenance_shape(window) for window in windows])
+
+    @extend_schema(
+        operation_id="hosts_maintenance",
+        request=PolymorphicProxySerializer(
+            "MaintenanceRequest", [shapes.Announcement, hosts.Maintenance], resource_type_field_name=None
+        ),
+        responses={
+            200: PolymorphicProxySerializer(
+                "MaintenanceReply", [shapes.MaintenanceWindow, hosts.Host], resource_type_field_name=None
+            ),
+            201: shapes.MaintenanceWindow,
+        },
+    )
+    def post(self, request: Request, host_id: str) -> Response:
+        """`{"draining": true}` stops new rents now; a category and two times announce maintenance."""
+        key, owner_id = parse_public_id("host", host_id), asker(request).pk
+        drains = isinstance(request.data, dict) and "draining" in request.data
+        wanted = checked(hosts.Maintenance if drains else shapes.Announcement, request.data)
+
+        def work() -> tuple[int, Any]:
+            if drains:
+                set_draining(actor_id=owner_id, host_id=key, draining=wanted["draining"])
+                return 200, host_shape(host_of(owner_id, key))
+            return 201, maintenance_shape(announce_maintenance(actor_id=owner_id, host_id=key, **wanted))
+
+        return reply_once(request, work)
+
+
+class MaintenanceView(APIView):
+    """One maintenance of an own host."""
+
+    scopes: ClassVar = {"DELETE": "hosts:write"}
+
+    @extend_schema(operation_id="hosts_maintenance_cancel", responses={200: shapes.MaintenanceWindow})
+    def delete(self, request: Request, host_id: str, maintenance_id: str) -> Response:
+        """Call it off, or end it early."""
+        key, which = parse_public_id("host", host_id), parse_public_id("mtn", maintenance_id)
+        window = cancel_maintenance(actor_id=asker(request).pk, host_id=key, maintenance_id=which)
+        return Response(maintenance_shape(window))

@@ -1,0 +1,65 @@
+"""Input of the page on which a host owner announces maintenance."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django import forms
+from django.utils.functional import lazy
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from common.inputs import NameField
+from marketplace.constants import MAINTENANCE_LONGEST
+from marketplace.states import MaintenanceCategory
+
+_MOST_HOURS: Final = int(MAINTENANCE_LONGEST.total_seconds()) // 3600
+_FARTHEST_ZONE_MIN: Final = 14 * 60
+_CATEGORIES: Final = [(value, lazy(capfirst, str)(label)) for value, label in MaintenanceCategory.choices]
+
+
+class MaintenanceForm(forms.Form):
+    """Announced in the reader's own time: the page's script says how many minutes that is from UTC; without it, UTC."""
+
+    category = forms.ChoiceField(label=_("What is worked on"), choices=_CATEGORIES)
+    starts_at = forms.DateTimeField(
+        label=_("Begins"),
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S"],
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "data-zoned": ""}, format="%Y-%m-%dT%H:%M"),
+        help_text=_("At least 24 hours from now."),
+    )
+    hours = forms.TypedChoiceField(
+        label=_("Lasts"),
+        coerce=int,
+        choices=[
+            (n, ngettext_lazy("%(count)d hour", "%(count)d hours", n) % {"count": n}) for n in range(1, _MOST_HOURS + 1)
+        ],
+        initial=2,
+    )
+    detail = NameField(
+        label=_("What renters should know"), max_length=300, required=False, help_text=_("Everyone can read this.")
+    )
+    zone_offset = forms.IntegerField(
+        required=False, min_value=-_FARTHEST_ZONE_MIN, max_value=_FARTHEST_ZONE_MIN, widget=forms.HiddenInput
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if {"starts_at", "hours"} <= given.keys():
+            try:
+                begins: datetime = given["starts_at"].replace(tzinfo=UTC)
+                given["begins"] = begins + timedelta(minutes=given.get("zone_offset") or 0)
+                given["ends"] = given["begins"] + timedelta(hours=given["hours"])
+            except OverflowError:
+                self.add_error("starts_at", _("Choose a date that is near."))
+        return given
+
+    def announcement(self) -> dict[str, Any]:
+        """What the service takes, in UTC."""
+        given = self.cleaned_data
+        return {
+            "category": given["category"],
+            "starts_at": given["begins"],
+            "ends_at": given["ends"],
+            "detail": given["detail"],
+        }

@@ -1,0 +1,211 @@
+"""The API of the market: searches, one offer, offers side by side, the grammar, and kept searches."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils.cache import get_conditional_response
+from django.utils.encoding import iri_to_uri
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from common.cursor import CursorPagination
+from common.endpoints import PublicView, checked
+from common.errors import FieldError, InvalidInput, NotFound
+from common.ids import parse_public_id
+from common.json import to_json
+from marketplace.pricing.offer_requirements import ImageNeeds
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.results import market_facets, market_page, priced_offer, priced_offers
+from marketplace.search.saved_search_selectors import saved_search_of, saved_searches_of
+from marketplace.search.saved_searches import delete_search, rename_search, save_search
+from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace
+from marketplace.web.hosts.serializers import Offer
+from marketplace.web.search import schemas as shapes
+from marketplace.web.search.language.openapi_parameters import (
+    PRICE_WISHES,
+    page_parameters,
+    search_parameters,
+    wish_parameters,
+)
+from marketplace.web.search.language.query_string import read_address, read_wishes
+from marketplace.web.search.serializers import facets_json, offers_json, saved_search_shape, terms_shape
+from marketplace.web.search.volume_parameter import beside_volume, place_asked
+
+NeedsOfImage = Callable[[str], ImageNeeds]
+
+COMPARED_MAX: Final = 4
+_FRESH: Final = "public, max-age=0, must-revalidate"
+_IF_NONE_MATCH: Final = OpenApiParameter("If-None-Match", str, "header", description="ETag of an answer that you have")
+_NOT_MODIFIED: Final = OpenApiResponse(description="What you have is still true")
+_BESIDE: Final = OpenApiParameter(
+    MOUNTABLE,
+    str,
+    description="vol_…: only offers of its region; `volume` of each says whether it lies there or is moved first",
+)
+_PAGE: Final = [*search_parameters(), _BESIDE, *page_parameters(), _IF_NONE_MATCH]
+
+
+class SearchView(PublicView):
+    """A view of a search. Storage stands above the market, so the composition root says what an image needs."""
+
+    image_needs: NeedsOfImage | None = None
+    place_of_volume: PlaceOf | None = None
+
+    def asked(self, request: Request) -> OfferQuery:
+        """What the address asks for. Raises InvalidInput or SearchSyntaxError."""
+        address = request.META["QUERY_STRING"]
+        if f"{MOUNTABLE}=" in address:  # a search that names no volume stays as it came
+            address = beside_volume(QueryDict(address), self.place(request)).urlencode()
+        return read_address(address, image_needs=self.needs)
+
+    def place(self, request: Request) -> VolumePlace | None:
+        """Of the volume that is to be mounted, if one is named."""
+        assert self.place_of_volume is not None  # given by `search_urlpatterns`
+        return place_asked(request.query_params, self.place_of_volume)
+
+    def needs(self, image: str) -> ImageNeeds:
+        assert self.image_needs is not None  # given by `search_urlpatterns`
+        return self.image_needs(image)
+
+
+class OffersView(SearchView):
+    """What can be rented now."""
+
+    @extend_schema(operation_id="offers_list", parameters=_PAGE, responses={200: shapes.OfferPage, 304: _NOT_MODIFIED})
+    def get(self, request: Request) -> HttpResponse:
+        page = market_page(self.asked(request))
+        addresses = (_address(request, page.next), _address(request, page.previous))
+        return _tagged(request, offers_json(page, *addresses, self.place(request)))
+
+
+class FacetsView(SearchView):
+    """How many offers each choice of a filter would leave, and how many each part of the search keeps away."""
+
+    @extend_schema(operation_id="offers_facets", parameters=_PAGE, responses={200: shapes.Facets, 304: _NOT_MODIFIED})
+    def get(self, request: Request) -> HttpResponse:
+        query = self.asked(request)
+        return _tagged(request, facets_json(market_facets(query), query))
+
+
+class OfferDetailView(PublicView):
+    """One offer, open or not, priced as asked."""
+
+    @extend_schema(operation_id="offers_retrieve", parameters=wish_parameters(*PRICE_WISHES), responses=Offer)
+    def get(self, request: Request, offer_id: str) -> Response:
+        query = read_wishes(request.query_params, names=PRICE_WISHES)
+        return Response(priced_offer(parse_public_id("offr", offer_id), query))
+
+
+class CompareView(PublicView):
+    """Up to four offers side by side, priced alike; one that is gone is left out."""
+
+    @extend_schema(
+        operation_id="offers_compare",
+        parameters=[
+            OpenApiParameter(
+                "ids",
+                {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": COMPARED_MAX},
+                required=True,
+                style="form",
+                explode=False,
+                description="Ids of offers, with commas between",
+            ),
+            *wish_parameters(*PRICE_WISHES),
+        ],
+        responses=shapes.OfferList,
+    )
+    def get(self, request: Request) -> Response:
+        query = read_wishes(request.query_params, names=PRICE_WISHES, others=("ids",))
+        return Response({"results": priced_offers(_ids(request), query)})
+
+
+class SearchTermsView(PublicView):
+    """The grammar of the search box: every term with its operators, parameters, units and choices."""
+
+    @extend_schema(
+        operation_id="search_terms", responses={200: shapes.SearchTerms, 304: _NOT_MODIFIED}, parameters=[_IF_NONE_MATCH]
+    )
+    def get(self, request: Request) -> HttpResponse:
+        return _tagged(request, to_json(terms_shape()))
+
+
+class SavedSearchesView(APIView):
+    """The account's kept searches, and new ones."""
+
+    scopes: ClassVar = {"GET": "instances:read", "POST": "instances:write"}
+    ordering = ("name", "id")
+
+    @extend_schema(operation_id="saved_searches_list", responses=shapes.SavedSearchPage)
+    def get(self, request: Request) -> Response:
+        pages = CursorPagination()
+        searches = pages.paginate_queryset(saved_searches_of(asker(request).pk), request, self) or []
+        return pages.get_paginated_response([saved_search_shape(each) for each in searches])
+
+    @extend_schema(operation_id="saved_searches_create", request=shapes.SavedSearchIn, responses={201: shapes.SavedSearch})
+    def post(self, request: Request) -> Response:
+        wanted = checked(shapes.SavedSearchIn, request.data)
+
+        def work() -> tuple[int, Any]:
+            return 201, saved_search_shape(save_search(user=asker(request), **wanted))
+
+        return reply_once(request, work)
+
+
+class SavedSearchView(APIView):
+    """One kept search."""
+
+    scopes: ClassVar = {"GET": "instances:read", "PATCH": "instances:write", "DELETE": "instances:write"}
+
+    @extend_schema(operation_id="saved_searches_retrieve", responses=shapes.SavedSearch)
+    def get(self, request: Request, search_id: str) -> Response:
+        return Response(saved_search_shape(saved_search_of(asker(request).pk, parse_public_id("srch", search_id))))
+
+    @extend_schema(operation_id="saved_searches_rename", request=shapes.SavedSearchName, responses=shapes.SavedSearch)
+    def patch(self, request: Request, search_id: str) -> Response:
+        wanted, key = checked(shapes.SavedSearchName, request.data), parse_public_id("srch", search_id)
+        return Response(saved_search_shape(rename_search(user_id=asker(request).pk, search_id=key, **wanted)))
+
+    @extend_schema(operation_id="saved_searches_delete", responses={204: None})
+    def delete(self, request: Request, search_id: str) -> Response:
+        delete_search(user_id=asker(request).pk, search_id=parse_public_id("srch", search_id))
+        return Response(status=204)
+
+
+def _tagged(request: Request, body: bytes) -> HttpResponse:
+    """The answer with a tag of its bytes, or 304 to who has it.
+
+    The tag is not made from the market's state: what is shown also follows from the clock (how long a host stays).
+    """
+    tag = f'W/"{hashlib.sha1(body, usedforsecurity=False).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": _FRESH}
+    whole = HttpResponse(body, content_type="application/json", headers=headers)
+    response = get_conditional_response(request._request, etag=tag, response=whole) or whole
+    response.headers["Cache-Control"] = _FRESH
+    return response
+
+
+def _address(request: Request, cursor: str | None) -> str | None:
+    """This request's address with another cursor."""
+    if cursor is None:
+        return None
+    http: HttpRequest = request._request
+    kept = [part for part in http.META["QUERY_STRING"].split("&") if part and not part.startswith("cursor=")]
+    return f"{http.build_absolute_uri(http.path)}?{iri_to_uri('&'.join([*kept, f'cursor={cursor}']))}"
+
+
+def _ids(request: Request) -> list[UUID]:
+    ids = [each for each in ",".join(request.query_params.getlist("ids")).split(",") if each]
+    try:
+        if 1 <= len(ids) <= COMPARED_MAX:
+            return [parse_public_id("offr", each) for each in dict.fromkeys(ids)]
+        detail = f"Name 1 to {COMPARED_MAX} offers, with commas between."
+    except NotFound as error:
+        detail = str(error.detail)
+    raise InvalidInput("This cannot be compared.", errors=[FieldError("ids", "invalid", detail)])

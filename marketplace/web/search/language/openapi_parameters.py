@@ -1,0 +1,97 @@
+"""The parameters of a search for the OpenAPI document, made from the table of terms."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from drf_spectacular.utils import OpenApiParameter
+
+from marketplace.constants import PAGE_SIZE, PAGE_SIZE_MAX
+from marketplace.search.language.fields import PARAMETERS, TERMS, Kind, Op, Term
+from marketplace.search.language.options import WISHES, Wish
+from marketplace.search.language.parser import LINE_MAX
+from marketplace.search.language.values import UNITS, known_choices
+from marketplace.web.search.language.query_string import COMPARED, Compared
+from marketplace.web.search.language.reference_table import ABOUT
+
+# The wishes that change what an offer costs: an offer on its own takes these.
+PRICE_WISHES: Final = ("count", "mode", "term", "data_disk")
+
+_WORDS: Final[Mapping[Op, str]] = {
+    Op.EQ: "equal to",
+    Op.NE: "other than",
+    Op.LT: "below",
+    Op.LE: "at most",
+    Op.GT: "above",
+    Op.GE: "at least",
+    Op.IN: "one of, with commas between",
+    Op.NOT_IN: "none of, with commas between",
+}
+_SHAPES: Final[Mapping[Kind, Mapping[str, Any]]] = {
+    Kind.NUMBER: {"type": "number", "minimum": 0},
+    Kind.MONEY: {"type": "string", "pattern": r"^\d{1,9}(\.\d{1,6})?$"},
+    Kind.VERSION: {"type": "string", "pattern": r"^\d{1,4}(\.\d{1,4}){0,2}$"},
+    Kind.FLAG: {"type": "boolean"},
+    Kind.CHOICE: {"type": "string"},
+}
+
+
+def wish_parameters(*names: str) -> list[OpenApiParameter]:
+    """The wishes with these names, or all."""
+    return [_wish(wish) for wish in WISHES.values() if not names or wish.name in names]
+
+
+def search_parameters() -> list[OpenApiParameter]:
+    """Everything that a search takes, but the page."""
+    line = {"type": "string", "maxLength": LINE_MAX}
+    about = "A search line such as `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`; GET /search-terms"
+    return [OpenApiParameter("q", line, description=about), *wish_parameters(), *_compared()]
+
+
+def page_parameters() -> list[OpenApiParameter]:
+    limit = {"type": "integer", "minimum": 1, "maximum": PAGE_SIZE_MAX, "default": PAGE_SIZE}
+    cursor = {"type": "string", "maxLength": 200}
+    return [
+        OpenApiParameter("limit", limit, description="Offers in a page"),
+        OpenApiParameter("cursor", cursor, description="Taken from `next` or `previous`"),
+    ]
+
+
+def _wish(wish: Wish) -> OpenApiParameter:
+    shape: dict[str, Any] = {"type": "string"}
+    if wish.choices:
+        shape["enum"] = list(wish.choices)
+    elif wish.name in ("count", "data_disk"):
+        shape = {"type": "integer", "minimum": 1 if wish.name == "count" else 0}
+    unit = f", in {wish.unit}" if wish.unit else ""
+    return OpenApiParameter(wish.parameter, shape, description=wish.about + unit)
+
+
+def _compared() -> Iterator[OpenApiParameter]:
+    """Design.md's names first, then every term with every operator."""
+    for named in sorted(COMPARED.values(), key=lambda each: each.name not in PARAMETERS):
+        term = TERMS[named.term]
+        shape = _shape(term)
+        listed = named.op in (Op.IN, Op.NOT_IN)
+        if listed:
+            shape = {"type": "array", "items": shape, "minItems": 1}
+        yield OpenApiParameter(
+            named.name,
+            shape,
+            description=_about(named, term),
+            style="form" if listed else None,
+            explode=not named.listed if listed else None,
+        )
+
+
+def _about(named: Compared, term: Term) -> str:
+    words = "one of; repeatable" if named.op is Op.IN and not named.listed else _WORDS[named.op]
+    unit = f", in {term.unit}" if term.unit else ""
+    units = f"; a number may have a unit: {', '.join(UNITS[term.name])}" if term.name in UNITS else ""
+    return f"{ABOUT[term.name]}: {words}{unit}{units}"
+
+
+def _shape(term: Term) -> dict[str, Any]:
+    shape = dict(_SHAPES[term.kind])
+    if term.kind is Kind.CHOICE and (choices := known_choices(term.name)):
+        shape["enum"] = list(choices)
+    return shape

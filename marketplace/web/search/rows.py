@@ -1,0 +1,132 @@
+"""Offers as rows and cards show them: the chosen number of GPUs, prices with the disk, measured values or a dash."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from common import clock
+from common.ids import public_id
+from marketplace.constants import FREE_DATA_DISK_GB
+from marketplace.pricing.offer_requirements import Needs, has_system_disk, needs_of
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.messages import DISK_WORDS, percent_words
+from marketplace.search.volume_locality import VolumeWay
+
+_MIB_PER_GIB: Final = 1024
+_BPS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class OfferRow:
+    """One offer under one search. `row` is a row of `search_offers`."""
+
+    row: Mapping[str, Any]
+    query: OfferQuery
+    picked: bool = False
+    way: VolumeWay | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Plain columns as they are."""
+        try:
+            return self.row[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    @property
+    def key(self) -> str:
+        return public_id("offr", self.row["id"])
+
+    @property
+    def host_key(self) -> str:
+        return public_id("host", self.row["host_id"])
+
+    @property
+    def count(self) -> int:
+        return self.query.gpu_count
+
+    @property
+    def vram_gb(self) -> int:
+        return int(self.row["vram_mb"] // _MIB_PER_GIB)
+
+    @property
+    def cpu_millis(self) -> int:
+        return int(self.row["cpu_millis_per_gpu"] * self.count)
+
+    @property
+    def ram_mb(self) -> int:
+        return int(self.row["ram_mb_per_gpu"] * self.count)
+
+    @property
+    def gpu_orderable(self) -> int:
+        return int(self.row["gpu_free"] + self.row["gpu_spot"])
+
+    @property
+    def has_room(self) -> bool:
+        """Whether its host has room for another root and the wished data disk."""
+        free_gb = int(self.row["disk_free_gb"])
+        rooted = has_system_disk(system_disk_gb=self.row["system_disk_gb"], disk_free_gb=free_gb)
+        return rooted and bool(self._needs.disk_suffices(free_gb))
+
+    @property
+    def is_orderable(self) -> bool:
+        """Whether it can be ordered as wished: GPUs and disk, as the market shows and a quote allows."""
+        return self.has_room and bool(self._needs.gpus_suffice(self.gpu_orderable))
+
+    @property
+    def is_soon(self) -> bool:
+        """Too few are free, but spot rents would make room for an order."""
+        return int(self.row["gpu_free"]) < self.count <= self.gpu_orderable
+
+    @property
+    def disk_words(self) -> str:
+        kind = self.row["disk_kind"]
+        return "" if kind == "unknown" else DISK_WORDS.get(kind, kind.upper())
+
+    @property
+    def reliability_percent(self) -> str:
+        return percent_words(self.row["reliability_ppm"])
+
+    @property
+    def leaves_at(self) -> datetime | None:
+        moment: datetime | None = self.row["listed_until"]
+        return moment
+
+    @property
+    def days_left(self) -> int:
+        """Whole days until the host leaves."""
+        return max(0, (self.leaves_at - clock.now()).days) if self.leaves_at else 0
+
+    @property
+    def tier(self) -> tuple[int, int] | None:
+        """The first step of the tiered mode: from how many hours on, what percentage off."""
+        if self.query.billing_mode != "tiered" or not self.row["tiers"]:
+            return None
+        hours, off_bps = self.row["tiers"][0]
+        return int(hours), int(off_bps * 100 // _BPS)
+
+    @property
+    def disk_in_price(self) -> bool:
+        return self.query.data_disk_gb > FREE_DATA_DISK_GB
+
+    @property
+    def _needs(self) -> Needs:
+        return needs_of(gpu_count=self.count, data_disk_gb=self.query.data_disk_gb)
+
+
+def offer_rows(rows: Sequence[Mapping[str, Any]], query: OfferQuery, picks: Sequence[UUID] = ()) -> list[OfferRow]:
+    return [OfferRow(row, query, row["id"] in picks) for row in rows]
+
+
+def rent_query(query: OfferQuery) -> str:
+    """The wishes of a search, for the rent page to begin with."""
+    wishes = {
+        "gpu_count": query.gpu_count,
+        "billing_mode": query.billing_mode,
+        "term": query.term if query.billing_mode == "reserved" else "",
+        "data_disk_gb": query.data_disk_gb or "",
+        "image": query.image,
+    }
+    return urlencode({name: value for name, value in wishes.items() if value})

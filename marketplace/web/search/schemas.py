@@ -1,0 +1,135 @@
+"""The shapes of searches, their answers, kept searches and questions about the past, for the OpenAPI document."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from common.inputs import NameText
+from marketplace.search.language.parser import LINE_MAX
+from marketplace.search.saved_searches import NAME_CHARS
+from marketplace.web.hosts.serializers import Offer
+from marketplace.web.search.serializers import FACETS
+
+
+class VolumeWayOut(serializers.Serializer[Any]):
+    """How the volume that is to be mounted comes to an offer's host."""
+
+    here = serializers.BooleanField(help_text="It lies there")
+    bytes = serializers.IntegerField(help_text="To be carried first; 0: nothing")
+    minutes = serializers.IntegerField(allow_null=True, help_text="About, by the hosts' measured networks; null: not known")
+
+
+class PlacedOffer(Offer):
+    """An offer as a search shows it."""
+
+    volume = VolumeWayOut(required=False, help_text="With `mountable_volume` alone")
+
+
+class OfferPage(serializers.Serializer[Any]):
+    """A page of offers; `next` and `previous` are addresses."""
+
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    total = serializers.IntegerField(help_text="Offers that match, on all pages")
+    hidden_by_image = serializers.IntegerField(help_text="Offers that match but cannot run the image")
+    results = PlacedOffer(many=True)
+
+
+class OfferList(serializers.Serializer[Any]):
+    """Offers side by side, in the order asked for."""
+
+    results = Offer(many=True)
+
+
+class FacetChoice(serializers.Serializer[Any]):
+    """One choice of a filter."""
+
+    value = serializers.JSONField(help_text="As the filter takes it")
+    label = serializers.CharField()  # type: ignore[assignment]  # fields are taken off the class, which has a `label`
+    count = serializers.IntegerField()
+    price_min = serializers.CharField(allow_null=True)
+
+
+class Removed(serializers.Serializer[Any]):
+    """A part of the search, and what would be left without it alone."""
+
+    filter = serializers.CharField(help_text="As a search line writes it")
+    parameter = serializers.CharField(help_text="As an address writes it")
+    left_without = serializers.IntegerField()
+    removes = serializers.IntegerField(help_text="Offers that this part alone keeps away")
+
+
+class _Facets(serializers.Serializer[Any]):
+    """Counts for each choice; a list ignores its own filter."""
+
+    total = serializers.IntegerField()
+    hidden_by_image = serializers.IntegerField()
+    removed = Removed(many=True)
+
+
+Facets = type(
+    "Facets", (_Facets,), {"__doc__": _Facets.__doc__} | {name: FacetChoice(many=True) for name in FACETS.values()}
+)
+
+
+class SearchTerm(serializers.Serializer[Any]):
+    """One term or wish of the search box."""
+
+    name = serializers.CharField()
+    kind = serializers.CharField(help_text="number, money, version, choice, flag or text")
+    unit = serializers.CharField(allow_blank=True, help_text="That a bare number is counted in")
+    ops = serializers.ListField(child=serializers.CharField())
+    parameters = serializers.ListField(child=serializers.CharField(), help_text="The same in an address")
+    units = serializers.ListField(child=serializers.CharField(), help_text="What may stand behind a number")
+    choices = serializers.ListField(child=serializers.CharField(), help_text="All there are, or those that are known")
+    about = serializers.CharField()
+
+
+class SearchLimits(serializers.Serializer[Any]):
+    """How much a search may hold."""
+
+    line_characters = serializers.IntegerField()
+    conditions = serializers.IntegerField()
+    list_values = serializers.IntegerField()
+
+
+class SearchTerms(serializers.Serializer[Any]):
+    """The grammar of the search box."""
+
+    example = serializers.CharField()
+    terms = SearchTerm(many=True)
+    wishes = SearchTerm(many=True)
+    limits = SearchLimits()
+
+
+class SavedSearchIn(serializers.Serializer[Any]):
+    """A search to keep."""
+
+    name = NameText(max_length=NAME_CHARS)
+    line = serializers.CharField(max_length=LINE_MAX, allow_blank=True, help_text="In the grammar of the search box")
+
+
+class SavedSearchName(serializers.Serializer[Any]):
+    """Another name for a kept search."""
+
+    name = NameText(max_length=NAME_CHARS)
+
+
+class SavedSearch(serializers.Serializer[Any]):
+    """A kept search."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    line = serializers.CharField(allow_blank=True)
+    query = serializers.CharField(
+        allow_blank=True, allow_null=True, help_text="The same search as parameters of GET /offers; null: no longer readable"
+    )
+    created_at = serializers.DateTimeField()
+
+
+class SavedSearchPage(serializers.Serializer[Any]):
+    """A page of kept searches."""
+
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    results = SavedSearch(many=True)

@@ -1,0 +1,1 @@
+"""Self-tests over HTTP."""

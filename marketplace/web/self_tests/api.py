@@ -1,0 +1,36 @@
+"""The API of a host owner's self-tests: the last ones with their checks, and asking for one."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from common.ids import parse_public_id
+from marketplace.self_tests.selectors import self_tests_of
+from marketplace.self_tests.services import request_self_test
+from marketplace.web.self_tests import serializers as shapes
+
+
+class SelfTestView(APIView):
+    """Self-tests of an own host."""
+
+    scopes: ClassVar = {"GET": "hosts:read", "POST": "hosts:write"}
+
+    @extend_schema(operation_id="hosts_self_test", responses=shapes.SelfTests)
+    def get(self, request: Request, host_id: str) -> Response:
+        tests = self_tests_of(asker(request).pk, parse_public_id("host", host_id))
+        return Response({"results": [shapes.self_test_shape(test) for test in tests]})
+
+    @extend_schema(operation_id="hosts_self_test_ask", request=None, responses={202: shapes.SelfTestShape})
+    def post(self, request: Request, host_id: str) -> Response:
+        """Ask the host's agent for a self-test; the one under way, where there is one."""
+        key = parse_public_id("host", host_id)
+
+        def work() -> tuple[int, Any]:
+            return 202, shapes.self_test_shape(request_self_test(actor_id=asker(request).pk, host_id=key))
+
+        return reply_once(request, work)

@@ -1,0 +1,24 @@
+"""The button of a host owner's page that asks for a self-test."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.ids import parse_public_id
+from marketplace.errors import HostNotOnline
+from marketplace.self_tests.services import request_self_test
+
+
+@require_POST
+@signed_in
+def host_self_test(request: SignedInRequest, host_id: str) -> HttpResponse:
+    try:
+        request_self_test(actor_id=request.user.pk, host_id=parse_public_id("host", host_id))
+    except HostNotOnline:
+        messages.error(request, _("This host's agent does not report now: start it first."))
+    else:
+        messages.success(request, _("The host's agent was asked. The outcome is shown here within some minutes."))
+    return redirect("my_hosts")

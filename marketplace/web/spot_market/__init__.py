@@ -1,0 +1,1 @@
+"""The spot market over HTTP."""
