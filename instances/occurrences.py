@@ -47,7 +47,7 @@ def next_after(entries: Sequence[Entry], zone: str, after: datetime) -> Occurren
     return min(_between(entries, zone, after, after + _WEEK + _DAY), default=None)
 
 
-def last_until(entries: Sequence[Entry], zone: str, after: datetime, until: datetime) -> Occurrence | None:
+def last_until(entries: Sequence[Entry], zone: str, *, after: datetime, until: datetime) -> Occurrence | None:
     """The latest in (after, until]; None when none came round. After an outage only what came last is still true."""
     return max(_between(entries, zone, max(after, until - _WEEK - _DAY), until), default=None)
 

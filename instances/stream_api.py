@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -17,7 +18,6 @@ from common.bodies import JsonWithPath
 from common.endpoints import checked
 from instances.replies import instance_id_of
 from instances.services.streams import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
-from instances.ways import relay_address
 
 Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
 _KINDS = {"terminal": EXEC, "port": PORT, "files": FILES}
@@ -101,6 +101,12 @@ def _leave(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamLea
 
 
 def _shape(request: HttpRequest, leave: StreamLeave, kind: str) -> dict[str, Any]:
-    base = relay_address(request)
+    base = _relay_address(request)
     base = f"http{base.removeprefix('ws')}" if kind == _DOWNLOAD else base
     return {"url": f"{base}{leave.path}?ticket={leave.ticket}", "expires_at": leave.expires_at}
+
+
+def _relay_address(request: HttpRequest) -> str:
+    """The relay as clients reach its WebSockets, without a slash at the end."""
+    base = settings.RELAY_URL or request.build_absolute_uri("/").rstrip("/")
+    return f"ws{base.removeprefix('http')}"

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.http import HttpRequest
 
 from common.addresses import HIGHEST_PORT, shown_address
 from common.errors import FieldError, InvalidInput
@@ -63,9 +62,3 @@ def public_address(instance: Instance) -> str:
     """
     host = instance.host
     return shown_address(settings.RELAY_TCP_ADDRESS or "" if host.behind_nat else host.address)
-
-
-def relay_address(request: HttpRequest) -> str:
-    """The relay as clients reach its WebSockets, without a slash at the end."""
-    base = settings.RELAY_URL or request.build_absolute_uri("/").rstrip("/")
-    return f"ws{base.removeprefix('http')}"

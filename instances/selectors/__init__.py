@@ -35,7 +35,6 @@ from instances.selectors.use import Sample, latest_sample, metrics_of, nice_step
 from instances.selectors.watches import (
     expired_watches,
     held_for_watches,
-    someone_waits,
     waiting_after,
     waiting_of,
     watch_holds_expected,
@@ -78,7 +77,6 @@ __all__ = [
     "overdue_instances",
     "quote_of",
     "running_terms",
-    "someone_waits",
     "source_for",
     "terms_to_turn",
     "waiting_after",

@@ -48,10 +48,6 @@ def waiting_after(place: int) -> list[Watch]:
     return list(waiting.order_by("place")[:SWEEP_BATCH])
 
 
-def someone_waits() -> bool:
-    return Watch.objects.filter(state=WatchState.WAITING).exists()
-
-
 def expired_watches(now: datetime) -> list[Watch]:
     due = Watch.objects.filter(state=WatchState.WAITING, expires_at__lte=now)
     return list(due.order_by("expires_at")[:SWEEP_BATCH])

@@ -1,10 +1,15 @@
 """A hint to the wait list that GPUs have just become free."""
 
 from common.jobs import enqueue
-from instances.selectors import someone_waits
+from instances.models import Watch
+from instances.states import WatchState
 
 
 def hint_waiting() -> None:
     """Look at the wait list after this transaction. The sweep would within seconds anyway."""
     if someone_waits():
         enqueue("instances.serve_watches")
+
+
+def someone_waits() -> bool:
+    return Watch.objects.filter(state=WatchState.WAITING).exists()

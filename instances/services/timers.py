@@ -89,7 +89,7 @@ def _follow(instance: Instance, now: datetime) -> None:
 def _follow_week(instance: Instance, due_at: datetime, now: datetime) -> None:
     """Of what came round during an outage only the last counts, and not what the renter has decided otherwise since."""
     entries = [entry_of(row) for row in instance.weekly]
-    last = last_until(entries, instance.time_zone, due_at - _JUST_BEFORE, now) if entries else None
+    last = last_until(entries, instance.time_zone, after=due_at - _JUST_BEFORE, until=now) if entries else None
     if last is None:
         return
     if last.action == "start":

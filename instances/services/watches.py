@@ -23,7 +23,8 @@ from common.jobs import enqueue
 from common.transitions import move
 from instances.models import Quote, Watch
 from instances.policy import WATCH_KEPT, WATCHES_AT_MOST
-from instances.selectors import expired_watches, someone_waits, waiting_after, waiting_of, watch_of
+from instances.selectors import expired_watches, waiting_after, waiting_of, watch_of
+from instances.services.hints import someone_waits
 from instances.services.moves import RENTER, SYSTEM, record_event, retry_stale
 from instances.services.quote import create_quote
 from instances.services.rent import rent_instance

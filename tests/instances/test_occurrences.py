@@ -41,7 +41,7 @@ def test_each_next_one_lies_ahead_within_a_week_and_reads_as_it_was_asked_for(
     half = local.replace(tzinfo=None) - timedelta(minutes=30)  # Lord Howe's clocks move by half an hour
     assert times & (shown | {(hour_earlier.weekday(), hour_earlier.time()), (half.weekday(), half.time())})
     assert next_after(entries, zone, found.at - timedelta(microseconds=1)) == found, "nothing was passed over"
-    last = last_until(entries, zone, found.at - timedelta(microseconds=1), found.at)
+    last = last_until(entries, zone, after=found.at - timedelta(microseconds=1), until=found.at)
     assert last is not None
     assert last.at == found.at
 
@@ -67,10 +67,10 @@ def test_fault_069_the_clocks_are_put_forward_and_back() -> None:
 def test_only_what_came_last_counts_and_nothing_of_nothing() -> None:
     entries = [Entry("start", (0,), time(8)), Entry("stop", (0,), time(18))]
     since = datetime(2026, 3, 2, 0, tzinfo=UTC)
-    last = last_until(entries, "UTC", since, since + timedelta(hours=20))
+    last = last_until(entries, "UTC", after=since, until=since + timedelta(hours=20))
     assert last is not None
     assert (last.action, last.at.hour) == ("stop", 18)
-    assert last_until(entries, "UTC", since + timedelta(hours=19), since + timedelta(hours=20)) is None
+    assert last_until(entries, "UTC", after=since + timedelta(hours=19), until=since + timedelta(hours=20)) is None
     assert next_after([], "UTC", since) is None
     assert is_zone("Asia/Shanghai")
     assert not is_zone("Mars/Olympus")
