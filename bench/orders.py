@@ -15,8 +15,8 @@ django.setup()
 
 from accounts.models import User  # noqa: E402  (Django must be set up first)
 from common.ids import parse_public_id  # noqa: E402
-from instances.services.quote import create_quote  # noqa: E402
-from instances.services.rent import rent_instance  # noqa: E402
+from instances.orders.quotes import create_quote  # noqa: E402
+from instances.orders.rent import rent_instance  # noqa: E402
 
 _BARE_TABLES = """
 CREATE TEMP TABLE bare_wallet (id int PRIMARY KEY, balance bigint, held bigint);

@@ -15,7 +15,7 @@ class Sweep(Task):  # type: ignore[type-arg]  # not generic at run time
     """A periodic pass is left out while this machine's clock has jumped: it would stop and delete by a wrong time."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.name in SWEEPS and not import_module("instances.services.clock_watch").clock_is_believed():
+        if self.name in SWEEPS and not import_module("instances.enforcement.clock_watch").clock_is_believed():
             raise Ignore()
         return super().__call__(*args, **kwargs)
 

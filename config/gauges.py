@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from accounts.selectors import count_mails, count_people
 from common import clock
-from instances.selectors import count_by_state
+from instances.core.selectors import count_by_state
 from instances.states import InstanceState
 from marketplace.hosts.incident_selectors import open_incidents
 from marketplace.hosts.selectors import all_hosts

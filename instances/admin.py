@@ -9,8 +9,8 @@ from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_pa
 from common.errors import DomainError
 from common.ids import public_id
 from common.money import format_money
+from instances.enforcement.fault_reports import decide_report
 from instances.models import FaultReport, Instance, InstanceEvent, Watch
-from instances.services.fault_reports import decide_report
 
 FACTS = (
     "public",

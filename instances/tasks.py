@@ -5,38 +5,32 @@ from uuid import UUID
 from celery import shared_task
 
 from common import clock
-from instances.services import (
-    access,
-    alert_mails,
-    alerts,
-    archive_mails,
-    archives,
+from instances.access import credentials, extra_ports, logs
+from instances.enforcement import (
     arrears,
     barred_bids,
     budgets,
-    concluding,
-    disks,
     disputes,
-    endings,
-    extra_ports,
-    logs,
-    maintenance,
-    move_ends,
-    reopen,
-    retention,
-    rollups,
-    save_image,
+    maintenance_notices,
     silent_hosts,
-    suspended,
+    suspended_owners,
     sweeps,
-    sync_schedules,
-    timers,
-    volume_moves,
-    watch_mails,
-    watches,
-    write_offs,
 )
-from instances.services.spot import notice_mails, tick
+from instances.enforcement import reopen_meters as enforcement_reopen_meters
+from instances.host_reports import operation_results
+from instances.lifecycle import meter_closing, save_image
+from instances.monitoring import alerts, mail, rollups
+from instances.object_sync import schedules
+from instances.retention import archive, data_retention
+from instances.retention import mail as retention_mail
+from instances.schedules import timers
+from instances.spot import mail as spot_mail
+from instances.spot import market_tick
+from instances.transfers import completion
+from instances.volumes import transfers, unpaid_disks
+from instances.wait_list import mail as wait_list_mail
+from instances.wait_list import wait_list
+from instances.write_offs import services
 
 
 @shared_task(name="instances.enforce_deadlines")
@@ -51,7 +45,7 @@ def stop_exhausted() -> None:
 
 @shared_task(name="instances.reopen_meters")
 def reopen_meters() -> None:
-    reopen.reopen_meters(now=clock.now())
+    enforcement_reopen_meters.reopen_meters(now=clock.now())
 
 
 @shared_task(name="instances.follow_standings")
@@ -76,7 +70,7 @@ def stop_barred_bids() -> None:
 
 @shared_task(name="instances.stop_suspended")
 def stop_suspended() -> None:
-    suspended.stop_suspended()
+    suspended_owners.stop_suspended()
 
 
 @shared_task(name="instances.announce_data_ends")
@@ -101,12 +95,12 @@ def follow_silence() -> None:
 
 @shared_task(name="instances.follow_disks")
 def follow_disks() -> None:
-    disks.follow_disks(now=clock.now())
+    unpaid_disks.follow_disks(now=clock.now())
 
 
 @shared_task(name="instances.close_left_over")
 def close_left_over() -> None:
-    endings.close_left_over()
+    meter_closing.close_left_over()
 
 
 @shared_task(name="instances.purge_expired")
@@ -146,62 +140,62 @@ def follow_alerts() -> None:
 
 @shared_task(name="instances.queue_alert_mails")
 def queue_alert_mails() -> None:
-    alert_mails.queue_alert_mails(now=clock.now())
+    mail.queue_alert_mails(now=clock.now())
 
 
 @shared_task(name="instances.serve_watches")
 def serve_watches() -> None:
-    watches.serve_watches(now=clock.now())
+    wait_list.serve_watches(now=clock.now())
 
 
 @shared_task(name="instances.queue_watch_mails")
 def queue_watch_mails() -> None:
-    watch_mails.queue_watch_mails(now=clock.now())
+    wait_list_mail.queue_watch_mails(now=clock.now())
 
 
 @shared_task(name="instances.drop_old_watches")
 def drop_old_watches() -> None:
-    watches.drop_old_watches(now=clock.now())
+    wait_list.drop_old_watches(now=clock.now())
 
 
 @shared_task(name="instances.tell_of_maintenance")
 def tell_of_maintenance() -> None:
-    maintenance.tell_of_maintenance()
+    maintenance_notices.tell_of_maintenance()
 
 
 @shared_task(name="instances.tick_offer")
 def tick_offer(offer: str) -> None:
-    tick.tick_offer(offer_id=UUID(offer))
+    market_tick.tick_offer(offer_id=UUID(offer))
 
 
 @shared_task(name="instances.tick_spot")
 def tick_spot() -> None:
-    tick.tick_all()
+    market_tick.tick_all()
 
 
 @shared_task(name="instances.tick_due")
 def tick_due() -> None:
-    tick.tick_due(now=clock.now())
+    market_tick.tick_due(now=clock.now())
 
 
 @shared_task(name="instances.queue_notice_mails")
 def queue_notice_mails() -> None:
-    notice_mails.queue_notice_mails(now=clock.now())
+    spot_mail.queue_notice_mails(now=clock.now())
 
 
 @shared_task(name="instances.conclude_operations")
 def conclude_operations() -> None:
-    concluding.conclude_operations()
+    operation_results.conclude_operations()
 
 
 @shared_task(name="instances.follow_keys")
 def follow_keys(user: str) -> None:
-    access.follow_keys(user_id=UUID(user))
+    credentials.follow_keys(user_id=UUID(user))
 
 
 @shared_task(name="instances.follow_all_keys")
 def follow_all_keys() -> None:
-    access.follow_all_keys()
+    credentials.follow_all_keys()
 
 
 @shared_task(name="instances.free_left_ports")
@@ -216,12 +210,12 @@ def drop_old_logs() -> None:
 
 @shared_task(name="instances.follow_moves")
 def follow_moves() -> None:
-    move_ends.follow_moves(now=clock.now())
+    completion.follow_moves(now=clock.now())
 
 
 @shared_task(name="instances.follow_volume_moves")
 def follow_volume_moves() -> None:
-    volume_moves.follow_volume_moves(now=clock.now())
+    transfers.follow_volume_moves(now=clock.now())
 
 
 @shared_task(name="instances.follow_timers")
@@ -241,7 +235,7 @@ def end_long_waits() -> None:
 
 @shared_task(name="instances.follow_paid_time")
 def follow_paid_time() -> None:
-    retention.follow_paid_time(now=clock.now())
+    data_retention.follow_paid_time(now=clock.now())
 
 
 @shared_task(name="instances.count_image_uses")
@@ -251,19 +245,19 @@ def count_image_uses() -> None:
 
 @shared_task(name="instances.follow_archives")
 def follow_archives() -> None:
-    archives.follow_archives(now=clock.now())
+    archive.follow_archives(now=clock.now())
 
 
 @shared_task(name="instances.queue_archive_mails")
 def queue_archive_mails() -> None:
-    archive_mails.queue_archive_mails(now=clock.now())
+    retention_mail.queue_archive_mails(now=clock.now())
 
 
 @shared_task(name="instances.follow_sync_schedules")
 def follow_sync_schedules() -> None:
-    sync_schedules.follow_schedules(now=clock.now())
+    schedules.follow_schedules(now=clock.now())
 
 
 @shared_task(name="instances.settle_write_offs")
 def settle_write_offs() -> None:
-    write_offs.settle_write_offs(now=clock.now())
+    services.settle_write_offs(now=clock.now())

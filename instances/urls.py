@@ -2,47 +2,41 @@
 
 from django.urls import URLPattern, path, re_path
 
-from instances import (
-    access_api,
-    access_views,
-    action_api,
-    action_views,
-    api,
-    banners,
-    budget_api,
-    budget_views,
-    change_api,
-    change_views,
-    estimate_api,
-    fault_report_api,
-    file_views,
-    image_api,
-    image_views,
-    move_urls,
-    schedule_api,
-    schedule_views,
-    spot_api,
-    spot_views,
-    stream_api,
-    sync_urls,
-    terminal_views,
-    views,
-    volume_urls,
-    watching_urls,
-)
-from instances.earnings import api as earning_api
-from instances.earnings import views as earning_views
-from instances.proof import api as proof_api
-from instances.proof import views as proof_views
+from instances.web import api, views
+from instances.web.access import api as access_api
+from instances.web.access import file_views, stream_api, terminal_views
+from instances.web.access import views as access_views
+from instances.web.billing_mode import api as billing_mode_api
+from instances.web.billing_mode import views as billing_mode_views
+from instances.web.earnings import api as earning_api
+from instances.web.earnings import views as earning_views
+from instances.web.enforcement import api as enforcement_api
+from instances.web.enforcement import fault_report_api
+from instances.web.enforcement import views as enforcement_views
+from instances.web.lifecycle import api as lifecycle_api
+from instances.web.lifecycle import image_api, image_views
+from instances.web.lifecycle import views as lifecycle_views
+from instances.web.monitoring import banners
+from instances.web.monitoring import urls as monitoring_urls
+from instances.web.object_sync import urls as object_sync_urls
+from instances.web.pricing import api as pricing_api
+from instances.web.schedules import api as schedules_api
+from instances.web.schedules import views as schedules_views
+from instances.web.spot import api as spot_api
+from instances.web.spot import views as spot_views
+from instances.web.statement_lines import api as proof_api
+from instances.web.statement_lines import views as proof_views
+from instances.web.transfers import urls
+from instances.web.volumes import urls as volumes_urls
 
 web_urlpatterns: list[URLPattern] = [
-    *move_urls.web_urlpatterns,
-    *sync_urls.web_urlpatterns,
-    *volume_urls.web_urlpatterns,
-    *watching_urls.web_urlpatterns,
-    path("wallet/budgets", budget_views.budgets, name="budgets"),
-    path("wallet/budgets/<str:budget_id>", budget_views.budget_change, name="budget_change"),
-    path("wallet/budgets/<str:budget_id>/remove", budget_views.budget_remove, name="budget_remove"),
+    *urls.web_urlpatterns,
+    *object_sync_urls.web_urlpatterns,
+    *volumes_urls.web_urlpatterns,
+    *monitoring_urls.web_urlpatterns,
+    path("wallet/budgets", enforcement_views.budgets, name="budgets"),
+    path("wallet/budgets/<str:budget_id>", enforcement_views.budget_change, name="budget_change"),
+    path("wallet/budgets/<str:budget_id>/remove", enforcement_views.budget_remove, name="budget_remove"),
     path("console/banners", banners.banners, name="banners"),
     path("calculator", views.calculator, name="calculator"),
     path("offers/<offer_id>/rent", views.rent, name="rent"),
@@ -57,8 +51,8 @@ web_urlpatterns: list[URLPattern] = [
     path("watches/preview", views.watch_preview, name="watch_preview"),
     path("watches/<watch_id>/cancel", views.watch_cancel, name="watch_cancel"),
     path("instances/<instance_id>", views.instance, name="instance"),
-    path("instances/<instance_id>/schedule", schedule_views.instance_schedule, name="instance_schedule"),
-    path("instances/<instance_id>/keep", schedule_views.instance_keep, name="instance_keep"),
+    path("instances/<instance_id>/schedule", schedules_views.instance_schedule, name="instance_schedule"),
+    path("instances/<instance_id>/keep", schedules_views.instance_keep, name="instance_keep"),
     path("instances/<instance_id>/access", access_views.access, name="instance_access"),
     path("instances/<instance_id>/logs", access_views.logs, name="instance_logs"),
     path("instances/<instance_id>/web", access_views.web, name="instance_web_port"),
@@ -68,12 +62,12 @@ web_urlpatterns: list[URLPattern] = [
     path("instances/<instance_id>/bid", spot_views.bid, name="bid"),
     path("instances/<instance_id>/bid/withdraw", spot_views.bid_withdraw, name="bid_withdraw"),
     path("offers/<offer_id>/spot-outlook", spot_views.spot_outlook, name="spot_outlook"),
-    path("instances/<instance_id>/change", change_views.instance_change, name="instance_change"),
-    path("instances/<instance_id>/change/quote", change_views.instance_change_quote, name="instance_change_quote"),
-    path("instances/<instance_id>/reimage", action_views.instance_reimage, name="instance_reimage"),
-    path("instances/<instance_id>/keep-root", action_views.instance_keep_root, name="instance_keep_root"),
-    path("instances/<instance_id>/resize", action_views.instance_resize, name="instance_resize"),
-    path("instances/<instance_id>/auto-renew", change_views.instance_auto_renew, name="instance_auto_renew"),
+    path("instances/<instance_id>/change", billing_mode_views.instance_change, name="instance_change"),
+    path("instances/<instance_id>/change/quote", billing_mode_views.instance_change_quote, name="instance_change_quote"),
+    path("instances/<instance_id>/reimage", lifecycle_views.instance_reimage, name="instance_reimage"),
+    path("instances/<instance_id>/keep-root", lifecycle_views.instance_keep_root, name="instance_keep_root"),
+    path("instances/<instance_id>/resize", lifecycle_views.instance_resize, name="instance_resize"),
+    path("instances/<instance_id>/auto-renew", billing_mode_views.instance_auto_renew, name="instance_auto_renew"),
     path("instances/<instance_id>/report", views.instance_report, name="instance_report"),
     path("instances/<instance_id>/rename", views.instance_rename, name="instance_rename"),
     path("instances/<instance_id>/save-image", image_views.instance_save_image, name="instance_save_image"),
@@ -85,26 +79,26 @@ web_urlpatterns: list[URLPattern] = [
 ]
 
 api_urlpatterns: list[URLPattern] = [
-    *move_urls.api_urlpatterns,
-    *watching_urls.api_urlpatterns,
-    *sync_urls.api_urlpatterns,
-    *volume_urls.api_urlpatterns,
+    *urls.api_urlpatterns,
+    *monitoring_urls.api_urlpatterns,
+    *object_sync_urls.api_urlpatterns,
+    *volumes_urls.api_urlpatterns,
     path("hosts/<str:host_id>/earnings", earning_api.HostEarningsView.as_view(), name="api_host_earnings"),
-    path("budgets", budget_api.BudgetsApi.as_view(), name="api_budgets"),
-    path("budgets/<str:budget_id>", budget_api.BudgetApi.as_view(), name="api_budget"),
-    path("estimates", estimate_api.EstimatesView.as_view(), name="api_estimates"),
+    path("budgets", enforcement_api.BudgetsApi.as_view(), name="api_budgets"),
+    path("budgets/<str:budget_id>", enforcement_api.BudgetApi.as_view(), name="api_budget"),
+    path("estimates", pricing_api.EstimatesView.as_view(), name="api_estimates"),
     path("quotes", api.QuotesView.as_view(), name="api_quotes"),
     path("quotes/<str:quote_id>", api.QuoteView.as_view(), name="api_quote"),
     path("instances", api.InstancesView.as_view(), name="api_instances"),
     path("instances/<str:instance_id>", api.InstanceView.as_view(), name="api_instance"),
     path("instances/<str:instance_id>/start", api.StartView.as_view(), name="api_instance_start"),
-    path("instances/<str:instance_id>/stop", change_api.StopView.as_view(), name="api_instance_stop"),
-    path("instances/<str:instance_id>/convert", change_api.ConvertView.as_view(), name="api_instance_convert"),
-    path("instances/<str:instance_id>/extend", change_api.ExtendView.as_view(), name="api_instance_extend"),
-    path("instances/<str:instance_id>/keep", schedule_api.KeepView.as_view(), name="api_instance_keep"),
+    path("instances/<str:instance_id>/stop", billing_mode_api.StopView.as_view(), name="api_instance_stop"),
+    path("instances/<str:instance_id>/convert", billing_mode_api.ConvertView.as_view(), name="api_instance_convert"),
+    path("instances/<str:instance_id>/extend", billing_mode_api.ExtendView.as_view(), name="api_instance_extend"),
+    path("instances/<str:instance_id>/keep", schedules_api.KeepView.as_view(), name="api_instance_keep"),
     path("instances/<str:instance_id>/bid", spot_api.BidView.as_view(), name="api_instance_bid"),
-    path("instances/<str:instance_id>/reimage", action_api.ReimageView.as_view(), name="api_instance_reimage"),
-    path("instances/<str:instance_id>/resize", action_api.ResizeView.as_view(), name="api_instance_resize"),
+    path("instances/<str:instance_id>/reimage", lifecycle_api.ReimageView.as_view(), name="api_instance_reimage"),
+    path("instances/<str:instance_id>/resize", lifecycle_api.ResizeView.as_view(), name="api_instance_resize"),
     path("instances/<str:instance_id>/restart", api.RestartView.as_view(), name="api_instance_restart"),
     path(
         "instances/<str:instance_id>/report-fault",

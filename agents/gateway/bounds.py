@@ -70,7 +70,7 @@ _DECIMAL: Final = word(r"[0-9]{1,15}")
 _SPEED: Final = maybe(whole(0, _FASTEST_MBPS, None))
 _STAMP: Final = maybe(whole(0, _YEAR_2100, None))
 
-# What operations bring, by name; `lines` is a log, which instances.services.logs reads.
+# What operations bring, by name; `lines` is a log, which instances.access.logs reads.
 OUTCOMES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("bytes", "copied_bytes", "copied_files", "cuts", "deleted_files", "resumed_at"), _DECIMAL),
     **dict.fromkeys(("same_files", "size_bytes", "size_gb", "stored_bytes"), _DECIMAL),

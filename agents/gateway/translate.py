@@ -25,10 +25,10 @@ from agents.protocol.messages import (
 from agents.protocol.readings import GpuEvent
 from agents.protocol.version import VersionMismatch, negotiate
 from common.errors import FieldError
-from instances.selectors import DesiredRow
-from instances.services.alerts import GpuEventRow
-from instances.services.epochs import HeldRow
-from instances.services.observations import ObservedRow
+from instances.core.observations import ObservedRow
+from instances.core.selectors import DesiredRow
+from instances.epochs.services import HeldRow
+from instances.monitoring.alerts import GpuEventRow
 from marketplace.hosts.hosts import GpuShape, HostShape
 from marketplace.self_tests.requirements import CheckRow
 from marketplace.self_tests.services import SelfTestRow

@@ -81,7 +81,7 @@ LEDGER_FORMER_KEYS = read_list("LEDGER_FORMER_KEYS", [])
 LEDGER_ANCHOR_DIR = read_text("LEDGER_ANCHOR_DIR", "")
 LEDGER_ANCHOR_STORE = read_object_store("LEDGER_ANCHOR_STORE")
 # What apps above `billing` know of the ledger and it cannot: each gives findings of its own to every audit.
-LEDGER_CHECKS_BESIDE = ["instances.selectors.unmetered.metering_findings"]
+LEDGER_CHECKS_BESIDE = ["instances.metering.findings.metering_findings"]
 # Whether metering and sweeps stand still while a machine's clock has jumped (common.clock_guard).
 CLOCK_GUARD = True
 # Who gets the nightly audit of the ledger with its head. None: all active superusers.
@@ -149,7 +149,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["config.tags", "config.faults", "config.agent_words", "instances.event_details"],
+            "builtins": ["config.tags", "config.faults", "config.agent_words", "instances.core.event_messages"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -8,8 +8,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from billing.payouts.earned_intervals import EarnedPiece, earned_pieces
+from instances.earnings.allocation import Sum, parts
 from instances.earnings.selectors import Place, places_of
-from instances.earnings.shares import Sum, parts
 from marketplace.leasing.selectors import LeaseSpan, lease_spans
 
 K = TypeVar("K", bound=Hashable)

@@ -4,12 +4,12 @@ from instances.models.archives import ArchiveDefault
 from instances.models.fault_reports import FaultReport
 from instances.models.instances import Instance, InstancePort
 from instances.models.logs import LogRead
-from instances.models.moves import Move
+from instances.models.monitoring import Alert, AlertMute, InstanceTrace, InstanceUsage
 from instances.models.quotes import Quote
 from instances.models.records import InstanceEvent, InstanceSample
 from instances.models.terms import SpotBid, Term
-from instances.models.watches import Watch
-from instances.models.watching import Alert, AlertMute, InstanceTrace, InstanceUsage
+from instances.models.transfers import Move
+from instances.models.wait_list import Watch
 
 __all__ = [
     "Alert",

@@ -13,7 +13,7 @@ from common.ids import new_uuid
 from common.printable import Printable, PrintableField
 from instances.models.archives import ARCHIVE_CONSTRAINTS, Archived
 from instances.models.quotes import Quote
-from instances.models.roots import Rooted
+from instances.models.root_filesystems import Rooted
 from instances.models.schedules import Scheduled
 from instances.states import ACTIONS, Desired, FaultOf, InstanceState
 from marketplace.constants import SYSTEM_DISK_GB

@@ -12,8 +12,8 @@ from accounts.models import RememberedReply, SshKey
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from common.ids import parse_public_id
+from instances.access.credentials import follow_keys
 from instances.models import Instance, Quote
-from instances.services.access import follow_keys
 from storage.models import Attachment
 
 from .test_strangers import ENDPOINTS, RULES, ask

@@ -23,11 +23,11 @@ from billing.payouts.payouts import request_payout
 from common import clock
 from common.ids import new_uuid, public_id
 from common.object_store import Place
+from instances.enforcement.budgets import set_budget
 from instances.models import Alert, Instance
-from instances.services.budgets import set_budget
-from instances.services.quote import create_quote
-from instances.services.watch_orders import Order
-from instances.services.watches import create_watch
+from instances.orders.quotes import create_quote
+from instances.wait_list.entries import Order
+from instances.wait_list.wait_list import create_watch
 from marketplace.hosts.maintenance import announce_maintenance
 from marketplace.models import Gpu
 from marketplace.search.saved_searches import save_search

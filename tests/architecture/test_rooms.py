@@ -108,8 +108,13 @@ def _edges() -> list[Source]:
 def test_edges_are_found_by_the_ending_of_their_names() -> None:
     """The positive control of the two below."""
     edges = {source.path for source in _edges()}
-    assert {"instances/access_views.py", "instances/volume_api.py", "instances/views.py", "billing/tasks.py"} <= edges
-    assert "instances/services/rent.py" not in edges
+    assert {
+        "instances/web/access/views.py",
+        "instances/web/volumes/api.py",
+        "instances/web/views.py",
+        "billing/tasks.py",
+    } <= edges
+    assert "instances/orders/rent.py" not in edges
 
 
 def test_edges_open_no_transactions() -> None:

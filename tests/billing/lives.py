@@ -21,8 +21,8 @@ from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.pricing.tariffs import Scope, Tariff
 from common.database import use_case
 from common.ids import new_uuid
+from instances.metering.term_pricing import early_end_micros
 from instances.models import Term
-from instances.services.term_prices import early_end_micros
 from tests.billing.money import START
 from tests.billing.oracle import HOUR, MINUTE, Leg, Price, Purse, early_end
 

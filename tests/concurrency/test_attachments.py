@@ -7,11 +7,11 @@ import pytest
 
 from accounts.models import User
 from common.errors import DomainError
+from instances.core.selectors import desired_instances
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.selectors import desired_instances
-from instances.services.mounts import attach_volume, detach_volume
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.volumes.attach import attach_volume, detach_volume
 from storage.models import Attachment, Image, Volume
 from storage.volumes.volumes import create_volume, delete_volume
 from tests.billing.money import assert_sound, in_parallel

@@ -12,13 +12,13 @@ from accounts.models import User
 from billing.models import Meter
 from common import clock
 from common.errors import DomainError
+from instances.billing_mode.change_quotes import quote_change
+from instances.billing_mode.convert import convert_instance, extend_instance
+from instances.billing_mode.term_expiry import turn_term
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, Term
-from instances.services.change_quote import quote_change
-from instances.services.convert import convert_instance, extend_instance
-from instances.services.release import expire_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.term_ends import turn_term
+from instances.release.services import expire_instance
 from tests.billing.money import START, UNIT, grant, in_parallel, make_user
 from tests.instances.fake_host import FakeHost, again, base_image
 from tests.instances.modes import assert_all_well, balance, market, rented, sell

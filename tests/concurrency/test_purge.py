@@ -17,12 +17,12 @@ from billing.models import Hold
 from common import clock
 from common.database import use_case
 from common.errors import DomainError
+from instances.enforcement.sweeps import compare_leases
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.release import expire_instance
-from instances.services.retention import keep_data
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
+from instances.release.services import expire_instance
+from instances.retention.data_retention import keep_data
 from marketplace.hosts.offers import check_offers
 from marketplace.leasing.lease import release_leases
 from marketplace.models import Lease

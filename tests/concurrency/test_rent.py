@@ -17,8 +17,8 @@ from billing.models import Hold
 from common.errors import DomainError
 from common.ids import public_id
 from instances.models import Instance, InstancePort, Quote
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from marketplace.hosts.offers import check_offers
 from marketplace.leasing import lease as lease_service
 from marketplace.models import Gpu, Lease, Offer

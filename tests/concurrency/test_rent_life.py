@@ -10,13 +10,13 @@ from accounts.models import User
 from billing.models import Hold, Meter
 from common import clock
 from common.errors import DomainError
+from instances.core.selectors import data_due
+from instances.enforcement.sweeps import compare_leases
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.selectors import data_due
-from instances.services.release import expire_instance, release_instance
-from instances.services.restart import restart_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
+from instances.release.services import expire_instance, release_instance
 from marketplace.hosts.offers import check_offers
 from marketplace.models import Incident, Lease
 from storage.models import Image

@@ -11,14 +11,14 @@ from accounts.models import User
 from common import transitions
 from common.database import use_case
 from common.prepared import update
+from instances.enforcement.sweeps import compare_leases
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, SpotBid
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.spot.changes import change_bid
-from instances.services.spot.notices import begin_yield, give_notice
-from instances.services.spot.tick import tick_offer
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.spot.bid_changes import change_bid
+from instances.spot.market_tick import tick_offer
+from instances.spot.preemption import begin_yield, give_notice
 from instances.states import BidState
 from marketplace.hosts.offers import check_offers
 from marketplace.models import Claim, Lease, Offer

@@ -18,15 +18,15 @@ from common import clock
 from common.database import use_case
 from common.errors import DomainError
 from common.ids import new_uuid
+from instances.constants import WATCH_LONGEST, WATCHES_AT_MOST
+from instances.enforcement.sweeps import compare_leases, compare_watch_holds
 from instances.models import Instance, Watch
-from instances.policy import WATCH_LONGEST, WATCHES_AT_MOST
-from instances.services import watches as service
-from instances.services.quote import create_quote
-from instances.services.release import release_instance
-from instances.services.sweeps import compare_leases, compare_watch_holds
-from instances.services.watch_mails import queue_watch_mails
-from instances.services.watch_orders import Order
-from instances.services.watches import cancel_watch, create_watch, expire_watches, serve_watches
+from instances.orders.quotes import create_quote
+from instances.release.services import release_instance
+from instances.wait_list import wait_list as service
+from instances.wait_list.entries import Order
+from instances.wait_list.mail import queue_watch_mails
+from instances.wait_list.wait_list import cancel_watch, create_watch, expire_watches, serve_watches
 from marketplace.hosts.offers import check_offers
 from marketplace.models import Lease
 from storage.models import Image

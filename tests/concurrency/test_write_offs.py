@@ -11,9 +11,9 @@ import pytest
 from accounts.models import User
 from common import clock
 from common.errors import DomainError, StaleRow
+from instances.enforcement.sweeps import compare_leases
 from instances.models import Instance
-from instances.services.sweeps import compare_leases
-from instances.services.write_offs import settle_write_offs
+from instances.write_offs.services import settle_write_offs
 from marketplace.hosts import write_offs
 from marketplace.hosts.hosts import record_report
 from marketplace.hosts.offers import check_offers

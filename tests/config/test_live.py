@@ -20,8 +20,8 @@ from accounts.services.tokens import issue_token, revoke_all_tokens, revoke_toke
 from agents.protocol.tickets import BadTicket, read_ticket
 from common import clock, ended, wake
 from config.policy import EVENT_TICKET_LIFETIME, SCRIPT_TICKET_LIFETIME
-from instances.policy import WEB_VISIT_LIFETIME
-from instances.services.streams import DOWNLOAD_LIFETIME, STREAM_LIFETIME
+from instances.constants import WEB_VISIT_LIFETIME
+from instances.core.stream_tickets import DOWNLOAD_LIFETIME, STREAM_LIFETIME
 from tests.agents.relay.conftest import wait_until as wait_for
 from tests.web.serving import free_port, relay
 

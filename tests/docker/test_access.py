@@ -15,7 +15,7 @@ import pytest
 from agents.daemon.docker_spec import bridge_name
 from agents.daemon.gates import gate_chain
 from agents.protocol.messages import DesiredInstance, OperationOrder
-from instances.passwords import hash_password
+from instances.core.passwords import hash_password
 from tests.agents.daemon.market import renamed
 from tests.docker.conftest import Host, Ssh, eventually
 

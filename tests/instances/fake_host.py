@@ -13,14 +13,14 @@ from accounts.models import User
 from common import clock
 from common.ids import parse_public_id
 from common.money import parse_money
+from instances.core.observations import ObservedRow
+from instances.core.selectors import DesiredRow
+from instances.enforcement.silent_hosts import pause_on_silent_hosts
+from instances.host_reports.reconcile import observe_report
 from instances.models import Instance
-from instances.selectors import DesiredRow
-from instances.selectors.moves import desired_on_host
-from instances.services.observations import ObservedRow
-from instances.services.quote import create_quote
-from instances.services.reconcile import observe_report
-from instances.services.rent import rent_instance
-from instances.services.silent_hosts import pause_on_silent_hosts
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.transfers.selectors import desired_on_host
 from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host, record_report
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Host, Offer

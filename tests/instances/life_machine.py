@@ -17,21 +17,21 @@ from billing.metering.settle import extend_holds
 from common import clock
 from common.errors import DomainError
 from common.prepared import run
+from instances.billing_mode.change_quotes import changes_of, quote_change
+from instances.billing_mode.convert import convert_instance, extend_instance
+from instances.enforcement.silent_hosts import charge_meters, follow_silence
+from instances.enforcement.sweeps import compare_leases, enforce_deadlines, follow_terms, purge_expired, stop_exhausted
+from instances.host_reports.operation_results import conclude_operations
+from instances.lifecycle.reimage import reimage_instance
+from instances.lifecycle.resize import resize_instance
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.start_cpu_only import start_without_gpu
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.change_quote import changes_of, quote_change
-from instances.services.concluding import conclude_operations
-from instances.services.convert import convert_instance, extend_instance
-from instances.services.cpu_start import start_without_gpu
-from instances.services.disks import follow_disks
-from instances.services.reimage import reimage_instance
-from instances.services.release import release_instance
-from instances.services.resize import resize_instance
-from instances.services.restart import restart_instance
-from instances.services.silent_hosts import charge_meters, follow_silence
-from instances.services.spot.tick import tick_all
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases, enforce_deadlines, follow_terms, purge_expired, stop_exhausted
+from instances.release.services import release_instance
+from instances.spot.market_tick import tick_all
+from instances.volumes.unpaid_disks import follow_disks
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.hosts.offers import check_offers
 from storage.operations.selectors import desired_operations

@@ -8,14 +8,14 @@ from accounts.models import User
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Wallet
 from common import clock
+from instances.billing_mode.change_quotes import quote_change
+from instances.billing_mode.convert import convert_instance
+from instances.enforcement.sweeps import compare_leases, follow_terms, purge_expired, stop_exhausted
+from instances.metering.findings import metering_findings
 from instances.models import Instance, Quote
-from instances.selectors.unmetered import metering_findings
-from instances.services.change_quote import quote_change
-from instances.services.convert import convert_instance
-from instances.services.disks import follow_disks
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.sweeps import compare_leases, follow_terms, purge_expired, stop_exhausted
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.volumes.unpaid_disks import follow_disks
 from marketplace.hosts.offers import ListingChange, check_offers, set_prices
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, again

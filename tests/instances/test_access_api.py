@@ -19,12 +19,12 @@ from agents.protocol.tickets import read_stream_ticket, read_ticket
 from common import clock, wake
 from common.ids import public_id
 from common.sealing import unseal
+from instances.access import credentials, extra_ports, logs
+from instances.core.selectors import desired_instances
+from instances.core.wakeup_payloads import slip_key
+from instances.host_reports.operation_results import conclude_operations
 from instances.models import Instance, InstanceEvent, InstancePort, LogRead
-from instances.selectors import desired_instances
-from instances.services import access, extra_ports, logs
-from instances.services.concluding import conclude_operations
-from instances.services.release import release_instance
-from instances.services.slips import slip_key
+from instances.release.services import release_instance
 from marketplace.models import Host
 from storage.models import Operation
 from storage.operations.services import OperationRow, give_up_overdue, record_operations
@@ -72,15 +72,15 @@ def test_new_keys_of_the_account_reach_instances_with_all_keys(
     with patch(SENT) as sent, django_capture_on_commit_callbacks(execute=True):
         second = key(rin)
     sent.assert_any_call("instances.follow_keys", (rin.pk.hex,))  # its owner is written to, too
-    assert access.follow_keys(user_id=rin.pk) == 1
+    assert credentials.follow_keys(user_id=rin.pk) == 1
     assert set(told(host, every).ssh_keys) == {second.public_key, first.public_key}
     assert told(host, some).ssh_keys == [first.public_key]
 
     with patch(SENT) as sent, django_capture_on_commit_callbacks(execute=True):
         remove_ssh_key(user=rin, key_id=first.pk)
     sent.assert_called_once_with("instances.follow_keys", (rin.pk.hex,))
-    assert access.follow_all_keys() == 2  # the hint was lost: the sweep finds both
-    assert access.follow_all_keys() == 0
+    assert credentials.follow_all_keys() == 2  # the hint was lost: the sweep finds both
+    assert credentials.follow_all_keys() == 0
     assert (told(host, every).ssh_keys, told(host, some).ssh_keys) == ([second.public_key], [])
     assert change(api, some, ssh_key_ids=None).json()["ssh_keys"] == [second.public_key]
     kinds = InstanceEvent.objects.filter(instance=some, kind__startswith="keys_").order_by("pk")

@@ -8,9 +8,9 @@ from accounts.models import User
 from accounts.services.ssh_keys import add_ssh_key
 from common import clock
 from common.ids import public_id
+from instances.access.logs import LogSearch
 from instances.models import Instance, LogRead
-from instances.services.logs import LogSearch
-from instances.services.release import release_instance
+from instances.release.services import release_instance
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.web.world import KEY, OTHER_KEY
 

@@ -11,10 +11,10 @@ from accounts.services.tokens import issue_token
 from billing.models import Hold, Meter
 from common import clock
 from common.ids import public_id
+from instances.constants import CPU_RUN_MICROS_PER_HOUR, GROW_WITHIN
+from instances.core.selectors import desired_instances
+from instances.host_reports.operation_results import conclude_operations
 from instances.models import Instance, InstanceEvent
-from instances.policy import CPU_RUN_MICROS_PER_HOUR, GROW_WITHIN
-from instances.selectors import desired_instances
-from instances.services.concluding import conclude_operations
 from marketplace.hosts.offers import set_price
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host

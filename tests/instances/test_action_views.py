@@ -4,7 +4,7 @@ from django.test import Client
 
 from accounts.models import User
 from common.ids import public_id
-from instances.services.release import release_instance
+from instances.release.services import release_instance
 from tests.instances.fake_host import FakeHost, order_running
 
 HTMX = {"HX-Request": "true"}

@@ -9,10 +9,10 @@ from billing.budgets.selectors import marks_of
 from billing.models import Budget, Standing
 from common import clock
 from common.ids import public_id
+from instances.enforcement import arrears
+from instances.enforcement.budgets import follow_budgets, set_budget
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services import arrears
-from instances.services.budgets import follow_budgets, set_budget
-from instances.services.stop import stop_instance
 from tests.billing.money import UNIT, at, grant
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock

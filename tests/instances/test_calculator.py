@@ -12,7 +12,7 @@ from django.utils import translation
 
 from billing.pricing.estimates import MODES
 from common.money import format_money
-from instances.calculator import EXAMPLES, calculator_context, example_total
+from instances.web.pricing.context import EXAMPLES, calculator_context, example_total
 from marketplace.hosts.offers import ListingChange, set_listed, set_prices
 from tests.instances.fake_host import FakeHost
 from tests.web.test_templates import OURS

@@ -7,9 +7,9 @@ import pytest
 
 from accounts.models import User
 from common import clock
-from instances.console import EVENT_WORDS, ROWS_ON_A_PAGE, list_context
 from instances.models import InstanceEvent, InstanceSample
-from instances.use_console import graphs_of
+from instances.web.context import EVENT_WORDS, ROWS_ON_A_PAGE, list_context
+from instances.web.monitoring.usage_charts import graphs_of
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock
 

@@ -5,9 +5,9 @@ from importlib import import_module
 from django.apps import apps
 
 from accounts.models import User
+from instances.lifecycle.resize import resize_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.resize import resize_instance
-from instances.services.stop import stop_instance
 from tests.instances.fake_host import FakeHost, again, order
 
 

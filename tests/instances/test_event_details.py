@@ -6,8 +6,8 @@ import pytest
 from django.utils.translation import override
 
 from common.money import format_money
-from instances import event_details
-from instances.event_details import FORMS, detail_words
+from instances.core import event_messages
+from instances.core.event_messages import FORMS, detail_words
 from marketplace.states import MaintenanceCategory
 
 _WORD = re.compile(r"[A-Za-z]{4,}")
@@ -46,8 +46,8 @@ def test_each_form_is_found_again_and_says_the_same_in_chinese(form: str) -> Non
 
 
 def test_every_form_is_listed() -> None:
-    named = {value for name, value in vars(event_details).items() if name.isupper() and isinstance(value, str)}
-    assert named - {event_details.JOINT} == set(FORMS)
+    named = {value for name, value in vars(event_messages).items() if name.isupper() and isinstance(value, str)}
+    assert named - {event_messages.JOINT} == set(FORMS)
 
 
 def test_several_things_are_said_one_by_one() -> None:

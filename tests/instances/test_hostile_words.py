@@ -10,8 +10,8 @@ from django.test import Client
 from accounts.models import User
 from agents.daemon.log_reader import last_matching, split_lines
 from common import clock
+from instances.host_reports.operation_results import conclude_operations
 from instances.models import Instance
-from instances.services.concluding import conclude_operations
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused

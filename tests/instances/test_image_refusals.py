@@ -12,13 +12,13 @@ from billing.models import Entry
 from common import clock
 from common.ids import public_id
 from common.sealing import seal
+from instances.core.observations import ObservedRow
+from instances.core.wakeup_payloads import write_slip
 from instances.errors import ImageNeedsCuda
 from instances.models import Instance
-from instances.selectors.moves import desired_on_host
-from instances.services.observations import ObservedRow
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.slips import write_slip
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.transfers.selectors import desired_on_host
 from marketplace.models import Offer
 from storage.errors import ImagePrivate, ImageTooLarge
 from storage.images.pull_progress import PullRow, drop_old_pulls, record_pulls

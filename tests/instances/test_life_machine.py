@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from accounts.models import User
+from instances.core.observations import ObservedRow
+from instances.host_reports import reconcile
+from instances.lifecycle import stop
 from instances.models import Instance
-from instances.services import reconcile, release, stop
-from instances.services.observations import ObservedRow
+from instances.release import services
 from instances.states import InstanceState
 from marketplace.leasing.lease import release_leases
 from tests.billing.money import UNIT, grant
@@ -70,7 +72,7 @@ def _free_gpus_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _forget_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (stop, release):
+    for module in (stop, services):
         monkeypatch.setattr(module, "cap_use", lambda instance: None)
 
 

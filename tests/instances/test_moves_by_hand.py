@@ -11,13 +11,13 @@ from accounts.models import User
 from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from common import clock
-from instances import move_schema
+from instances.host_reports.operation_results import conclude_operations
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, Move
-from instances.move_shapes import move_shape
-from instances.selectors.moves import moves_of
-from instances.services.concluding import conclude_operations
-from instances.services.move_ends import follow_moves
-from instances.services.stop import stop_instance
+from instances.transfers.completion import follow_moves
+from instances.transfers.selectors import moves_of
+from instances.web.transfers import schemas
+from instances.web.transfers.serializers import move_shape
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost, again, by_id, order
@@ -117,7 +117,7 @@ def test_a_script_moves_by_quote_or_offer_and_gives_up(
 def test_the_schema_says_what_is_sent(rin: User, api: Client, stopped: Instance) -> None:
     post(api, at(stopped, "/clone"), {})
     [move] = moves_of(rin, stopped.pk)
-    assert list(move_shape(move)) == list(move_schema.MoveOut().fields)
+    assert list(move_shape(move)) == list(schemas.MoveOut().fields)
 
 
 def test_a_person_clones_by_hand_sees_it_come_and_gives_up(page: Client, other: FakeHost, stopped: Instance) -> None:

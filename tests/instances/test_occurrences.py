@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instances.occurrences import Entry, is_zone, last_until, next_after
+from instances.schedules.recurrence import Entry, is_zone, last_until, next_after
 
 ZONES = ("UTC", "Asia/Shanghai", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
 ENTRIES = st.lists(

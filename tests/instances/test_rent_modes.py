@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from common.ids import public_id
 from instances.models import Instance, Term
-from instances.services.spot.tick import tick_all
+from instances.spot.market_tick import tick_all
 from marketplace.hosts.offers import ListingChange, set_prices
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again

@@ -8,8 +8,8 @@ from django.test import Client
 
 from accounts.models import User
 from common.ids import public_id
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.stop import stop_instance
 from marketplace.models import Offer
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Sign

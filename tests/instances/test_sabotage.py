@@ -23,8 +23,8 @@ from billing.pricing.tariffs import Scope
 from billing.staff_credit.services import confirm_grant, request_grant
 from common import clock
 from common.database import use_case
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.stop import stop_instance
 from tests.billing.coupon_money import redeem
 from tests.billing.money import UNIT, execute, grant, pay_in, triggers_off
 from tests.billing.payouts.world import account

@@ -9,10 +9,10 @@ from billing.ledger.seals import seal_ledger
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Posting
 from common import clock
+from instances.enforcement.fault_reports import decide_report, report_fault
+from instances.enforcement.silent_hosts import charge_meters, follow_silence
 from instances.models import FaultReport
-from instances.services.fault_reports import decide_report, report_fault
-from instances.services.silent_hosts import charge_meters, follow_silence
-from instances.services.write_offs import settle_write_offs
+from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from storage.volumes.volumes import create_volume
 from tests.billing.money import execute, triggers_off

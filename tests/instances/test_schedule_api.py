@@ -11,7 +11,7 @@ from accounts.services.tokens import issue_token
 from accounts.services.webhook_settings import add_webhook
 from common import clock
 from instances.models import Instance
-from instances.services.timers import follow_timers
+from instances.schedules.timers import follow_timers
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock

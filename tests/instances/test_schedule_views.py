@@ -8,10 +8,10 @@ from django.test import Client
 from accounts.models import User
 from common import clock
 from common.ids import public_id
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.settings import IdleRule, Wishes, change_settings
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.schedules.settings import IdleRule, Wishes, change_settings
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, again, order_running
 from tests.instances.fixtures import Clock

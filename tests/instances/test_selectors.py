@@ -11,18 +11,12 @@ from accounts.models import User
 from agents.protocol.messages import DesiredInstance
 from common import clock
 from common.errors import NotFound
+from instances.constants import METRICS_POINTS
+from instances.core.selectors import DesiredRow, desired_instances, instance_of, instances_in, instances_of
+from instances.lifecycle.stop import stop_instance
 from instances.models import InstanceSample
-from instances.policy import METRICS_POINTS
-from instances.selectors import (
-    DesiredRow,
-    desired_instances,
-    instance_of,
-    instances_in,
-    instances_of,
-    metrics_of,
-)
-from instances.services.release import release_instance
-from instances.services.stop import stop_instance
+from instances.monitoring.usage_selectors import metrics_of
+from instances.release.services import release_instance
 from marketplace.constants import SYSTEM_DISK_GB
 from tests.instances.fake_host import FakeHost, order, order_running
 from tests.instances.fixtures import Clock

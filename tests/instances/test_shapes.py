@@ -9,13 +9,15 @@ from rest_framework import serializers
 from accounts.models import User
 from billing.metering.settle import settle_meters
 from common import clock
-from instances import schema, shapes
-from instances.bills import Bill, bill_of, charges_of
-from instances.metrics_api import MetricsOut, metrics_shape
+from instances.core.selectors import quote_of
+from instances.lifecycle.stop import stop_instance
+from instances.metering.costs import Bill, bill_of, charges_of
 from instances.models import Instance, InstanceEvent, InstanceSample
-from instances.selectors import latest_sample, metrics_of, quote_of
-from instances.services.release import release_instance
-from instances.services.stop import stop_instance
+from instances.monitoring.usage_selectors import latest_sample, metrics_of
+from instances.release.services import release_instance
+from instances.web import schemas
+from instances.web import serializers as web_serializers
+from instances.web.monitoring.metrics_api import MetricsOut, metrics_shape
 from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host
 from tests.instances.fake_host import FakeHost, Use, again, order, order_running
@@ -37,7 +39,7 @@ def check(shape: Any, described: serializers.BaseSerializer[Any]) -> None:
 
 
 def shown(instance: Instance) -> dict[str, Any]:
-    return shapes.instance_shape(again(instance), bill_of(again(instance), clock.now()), clock.now(), opens=True)
+    return web_serializers.instance_shape(again(instance), bill_of(again(instance), clock.now()), clock.now(), opens=True)
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def running(rin: User, host: FakeHost) -> Instance:
 
 def test_an_instance_through_its_life(rin: User, host: FakeHost) -> None:
     instance = order(rin, host)
-    described = schema.InstanceOut()
+    described = schemas.InstanceOut()
     check(shown(instance), described)
     host.settle()
     check(shown(instance), described)
@@ -142,13 +144,13 @@ def test_the_other_shapes(rin: User, host: FakeHost, running: Instance, hours: C
         host.sync()
     settle_meters(now=clock.now())
     since = clock.now() - timedelta(hours=2)
-    check(shapes.quote_shape(quote_of(rin, running.quote_id)), schema.QuoteOut())
-    check(shapes.access_detail(again(running), opens=True), schema.AccessOut())
+    check(web_serializers.quote_shape(quote_of(rin, running.quote_id)), schemas.QuoteOut())
+    check(web_serializers.access_detail(again(running), opens=True), schemas.AccessOut())
     samples = metrics_of(running, since=since, until=clock.now())
     check(metrics_shape(samples, 30, "sample", latest_sample(running)), MetricsOut())
     for event in InstanceEvent.objects.all():
-        check(shapes.event_shape(event), schema.EventOut())
-    usage = shapes.usage_shape(again(running), Bill(), charges_of(running))
-    check(usage, schema.UsageOut())
+        check(web_serializers.event_shape(event), schemas.EventOut())
+    usage = web_serializers.usage_shape(again(running), Bill(), charges_of(running))
+    check(usage, schemas.UsageOut())
     (line,) = usage["lines"]
     assert (line["seconds"], line["hourly_rate"], line["amount"]) == (3600.0, "7.20", "-7.20")

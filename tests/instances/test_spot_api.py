@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.services.tokens import issue_token
 from instances.models import Instance, SpotBid
-from instances.services.spot.tick import tick_offer
+from instances.spot.market_tick import tick_offer
 from marketplace.hosts.offers import ListingChange, set_prices
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost

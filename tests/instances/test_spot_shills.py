@@ -14,9 +14,9 @@ from billing.people.related_accounts import related_accounts
 from billing.people.ties import remember_payout_account
 from common import clock
 from common.ids import parse_public_id
+from instances.enforcement.barred_bids import stop_barred_bids
 from instances.models import SpotBid
-from instances.services.barred_bids import stop_barred_bids
-from instances.services.spot.tick import tick_all
+from instances.spot.market_tick import tick_all
 from marketplace.models import SpotPrice
 from tests.billing.money import UNIT, charged, grant, make_user
 from tests.instances.fake_host import FakeHost

@@ -6,7 +6,7 @@ from django.test import Client
 from accounts.models import User
 from common.ids import public_id
 from instances.models import Instance, SpotBid
-from instances.services.spot.tick import tick_offer
+from instances.spot.market_tick import tick_offer
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost, order
 from tests.instances.fixtures import Clock

@@ -12,9 +12,9 @@ from django.db import transaction
 from accounts.models import User
 from common import clock
 from common.errors import StaleRow, UnlawfulMove
+from instances.constants import DEADLINES, FAULT_OF
+from instances.core.transitions import check_action, move_instance
 from instances.models import Instance, InstanceEvent
-from instances.policy import DEADLINES, FAULT_OF
-from instances.services.moves import check_action, move_instance
 from instances.states import ACTIONS, INSTANCE_MACHINE, FaultOf, InstanceState
 from tests.instances.fake_host import FakeHost, again, order
 

@@ -12,15 +12,15 @@ from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from common import clock
 from common.object_store import Place
+from instances.enforcement.sweeps import purge_expired
+from instances.host_reports.operation_results import conclude_operations
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.services.archive_mails import queue_archive_mails
-from instances.services.archives import follow_archives
-from instances.services.concluding import conclude_operations
-from instances.services.release import release_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import purge_expired
-from instances.services.sync_schedules import follow_schedules
+from instances.object_sync.schedules import follow_schedules
+from instances.release.services import release_instance
+from instances.retention.archive import follow_archives
+from instances.retention.mail import queue_archive_mails
 from storage.clients.s3.client import Checked
 from storage.models import Connection, Operation, Sync, SyncSchedule
 from storage.object_sync.connections import Tried, save_connection

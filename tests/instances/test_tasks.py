@@ -7,7 +7,12 @@ import pytest
 
 from config.celery import SWEEPS, app
 from instances import tasks
-from instances.services import alert_mails, alerts, retention, rollups, sweeps, timers, watch_mails, watches
+from instances.enforcement import sweeps
+from instances.monitoring import alerts, mail, rollups
+from instances.retention import data_retention
+from instances.schedules import timers
+from instances.wait_list import mail as wait_list_mail
+from instances.wait_list import wait_list
 
 # About one row each, which a sweep would find within a minute or so without them.
 HINTS = {
@@ -60,17 +65,17 @@ def test_the_audit_is_asked_for_often_and_made_daily() -> None:
     ("room", "name"),
     [
         (sweeps, "compare_watch_holds"),
-        (watches, "serve_watches"),
-        (watches, "drop_old_watches"),
-        (watch_mails, "queue_watch_mails"),
+        (wait_list, "serve_watches"),
+        (wait_list, "drop_old_watches"),
+        (wait_list_mail, "queue_watch_mails"),
         (timers, "follow_timers"),
         (timers, "stop_idle"),
         (timers, "end_long_waits"),
-        (retention, "follow_paid_time"),
+        (data_retention, "follow_paid_time"),
         (rollups, "roll_up_use"),
         (rollups, "drop_old_samples"),
         (alerts, "follow_alerts"),
-        (alert_mails, "queue_alert_mails"),
+        (mail, "queue_alert_mails"),
     ],
 )
 def test_a_task_of_the_wait_list_is_the_shell_of_its_sweep(room: object, name: str) -> None:

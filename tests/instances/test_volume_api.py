@@ -12,11 +12,11 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold
 from common import clock
 from common.ids import parse_public_id
+from instances.core.selectors import desired_instances
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.selectors import desired_instances
-from instances.services.disk_use import note_disk_use
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.volumes.usage import note_disk_use
 from marketplace.models import Host, Offer
 from storage.models import Attachment, DiskUse, Operation, Snapshot, Volume
 from storage.sweeps import delete_again, delete_unpaid, follow_storage_money

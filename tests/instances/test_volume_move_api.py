@@ -10,11 +10,11 @@ from billing.audit.selectors import ledger_findings
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold
 from common import clock
+from instances.enforcement.sweeps import compare_leases
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.selectors.moves import desired_on_host
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
-from instances.services.volume_moves import follow_volume_moves
+from instances.transfers.selectors import desired_on_host
+from instances.volumes.transfers import follow_volume_moves
 from marketplace.models import Host, Lease, Offer
 from marketplace.states import HostState
 from storage.models import Attachment, Operation, VolumeMove

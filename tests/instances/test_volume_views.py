@@ -5,7 +5,7 @@ from typing import Any
 from django.test import Client
 
 from accounts.models import User
-from instances.services.stop import stop_instance
+from instances.lifecycle.stop import stop_instance
 from marketplace.models import Offer
 from storage.models import DataSet, Snapshot, Volume
 from tests.billing.money import UNIT, grant

@@ -6,12 +6,12 @@ from django.test import Client
 from accounts.models import User, Webhook, WebhookEvent
 from billing.standing.mail import queue_notices
 from common import clock
+from instances.enforcement.arrears import announce_data_ends
+from instances.lifecycle.stop import stop_instance
 from instances.models import Alert
-from instances.services.alert_mails import queue_alert_mails
-from instances.services.alerts import follow_alerts
-from instances.services.arrears import announce_data_ends
-from instances.services.rent import rent_instance
-from instances.services.stop import stop_instance
+from instances.monitoring.alerts import follow_alerts
+from instances.monitoring.mail import queue_alert_mails
+from instances.orders.rent import rent_instance
 from storage.constants import UNPAID_KEPT
 from storage.models import DiskUse, Snapshot, Volume
 from tests.instances.fake_host import FakeHost, again

@@ -8,10 +8,10 @@ from django.test import Client
 
 from accounts.models import User
 from common import clock
-from instances import watch_schema
 from instances.models import Instance, Watch
-from instances.services.release import release_instance
-from instances.services.watches import serve_watches
+from instances.release.services import release_instance
+from instances.wait_list.wait_list import serve_watches
+from instances.web.wait_list import schemas
 from tests.billing.money import UNIT, grant, wallet
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock, Sign
@@ -40,7 +40,7 @@ def test_a_place_from_beginning_to_end(full: Instance, host: FakeHost, api: Clie
     made = post(api, {**RENT, "name": "night", "data_disk_gb": 20, "expires_in_hours": 24})
     assert made.status_code == 201
     watch = made.json()
-    assert set(watch) == set(watch_schema.WatchOut().fields)
+    assert set(watch) == set(schemas.WatchOut().fields)
     expected = {
         "q": "count=2 gpu=rtx-4090",
         "action": "rent",

@@ -10,7 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from accounts.models import User
 from instances.models import Watch
-from instances.services import watches
+from instances.wait_list import wait_list
 from tests.billing.money import UNIT, grant, make_user
 from tests.instances.fake_host import FakeHost
 from tests.instances.fixtures import Clock
@@ -57,5 +57,5 @@ def test_the_machine_sees_a_list_that_is_walked_backwards(machine: Any) -> None:
         return [] if place else list(waiting)
 
     bounds = settings(max_examples=800, stateful_step_count=25, phases=[Phase.generate], **BOUNDS)
-    with patch.object(watches, "waiting_after", backwards), pytest.raises(AssertionError):
+    with patch.object(wait_list, "waiting_after", backwards), pytest.raises(AssertionError):
         run_state_machine_as_test(LUCKY(machine), settings=bounds)

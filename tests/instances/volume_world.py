@@ -3,7 +3,7 @@
 from typing import Any
 
 from common import clock
-from instances.services.concluding import conclude_operations
+from instances.host_reports.operation_results import conclude_operations
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations
 from tests.instances.fake_host import FakeHost

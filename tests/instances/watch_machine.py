@@ -14,11 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from accounts.models import User
 from billing.models import Hold, Wallet
 from common import clock
+from instances.enforcement.sweeps import compare_leases, compare_watch_holds
 from instances.models import Instance, Watch
-from instances.selectors import watches_of
-from instances.services.sweeps import compare_leases, compare_watch_holds
-from instances.services.watch_orders import Order
-from instances.services.watches import cancel_watch, create_watch, serve_watches
+from instances.wait_list.entries import Order
+from instances.wait_list.selectors import watches_of
+from instances.wait_list.wait_list import cancel_watch, create_watch, serve_watches
 from marketplace.hosts.offers import set_price
 from tests.billing.money import START, UNIT
 from tests.instances.fake_host import FakeHost, marked_block, order

@@ -12,7 +12,7 @@ import yaml
 from agents.daemon.gpus import parse_gpu_list
 from config.local.fleet import FLEET
 from config.local.programs import JOBS, WEB_OPTIONS
-from instances.services.backups import KEPT
+from instances.backups.backup import KEPT
 from marketplace.gpu_catalogue.catalogue import by_slug, recognise
 from tests.ops.conftest import ROOT
 

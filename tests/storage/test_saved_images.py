@@ -10,9 +10,9 @@ from django.test import Client
 from accounts.models import User
 from common import clock
 from common.ids import public_id
+from instances.host_reports.operation_results import conclude_operations
+from instances.lifecycle.save_image import count_image_uses
 from instances.models import Instance
-from instances.services.concluding import conclude_operations
-from instances.services.save_image import count_image_uses
 from storage.constants import SAVED_ON_HOST_AT_MOST
 from storage.images.save import follow_images
 from storage.models import Image, Operation

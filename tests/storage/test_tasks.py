@@ -5,7 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from instances import tasks as instance_tasks
-from instances.services import save_image
+from instances.lifecycle import save_image
 from storage import tasks
 from storage.images import pull_progress, save
 

@@ -11,7 +11,7 @@ from accounts.policy import SCOPES
 from accounts.services.tokens import issue_token
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
-from instances.services.sweeps import compare_leases, enforce_deadlines, purge_expired, stop_exhausted
+from instances.enforcement.sweeps import compare_leases, enforce_deadlines, purge_expired, stop_exhausted
 from marketplace.hosts.offers import check_offers
 from marketplace.models import Incident
 from tests.billing.money import UNIT, assert_sound, platform, wallet

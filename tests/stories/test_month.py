@@ -18,9 +18,9 @@ from billing.invoices.pdf import invoice_pdf
 from billing.metering.settle import settle_meters
 from billing.models import Invoice
 from common import clock
-from instances.services.release import release_instance
-from instances.services.spot.tick import tick_all
-from instances.services.stop import stop_instance
+from instances.lifecycle.stop import stop_instance
+from instances.release.services import release_instance
+from instances.spot.market_tick import tick_all
 from tests.billing.money import UNIT, grant
 from tests.billing.pdf_text import text_of
 from tests.instances.fake_host import FakeHost, again

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from agents.daemon.doorway import Doorway, Terminal
+from instances.core.wakeup_payloads import slip_key
 from instances.models import Instance
-from instances.services.slips import slip_key
 from tests.agents.relay.streaming import Rooms, Shell, StreamHost
 
 PICTURE = (

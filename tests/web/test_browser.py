@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from accounts.services.mails import send_mails
 from common import clock
 from common.ids import public_id
+from instances.host_reports.reconcile import observe_report
 from instances.models import Instance
-from instances.services.reconcile import observe_report
 from marketplace.hosts.offers import set_price
 from tests.one_time_code import current_code
 from tests.web.conftest import Site, has_copied

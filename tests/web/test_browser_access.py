@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 
 from common import clock
 from common.ids import public_id
+from instances.host_reports.operation_results import conclude_operations
 from instances.models import Instance
-from instances.services.concluding import conclude_operations
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations
 from tests.web.conftest import Site, has_copied

@@ -5,8 +5,8 @@ from playwright.sync_api import Page, expect
 
 from common.ids import public_id
 from common.object_store import Place
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.stop import stop_instance
 from marketplace.models import Offer
 from storage.clients.s3.client import Checked
 from storage.models import Operation

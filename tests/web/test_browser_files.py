@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from common.ids import public_id
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.stop import stop_instance
 from tests.agents.relay.streaming import StreamHost
 from tests.web.conftest import Site
 from tests.web.file_journey import cut_after, journey, sum_of

@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 from common.ids import public_id
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.stop import stop_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from tests.web.conftest import Site
 from tests.web.world import World, person, report
 

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from common.ids import public_id
 from instances.models import Instance, SpotBid
-from instances.services.spot.tick import tick_offer
+from instances.spot.market_tick import tick_offer
 from marketplace.models import Offer
 from tests.web.conftest import Site
 from tests.web.world import World, report

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from billing.models import Wallet
 from common import clock
 from instances.models import Instance, Watch
-from instances.services.watches import serve_watches
+from instances.wait_list.wait_list import serve_watches
 from marketplace.hosts.offers import set_price
 from tests.web.conftest import Site
 from tests.web.world import World, keep_alive

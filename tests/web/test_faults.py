@@ -15,7 +15,7 @@ from django_htmx.middleware import HtmxDetails
 from common.errors import Busy, DomainError, FieldError, NotFound
 from config.failures import FAILURES
 from config.faults import FAULTS, FaultPages, failure_words, fault_of
-from instances.policy import FAULT_OF
+from instances.constants import FAULT_OF
 from marketplace.errors import GpuTaken
 
 ROOT = Path(__file__).parent.parent.parent

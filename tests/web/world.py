@@ -14,14 +14,14 @@ from accounts.services.tokens import issue_token
 from billing.ledger.wallets import grant_credit
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
+from instances.core.observations import ObservedRow
+from instances.host_reports.reconcile import observe_report
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, Watch
-from instances.services.observations import ObservedRow
-from instances.services.quote import create_quote
-from instances.services.reconcile import observe_report
-from instances.services.rent import rent_instance
-from instances.services.stop import stop_instance
-from instances.services.watch_orders import Order
-from instances.services.watches import cancel_watch, create_watch, serve_watches
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.wait_list.entries import Order
+from instances.wait_list.wait_list import cancel_watch, create_watch, serve_watches
 from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host, record_report
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.leasing.availability import refresh_offers_of_host

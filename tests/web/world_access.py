@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from common import clock
 from common.ids import public_id
+from instances.access.credentials import change_access, set_password
+from instances.access.logs import LogSearch
 from instances.models import LogRead
-from instances.services.access import change_access, set_password
-from instances.services.logs import LogSearch
 from tests.web.world import World
 
 SAID = (

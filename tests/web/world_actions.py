@@ -1,13 +1,13 @@
 """Pictures of changes to an instance: without a GPU, a fresh root to come, under way and failed, another size."""
 
 from common.ids import public_id
+from instances.lifecycle.reimage import reimage_instance
+from instances.lifecycle.resize import resize_instance
+from instances.lifecycle.start_cpu_only import start_without_gpu
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.cpu_start import start_without_gpu
-from instances.services.quote import create_quote
-from instances.services.reimage import reimage_instance
-from instances.services.rent import rent_instance
-from instances.services.resize import resize_instance
-from instances.services.stop import stop_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from storage.images.register import register_image
 from tests.web.world import World, report
 

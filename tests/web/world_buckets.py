@@ -5,9 +5,9 @@ from typing import Any
 from common import clock
 from common.ids import public_id
 from common.object_store import Place
-from instances.services.archives import set_archive_default
-from instances.services.disk_syncs import sync_disk
-from instances.services.sync_schedules import Rhythm, add_schedule
+from instances.object_sync.disk_syncs import sync_disk
+from instances.object_sync.schedules import Rhythm, add_schedule
+from instances.retention.archive import set_archive_default
 from storage.clients.s3.client import Checked
 from storage.models import Operation, Sync
 from storage.object_sync.connections import Tried, save_connection

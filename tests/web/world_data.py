@@ -6,10 +6,10 @@ from accounts.models import User
 from common import clock
 from common.database import use_case
 from common.ids import public_id
+from instances.host_reports.operation_results import conclude_operations
 from instances.models import Instance
-from instances.services.concluding import conclude_operations
-from instances.services.volume_moves import move_volume_to_host
-from instances.volume_move_console import places_for
+from instances.volumes.transfers import move_volume_to_host
+from instances.web.volumes.transfer_context import places_for
 from storage.models import Operation, Snapshot, Volume
 from storage.operations.selectors import desired_operations
 from storage.operations.services import OperationRow, record_operations

@@ -8,14 +8,14 @@ from accounts.models import User
 from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.occurrences import Entry
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.retention import keep_data
-from instances.services.settings import IdleRule, Week, Wishes, change_settings
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.retention.data_retention import keep_data
+from instances.schedules.recurrence import Entry
+from instances.schedules.settings import IdleRule, Week, Wishes, change_settings
 from marketplace.models import Host, Offer
 from tests.web.world import UNIT, World, keep_alive, person, report
 

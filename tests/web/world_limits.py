@@ -11,8 +11,8 @@ from billing.models import Standing, Wallet
 from billing.transfers.services import transfer_money
 from common import clock
 from common.ids import public_id
+from instances.enforcement.budgets import follow_budgets, set_budget
 from instances.models import Instance
-from instances.services.budgets import follow_budgets, set_budget
 from tests.billing.money import pay_in
 from tests.web.world import PASSWORD, UNIT, World
 

@@ -8,11 +8,11 @@ import time_machine
 from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id
+from instances.billing_mode.convert import extend_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.convert import extend_instance
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.stop import stop_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from tests.web.world import UNIT, World, report, run_for
 
 _BEGAN = timedelta(hours=3)

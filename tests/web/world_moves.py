@@ -3,11 +3,11 @@
 from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.move_orders import Destination, clone_instance, migrate_instance
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.stop import stop_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.transfers.start import Destination, clone_instance, migrate_instance
 from marketplace.models import Host
 from storage.models import Operation
 from storage.operations.services import OperationRow, record_operations

@@ -9,9 +9,9 @@ from billing.ledger.wallets import grant_credit
 from common import clock
 from common.ids import public_id
 from instances.models import Instance, SpotBid
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.spot.tick import tick_offer
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.spot.market_tick import tick_offer
 from marketplace.models import Host, Offer, SpotPrice
 from tests.web.world import UNIT, World, keep_alive, person, report
 

@@ -8,7 +8,7 @@ from accounts.services.webhook_settings import add_webhook, send_test
 from common import clock
 from common.ids import public_id
 from instances.models import Alert, Instance, InstanceSample, InstanceTrace, InstanceUsage
-from instances.services.rollups import roll_up_use
+from instances.monitoring.rollups import roll_up_use
 from tests.web.world import World
 
 

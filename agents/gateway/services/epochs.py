@@ -7,8 +7,8 @@ from agents.gateway.selectors import Sender
 from agents.gateway.translate import held_rows
 from agents.protocol.messages import Report
 from common.ids import public_id
-from instances.services.epochs import HeldRow, agree, note_unknown
-from instances.services.observations import ObservedRow
+from instances.core.observations import ObservedRow
+from instances.epochs.services import HeldRow, agree, note_unknown
 from marketplace.hosts.epochs import FURTHEST_AHEAD, quarantined_gpus
 from marketplace.hosts.incidents import open_incident
 

@@ -39,15 +39,15 @@ from common import clock
 from common.errors import DomainError, InvalidInput
 from common.ids import public_id
 from common.wake import version_of
-from instances.selectors.moves import desired_on_host
-from instances.services.alerts import record_gpu_events
-from instances.services.concluding import conclude_operations
-from instances.services.disk_use import note_disk_use
-from instances.services.leftovers import note_removed
-from instances.services.observations import ObservedRow
-from instances.services.reconcile import observe_report
-from instances.services.silent_hosts import pause_on_silent_hosts
-from instances.services.slips import slip_key
+from instances.core.observations import ObservedRow
+from instances.core.wakeup_payloads import slip_key
+from instances.enforcement.leftovers import note_removed
+from instances.enforcement.silent_hosts import pause_on_silent_hosts
+from instances.host_reports.operation_results import conclude_operations
+from instances.host_reports.reconcile import observe_report
+from instances.monitoring.alerts import record_gpu_events
+from instances.transfers.selectors import desired_on_host
+from instances.volumes.usage import note_disk_use
 from marketplace.hosts.hosts import freeze_host, note_refused, record_facts, record_report
 from marketplace.hosts.incidents import open_incident
 from marketplace.self_tests.services import record_self_test

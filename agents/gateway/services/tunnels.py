@@ -10,8 +10,8 @@ from agents.gateway.policy import LINK_PATH, TICKET_LIFETIME
 from agents.protocol.messages import Tunnel
 from agents.protocol.tickets import sign_ticket
 from common import clock
-from instances.policy import SSH_PORT
-from instances.selectors import DesiredRow
+from instances.constants import SSH_PORT
+from instances.core.selectors import DesiredRow
 from instances.states import Desired
 
 

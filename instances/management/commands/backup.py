@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from common.backup_folder import read_manifest
 from common.postgres_client import ClientFailed
 from common.unfinished_restore import TOLD, restore_is_unfinished
-from instances.services.backups import make_backup
+from instances.backups.backup import make_backup
 
 
 class Command(BaseCommand):

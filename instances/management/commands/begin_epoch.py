@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from common.errors import InvalidInput
-from instances.services.epochs import begin_epoch
+from instances.epochs.services import begin_epoch
 
 
 class Command(BaseCommand):

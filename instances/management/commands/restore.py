@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from common.backup_folder import BadBackup
 from common.postgres_client import ClientFailed
 from common.roles import RoleRefused
-from instances.services.restores import RestoreRefused, restore_backup
+from instances.backups.restore import RestoreRefused, restore_backup
 
 
 class Command(BaseCommand):

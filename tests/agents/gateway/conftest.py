@@ -20,8 +20,8 @@ from agents.protocol.messages import DesiredState, EnrolReply, EnrolRequest, Gpu
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 from billing.ledger.wallets import grant_credit, open_wallet
 from instances.models import Instance
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.models import Offer
 

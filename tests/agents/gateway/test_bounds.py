@@ -38,8 +38,8 @@ from common import clock
 from common.ids import public_id
 from common.printable import is_printable
 from instances.models import Instance
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from instances.states import InstanceState
 from marketplace.models import Host, HostEvent, Incident, Offer
 from marketplace.self_tests.services import request_self_test

@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 
 from agents.protocol.messages import DesiredState, Holding, Report
 from common.database import use_case
+from instances.epochs.services import FENCE_JUMP, begin_epoch
 from instances.models import Instance
-from instances.services.epochs import FENCE_JUMP, begin_epoch
 from instances.states import Desired, FaultOf, InstanceState
 from marketplace.errors import OfferClosed
 from marketplace.hosts.epochs import AFTER_BACKUP, close_agreement

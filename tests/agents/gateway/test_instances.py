@@ -16,9 +16,9 @@ from agents.protocol.readings import GpuEvent, SecondTrace
 from billing.ledger.wallets import open_wallet
 from billing.models import Meter
 from common import clock
+from instances.lifecycle.restart import restart_instance
 from instances.models import Alert, Instance, InstanceTrace
 from instances.models import InstanceSample as StoredSample
-from instances.services.restart import restart_instance
 from instances.states import InstanceState
 from marketplace.models import ReliabilityEvent
 

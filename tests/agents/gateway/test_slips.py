@@ -16,10 +16,10 @@ from agents.daemon.sealed_slips import BadSlip, open_slip
 from agents.protocol.messages import DesiredInstance
 from common import wake
 from common.ids import public_id
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.restart import restart_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
 
 from .conftest import Agent, report
 from .test_instances import observed

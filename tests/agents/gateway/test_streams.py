@@ -18,10 +18,10 @@ from agents.protocol.messages import DesiredState
 from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket, read_ticket
 from common import clock
 from common.ids import public_id
+from instances.core.stream_tickets import pair_ticket, stream_ticket
 from instances.errors import NoPorts
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.stop import stop_instance
-from instances.services.streams import pair_ticket, stream_ticket
 from marketplace.models import Host
 
 from .conftest import Agent, code_of, facts, report

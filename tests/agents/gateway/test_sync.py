@@ -24,8 +24,8 @@ from agents.protocol.signing import Envelope
 from agents.protocol.tickets import read_ticket
 from common import clock
 from common.wake import _touch_now, version_of
-from instances.selectors import DesiredRow
-from instances.selectors.moves import desired_on_host
+from instances.core.selectors import DesiredRow
+from instances.transfers.selectors import desired_on_host
 from marketplace.hosts.hosts import freeze_host, unfreeze_host
 from marketplace.models import Host, Incident
 from marketplace.states import HostState

@@ -10,7 +10,7 @@ from accounts.models import User
 from agents.protocol.messages import ObservedInstance
 from common import clock
 from instances.models import Instance
-from instances.services.write_offs import settle_write_offs
+from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.offers import check_offers
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host, HostEvent, Offer

@@ -15,8 +15,8 @@ from billing.ledger.seals import seal_ledger
 from billing.models import LedgerAudit, Seal
 from billing.tasks import seal_ledger as seal_task
 from common import clock
-from instances.services.sweeps import audit_daily
-from instances.services.sweeps import audit_ledger as nightly
+from instances.enforcement.sweeps import audit_daily
+from instances.enforcement.sweeps import audit_ledger as nightly
 from marketplace.models import Incident
 from tests.billing.money import UNIT, execute, grant
 

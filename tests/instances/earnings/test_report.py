@@ -17,9 +17,9 @@ from billing.payouts.earned_intervals import accrued_earnings
 from common.database import use_case
 from common.ids import public_id
 from instances.earnings.report import Report, earnings_report
-from instances.earnings.rows import rows_by
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.stop import stop_instance
+from instances.web.earnings.rows import rows_by
 from tests.billing.money import UNIT, assert_sound, grant
 from tests.instances.fake_host import FakeHost, again, order_running
 

@@ -14,8 +14,8 @@ from billing.ledger.wallets import open_wallet
 from billing.payouts.selectors import payable_of
 from common.ids import new_uuid
 from instances.earnings.report import earnings_report
-from instances.earnings.rows import rows_by
 from instances.models import Instance, Quote
+from instances.web.earnings.rows import rows_by
 from tests.billing.money import UNIT, execute, grant, triggers_off
 from tests.instances.fake_host import FakeHost, order_running
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instances.earnings.shares import Sum, parts
+from instances.earnings.allocation import Sum, parts
 
 
 @given(st.integers(-(10**15), 10**15), st.integers(1, 64))

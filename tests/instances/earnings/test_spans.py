@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from common.errors import InvalidInput
-from instances.earnings.spans import LONGEST_DAYS, Span, last_month, last_year, read_span, this_month
+from instances.earnings.periods import LONGEST_DAYS, Span, last_month, last_year, read_span, this_month
 
 TODAY = date(2026, 3, 15)
 

@@ -17,7 +17,7 @@ from common import backup_folder
 from common.backup_folder import MANIFEST, read_manifest
 from common.postgres_client import ClientFailed, PostgresClient, postgres_client
 from common.unfinished_restore import SET_MARK
-from instances.services.backups import DATABASE
+from instances.backups.backup import DATABASE
 from marketplace.models import Epoch
 from tests.roles import as_owner
 

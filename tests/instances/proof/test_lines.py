@@ -21,8 +21,8 @@ from billing.ledger.seals import seal_ledger
 from billing.metering.settle import extend_holds, settle_meters
 from billing.statements.selectors import statement_lines
 from common import clock
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceSample
-from instances.services.stop import stop_instance
 from tests.billing.money import assert_sound
 from tests.instances.fake_host import FakeHost, order_running
 from tests.instances.fixtures import Clock, host, hours, image, rin

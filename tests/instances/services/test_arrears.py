@@ -17,11 +17,11 @@ from billing.models import Entry, Notice, Posting, Standing, Wallet
 from billing.standing import mail as standing_mail
 from billing.standing.selectors import announced_releases, standing_of, wallet_now
 from common import clock
+from instances.enforcement import arrears, sweeps
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.services import arrears, sweeps
-from instances.services.release import expire_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.release.services import expire_instance
 from marketplace.models import Host
 from tests.billing.money import START, UNIT, assert_sound, at, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order_running

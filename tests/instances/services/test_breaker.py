@@ -7,11 +7,11 @@ import pytest
 from accounts.models import User
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
+from instances.enforcement import sweeps
+from instances.enforcement.budgets import follow_budgets, set_budget
+from instances.enforcement.disputes import stop_disputed
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, Term
-from instances.services import sweeps
-from instances.services.budgets import follow_budgets, set_budget
-from instances.services.disputes import stop_disputed
-from instances.services.stop import stop_instance
 from marketplace.constants import BREAKER_LASTS
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.leasing.selectors import live_leases_of

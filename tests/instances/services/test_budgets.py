@@ -16,11 +16,11 @@ from billing.models import Budget, Hold, Notice
 from billing.standing.mail import queue_notices
 from common import clock
 from common.errors import Forbidden, InvalidInput, NotFound
+from instances.enforcement import sweeps
+from instances.enforcement.budgets import follow_budgets, set_budget
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.services import sweeps
-from instances.services.budgets import follow_budgets, set_budget
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
 from tests.billing.money import START, UNIT, assert_sound, at, grant, wallet
 from tests.instances.fake_host import FakeHost, again, order, order_running, refused
 from tests.instances.fixtures import Clock

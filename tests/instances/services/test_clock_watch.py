@@ -13,7 +13,7 @@ from accounts.models import User
 from billing.models import Meter, Usage
 from common import clock, clock_guard
 from common.clock_guard import MOST_S, STEADY_S, ClockGuard
-from instances.services.reconcile import observe_report
+from instances.host_reports.reconcile import observe_report
 from instances.states import InstanceState
 from marketplace.models import Incident
 from tests.billing.money import UNIT, assert_sound, grant

@@ -9,20 +9,20 @@ from billing.errors import InsufficientFunds
 from billing.models import Hold, Meter, Order
 from common import clock
 from common.errors import NotFound, UnlawfulMove
-from instances.bills import bill_of, charges_of
+from instances.billing_mode.change_quotes import quote_change
+from instances.billing_mode.convert import convert_instance
+from instances.enforcement.sweeps import follow_terms
 from instances.errors import QuoteMismatch, QuoteUsed
+from instances.lifecycle.meter_closing import close_left_over
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
+from instances.metering.costs import bill_of, charges_of
 from instances.models import Instance
-from instances.services.change_quote import quote_change
-from instances.services.convert import convert_instance
-from instances.services.endings import close_left_over
-from instances.services.order_match import Expected
-from instances.services.release import expire_instance, release_instance
-from instances.services.rent import rent_instance
-from instances.services.spot.tick import tick_all
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import follow_terms
-from instances.signatures import quote_signature
+from instances.orders.quote_claims import Expected
+from instances.orders.quote_signatures import quote_signature
+from instances.orders.rent import rent_instance
+from instances.release.services import expire_instance, release_instance
+from instances.spot.market_tick import tick_all
 from marketplace.errors import PriceChanged
 from marketplace.hosts.offers import set_price
 from marketplace.leasing.selectors import live_leases_of

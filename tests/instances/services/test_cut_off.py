@@ -6,12 +6,12 @@ from accounts.models import User
 from billing.models import Meter
 from common import clock
 from common.ids import public_id
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance
-from instances.services.alerts import follow_alerts
-from instances.services.release import release_instance
-from instances.services.restart import restart_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.monitoring.alerts import follow_alerts
+from instances.release.services import release_instance
 from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import UNIT, assert_sound, charged, grant
 from tests.instances.fake_host import FakeHost, again, order, order_running

@@ -8,11 +8,11 @@ from accounts.models import User
 from billing.models import Posting
 from common import clock
 from common.errors import DomainError
+from instances.constants import PORT_CHANGES_AT_MOST, STOP_GRACE
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstancePort
-from instances.policy import PORT_CHANGES_AT_MOST, STOP_GRACE
-from instances.selectors.moves import desired_on_host
-from instances.services.quote import create_quote
-from instances.services.stop import stop_instance
+from instances.orders.quotes import create_quote
+from instances.transfers.selectors import desired_on_host
 from marketplace.hosts.hosts import record_facts
 from marketplace.models import Host, ReliabilityEvent
 from marketplace.reliability.events import refresh_reliability

@@ -12,11 +12,11 @@ from billing.metering.settle import settle_meters
 from billing.payouts.selectors import payable_of
 from common import clock
 from common.errors import Forbidden, UnlawfulMove
+from instances.core.observations import ObservedRow
+from instances.enforcement.fault_reports import decide_report, report_fault
+from instances.lifecycle.start import start_instance
+from instances.metering.findings import metering_findings
 from instances.models import FaultReport, Instance, Term
-from instances.selectors.unmetered import metering_findings
-from instances.services.fault_reports import decide_report, report_fault
-from instances.services.observations import ObservedRow
-from instances.services.start import start_instance
 from marketplace.models import Incident, ReliabilityEvent
 from tests.billing.money import assert_sound, charged, pay_in, wallet
 from tests.instances.fake_host import FakeHost, FakeReport, again, order, refused

@@ -16,14 +16,14 @@ from billing.constants import DISK_SOURCE, INSTANCE_SOURCE
 from billing.models import Entry, Hold, Meter
 from common import clock
 from common.money import parse_money
+from instances.enforcement.fault_reports import decide_report, report_fault
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
+from instances.metering.findings import metering_findings
 from instances.models import FaultReport, Instance
-from instances.selectors.unmetered import metering_findings
-from instances.services.disk_use import note_disk_use
-from instances.services.fault_reports import decide_report, report_fault
-from instances.services.release import release_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.write_offs import settle_write_offs
+from instances.release.services import release_instance
+from instances.volumes.usage import note_disk_use
+from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from storage.models import Image
 from storage.volumes.usage import DiskUseRow

@@ -13,15 +13,15 @@ from billing.models import Posting
 from billing.payouts.earnings_selectors import earnings_of
 from billing.statements.selectors import statement_lines
 from common import clock
+from instances.constants import FAULT_OF, UNTOUCHED_ONLY
+from instances.core.observations import ObservedRow
+from instances.host_reports.reconcile import observe_report
+from instances.lifecycle.reimage import reimage_instance
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.policy import FAULT_OF, UNTOUCHED_ONLY
-from instances.selectors.moves import desired_on_host
-from instances.services.observations import ObservedRow
-from instances.services.reconcile import observe_report
-from instances.services.reimage import reimage_instance
-from instances.services.restart import restart_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.transfers.selectors import desired_on_host
 from marketplace.models import ReliabilityEvent
 from storage.models import Image
 from tests.billing.money import assert_sound, charged, grant, wallet

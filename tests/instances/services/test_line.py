@@ -5,14 +5,14 @@ import pytest
 from accounts.models import User
 from billing.errors import InsufficientFunds
 from common import clock
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.quote import create_quote
-from instances.services.release import release_instance
-from instances.services.rent import rent_instance
-from instances.services.spot.tick import tick_offer
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.timers import end_long_waits
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.release.services import release_instance
+from instances.schedules.timers import end_long_waits
+from instances.spot.market_tick import tick_offer
 from marketplace.errors import GpuTaken
 from marketplace.spot_market.selectors import places_in_line
 from tests.billing.money import UNIT, grant, wallet

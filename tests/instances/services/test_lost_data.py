@@ -13,13 +13,13 @@ from billing.metering.costs import open_holds
 from common import clock
 from common.ids import public_id
 from common.money import parse_money
-from instances.alert_words import english_sentences_of, english_title_of
+from instances.core.alert_messages import english_sentences_of, english_title_of
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance
-from instances.selectors.moves import desired_on_host
-from instances.services.disk_use import note_disk_use
-from instances.services.disks import follow_disks
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.transfers.selectors import desired_on_host
+from instances.volumes.unpaid_disks import follow_disks
+from instances.volumes.usage import note_disk_use
 from marketplace.models import Incident, Offer
 from storage.models import Volume
 from storage.sweeps import follow_storage_money

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from accounts.models import User
 from common import clock
+from instances.enforcement.maintenance_notices import tell_of_maintenance
 from instances.models import Instance, InstanceEvent
-from instances.services.maintenance import tell_of_maintenance
-from instances.services.release import release_instance
+from instances.release.services import release_instance
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
 from tests.instances.fake_host import FakeHost, order_running
 

@@ -8,9 +8,9 @@ from accounts.models import User
 from billing.models import Hold
 from common import clock
 from instances.models import Instance, Move
-from instances.services.move_ends import follow_moves
-from instances.services.move_orders import clone_instance, migrate_instance
-from instances.services.write_offs import settle_write_offs
+from instances.transfers.completion import follow_moves
+from instances.transfers.start import clone_instance, migrate_instance
+from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, HostWriteOff

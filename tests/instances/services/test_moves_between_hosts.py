@@ -9,18 +9,18 @@ from billing.audit.selectors import ledger_findings
 from billing.models import Hold, Meter
 from common import clock
 from common.errors import DomainError, InvalidInput, UnlawfulMove
+from instances.core.selectors import desired_instances
+from instances.enforcement.sweeps import compare_leases
+from instances.host_reports.operation_results import conclude_operations
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, InstancePort, Move
-from instances.selectors import desired_instances
-from instances.selectors.moves import desired_on_host, open_move, progress_of
-from instances.services.concluding import conclude_operations
-from instances.services.disks import follow_disks
-from instances.services.move_ends import cancel_move, follow_moves
-from instances.services.move_orders import Destination, clone_instance, migrate_instance, quote_move
-from instances.services.quote import create_quote
-from instances.services.release import release_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
+from instances.orders.quotes import create_quote
+from instances.release.services import release_instance
+from instances.transfers.completion import cancel_move, follow_moves
+from instances.transfers.selectors import desired_on_host, open_move, progress_of
+from instances.transfers.start import Destination, clone_instance, migrate_instance, quote_move
+from instances.volumes.unpaid_disks import follow_disks
 from marketplace.errors import PriceChanged
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Offer

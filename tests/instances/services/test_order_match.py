@@ -13,10 +13,10 @@ from common import clock
 from common.ids import public_id
 from instances.errors import QuoteMismatch
 from instances.models import Instance, Quote
-from instances.services.order_match import Expected, quote_for_order
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.signatures import quote_signature
+from instances.orders.quote_claims import Expected, quote_for_order
+from instances.orders.quote_signatures import quote_signature
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from marketplace.hosts.offers import ListingChange, set_prices
 from marketplace.models import Lease
 from storage.models import Image

@@ -12,7 +12,7 @@ from common.ids import public_id
 from common.money import parse_money
 from instances.errors import DiskTooLarge
 from instances.models import Quote
-from instances.services.quote import create_quote, quote_again
+from instances.orders.quotes import create_quote, quote_again
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.hosts.offers import ListingChange, set_draining, set_listed, set_listed_until, set_price, set_prices
 from marketplace.leasing.availability import refresh_offers_of_host

@@ -19,8 +19,8 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold, Meter, Wallet
 from common.database import use_case
 from common.money import format_money
+from instances.enforcement.sweeps import stop_exhausted
 from instances.models import Instance, InstanceEvent
-from instances.services.sweeps import stop_exhausted
 from marketplace.models import Host, Lease
 from storage.models import Image
 from tests.billing.money import START, assert_sound, execute, grant

@@ -14,16 +14,16 @@ from agents.protocol.codes import FAILURES
 from agents.protocol.messages import Phase
 from billing.models import Hold, Meter
 from common import clock
+from instances.constants import FAULT_OF, RETENTION, STOP_GRACE
+from instances.core.observations import ObservedRow
+from instances.core.selectors import desired_instances, live_on_host
+from instances.host_reports import reconcile
+from instances.host_reports.reconcile import ABSENT, next_state, observe_report
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, InstancePort, InstanceSample
-from instances.policy import FAULT_OF, RETENTION, STOP_GRACE
-from instances.selectors import desired_instances, live_on_host
-from instances.services import reconcile
-from instances.services.observations import ObservedRow
-from instances.services.reconcile import ABSENT, next_state, observe_report
-from instances.services.release import release_instance
-from instances.services.restart import restart_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.release.services import release_instance
 from instances.states import INSTANCE_MACHINE, Desired, InstanceState
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Incident

@@ -15,11 +15,11 @@ from billing.models import Hold
 from common import clock
 from common.errors import DomainError, NotFound
 from common.wake import version_of
+from instances.constants import DEADLINES
 from instances.errors import NoPorts, QuoteExpired, QuoteUsed
 from instances.models import Instance, InstanceEvent, InstancePort, Quote
-from instances.policy import DEADLINES
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.hosts.offers import set_draining, set_price
 from marketplace.leasing.selectors import live_leases_of

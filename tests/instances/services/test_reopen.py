@@ -6,8 +6,8 @@ from accounts.models import User
 from billing.audit.selectors import all_findings
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
-from instances.services.reopen import reopen_meters
-from instances.services.stop import stop_instance
+from instances.enforcement.reopen_meters import reopen_meters
+from instances.lifecycle.stop import stop_instance
 from marketplace.models import Incident
 from tests.billing.money import assert_sound, charged, execute, grant
 from tests.instances.fake_host import FakeHost, again, order_running

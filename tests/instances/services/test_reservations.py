@@ -7,10 +7,10 @@ from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
 from common import clock
+from instances.enforcement.sweeps import compare_leases
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.services.release import release_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
+from instances.release.services import release_instance
 from marketplace.errors import GpuTaken
 from marketplace.models import Gpu, Lease
 from storage.models import Image

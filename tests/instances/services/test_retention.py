@@ -13,16 +13,16 @@ from billing.models import Meter, Order
 from billing.standing.mail import queue_notices
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
+from instances.core.selectors import instance_of
+from instances.enforcement.arrears import announce_data_ends
+from instances.enforcement.sweeps import purge_expired
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
-from instances.selectors import instance_of
-from instances.services.arrears import announce_data_ends
-from instances.services.quote import create_quote
-from instances.services.release import release_instance
-from instances.services.rent import rent_instance
-from instances.services.retention import follow_paid_time, keep_data, keep_price
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import purge_expired
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.release.services import release_instance
+from instances.retention.data_retention import follow_paid_time, keep_data, keep_price
 from marketplace.errors import PriceChanged
 from marketplace.models import Offer
 from tests.billing.money import UNIT, charged, wallet

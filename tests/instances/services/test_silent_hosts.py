@@ -16,16 +16,16 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Hold, Meter, Posting
 from billing.statements.selectors import statement_lines
 from common import clock
+from instances.enforcement.silent_hosts import charge_meters, follow_silence
+from instances.enforcement.sweeps import follow_terms
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
+from instances.metering.findings import metering_findings
 from instances.models import Instance
-from instances.selectors.unmetered import metering_findings
-from instances.services.disks import follow_disks
-from instances.services.release import release_instance
-from instances.services.retention import follow_paid_time, keep_data
-from instances.services.silent_hosts import charge_meters, follow_silence
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import follow_terms
-from instances.services.write_offs import settle_write_offs
+from instances.release.services import release_instance
+from instances.retention.data_retention import follow_paid_time, keep_data
+from instances.volumes.unpaid_disks import follow_disks
+from instances.write_offs.services import settle_write_offs
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host
 from storage.models import Snapshot, Volume

@@ -11,15 +11,15 @@ from billing.models import Hold, Meter
 from common import clock
 from common.errors import NotFound, StaleRow, UnlawfulMove
 from common.wake import version_of
+from instances.constants import STOP_GRACE
+from instances.core import transitions
+from instances.core.rename import rename_instance
+from instances.core.selectors import desired_instances
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent
-from instances.policy import STOP_GRACE
-from instances.selectors import desired_instances
-from instances.services import moves
-from instances.services.release import release_instance
-from instances.services.rename import rename_instance
-from instances.services.restart import restart_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
+from instances.release.services import release_instance
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.hosts.offers import set_draining, set_price
 from marketplace.leasing.selectors import live_leases_of
@@ -226,7 +226,7 @@ def test_a_wish_survives_a_report_that_came_between(rin: User, host: FakeHost, m
     stale = iter([again(instance)])
     host.work()
     host.sync()
-    read = moves.retry_stale
+    read = transitions.retry_stale
 
     def with_a_stale_read(attempt: Callable[[], Instance]) -> Instance:
         tries = []
@@ -234,12 +234,12 @@ def test_a_wish_survives_a_report_that_came_between(rin: User, host: FakeHost, m
         def once_stale() -> Instance:
             tries.append(1)
             if len(tries) == 1:
-                moves.move_instance(next(stale), "stopping", kind="late", actor="test")  # type: ignore[arg-type]
+                transitions.move_instance(next(stale), "stopping", kind="late", actor="test")  # type: ignore[arg-type]
             return attempt()
 
         return read(once_stale)
 
-    monkeypatch.setattr("instances.services.stop.retry_stale", with_a_stale_read)
+    monkeypatch.setattr("instances.lifecycle.stop.retry_stale", with_a_stale_read)
     stop_instance(renter=rin, instance_id=instance.pk)
     assert again(instance).state == "stopping"
     assert not InstanceEvent.objects.filter(kind="late").exists()
@@ -250,7 +250,7 @@ def test_a_row_that_never_holds_still_is_told_to_the_asker() -> None:
         raise StaleRow
 
     with pytest.raises(StaleRow):
-        moves.retry_stale(always)
+        transitions.retry_stale(always)
 
 
 def test_rename(rin: User, running: Instance) -> None:

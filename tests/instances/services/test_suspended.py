@@ -6,11 +6,11 @@ from django.db.models import ProtectedError
 
 from accounts.models import User
 from common.errors import Forbidden
+from instances.enforcement.suspended_owners import stop_suspended
 from instances.models import Instance, InstanceEvent, Quote
-from instances.services import order_match
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.suspended import stop_suspended
+from instances.orders import quote_claims
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
 from instances.states import InstanceState
 from marketplace.errors import OfferClosed
 from marketplace.models import Lease
@@ -49,7 +49,7 @@ def test_fault_011_one_switched_off_after_the_check_is_stopped_settled_and_freed
     rin: User, host: FakeHost, hours: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The order had passed the check when the account was switched off: the sweep finds what came of it."""
-    claim = order_match.claim_quote
+    claim = quote_claims.claim_quote
 
     def claim_then_switch_off(*args: object, **more: object) -> Quote:
         found = claim(*args, **more)  # type: ignore[arg-type]  # passed on
@@ -57,7 +57,7 @@ def test_fault_011_one_switched_off_after_the_check_is_stopped_settled_and_freed
             cursor.execute("UPDATE accounts_user SET is_active = false WHERE id = %s", [rin.pk])
         return found
 
-    monkeypatch.setattr("instances.services.rent.claim_quote", claim_then_switch_off)
+    monkeypatch.setattr("instances.orders.rent.claim_quote", claim_then_switch_off)
     instance = order(rin, host)
     host.settle()
     hours.advance(seconds=60)

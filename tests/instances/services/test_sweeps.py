@@ -10,12 +10,13 @@ from accounts.models import User
 from billing.metering.settle import extend_holds
 from common import clock
 from common.errors import NotFound
+from instances.core.selectors import any_instance, data_due
+from instances.enforcement import sweeps
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import halt_instance, stop_instance
 from instances.models import Instance, InstanceEvent, InstanceSample
-from instances.selectors import any_instance, data_due
-from instances.services import rollups, sweeps
-from instances.services.release import release_instance
-from instances.services.start import start_instance
-from instances.services.stop import halt_instance, stop_instance
+from instances.monitoring import rollups
+from instances.release.services import release_instance
 from marketplace.leasing.lease import release_leases
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Host, Incident, Lease

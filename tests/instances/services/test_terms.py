@@ -15,13 +15,13 @@ from billing.payouts.selectors import payable_of
 from billing.transfers.services import transfer_money
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
+from instances.billing_mode.change_quotes import quote_change
+from instances.billing_mode.convert import convert_instance, extend_instance
+from instances.enforcement.sweeps import follow_terms
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, Term
-from instances.services.change_quote import quote_change
-from instances.services.convert import convert_instance, extend_instance
-from instances.services.release import release_instance
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import follow_terms
+from instances.release.services import release_instance
 from marketplace.hosts.offers import set_price
 from marketplace.leasing.selectors import live_leases_of
 from marketplace.models import Lease

@@ -9,15 +9,15 @@ from django.db.models import F
 from accounts.models import User
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
+from instances.core.timer_selectors import idle_stop_times
 from instances.errors import Locked
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, InstanceSample
-from instances.occurrences import Entry
-from instances.selectors.timers import idle_stop_times
-from instances.services.release import release_instance
-from instances.services.settings import IdleRule, Week, Wishes, change_settings
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.timers import follow_timers, stop_idle
+from instances.release.services import release_instance
+from instances.schedules.recurrence import Entry
+from instances.schedules.settings import IdleRule, Week, Wishes, change_settings
+from instances.schedules.timers import follow_timers, stop_idle
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.models import Offer
 from tests.billing.money import UNIT, grant

@@ -16,18 +16,18 @@ from billing.errors import InsufficientFunds
 from billing.models import Hold
 from common import clock
 from common.errors import InvalidInput, NotFound, UnlawfulMove
+from instances.constants import WATCHES_AT_MOST
+from instances.core import capacity_hints
+from instances.enforcement.sweeps import compare_watch_holds
 from instances.models import Instance, InstanceEvent, Quote, Watch
-from instances.policy import WATCHES_AT_MOST
-from instances.selectors import watches_of
-from instances.services import hints
-from instances.services import watches as service
-from instances.services.quote import create_quote
-from instances.services.release import release_instance
-from instances.services.sweeps import compare_watch_holds
-from instances.services.watch_mails import queue_watch_mails
-from instances.services.watch_orders import Order, query_of
-from instances.services.watches import cancel_watch, create_watch, drop_old_watches, expire_watches, serve_watches
+from instances.orders.quotes import create_quote
+from instances.release.services import release_instance
 from instances.states import WatchState
+from instances.wait_list import wait_list as service
+from instances.wait_list.entries import Order, query_of
+from instances.wait_list.mail import queue_watch_mails
+from instances.wait_list.selectors import watches_of
+from instances.wait_list.wait_list import cancel_watch, create_watch, drop_old_watches, expire_watches, serve_watches
 from marketplace.errors import SearchSyntaxError
 from marketplace.hosts.offers import check_offers, set_draining, set_price
 from marketplace.models import Host, Incident, Offer
@@ -270,7 +270,7 @@ def test_a_worker_that_dies_loses_no_mail(full: Instance, host: FakeHost, bob: U
     wait_to_hear(bob)
     free(host, full)
     serve()
-    with killed_at("instances.services.watch_mails.queue_mail"):
+    with killed_at("instances.wait_list.mail.queue_mail"):
         queue_watch_mails(now=clock.now())
     assert queue_watch_mails(now=clock.now()) == 1
     with killed_at("common.mail.mail.EmailMessage.send"):
@@ -538,7 +538,7 @@ def test_a_release_hints_at_the_wait_list(
     full: Instance, host: FakeHost, bob: User, django_capture_on_commit_callbacks: Any
 ) -> None:
     wait_to_hear(bob)
-    with patch.object(hints, "enqueue") as enqueue:
+    with patch.object(capacity_hints, "enqueue") as enqueue:
         free(host, full)
     assert [call.args for call in enqueue.call_args_list] == [("instances.serve_watches",)]
 

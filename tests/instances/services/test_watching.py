@@ -20,18 +20,18 @@ from agents.protocol.messages import InstanceSample as Told
 from agents.protocol.readings import SecondTrace
 from common import clock
 from common.ids import public_id
+from instances.constants import ALERT_QUIET_AFTER
+from instances.core.gpu_xid_errors import XIDS, xid_of
+from instances.core.observations import ObservedRow
+from instances.host_reports.reconcile import observe_report
+from instances.lifecycle.stop import stop_instance
 from instances.models import Alert, Instance, InstanceEvent, InstanceSample, InstanceUsage
-from instances.policy import ALERT_QUIET_AFTER
-from instances.selectors import metrics_of
-from instances.services.alert_mails import queue_alert_mails
-from instances.services.alerts import GpuEventRow, follow_alerts, record_gpu_events
-from instances.services.disk_use import note_disk_use
-from instances.services.observations import ObservedRow
-from instances.services.reconcile import observe_report
-from instances.services.rollups import drop_old_samples, roll_up_use
-from instances.services.stop import stop_instance
+from instances.monitoring.alerts import GpuEventRow, follow_alerts, record_gpu_events
+from instances.monitoring.mail import queue_alert_mails
+from instances.monitoring.rollups import drop_old_samples, roll_up_use
+from instances.monitoring.usage_selectors import metrics_of
 from instances.states import FaultOf
-from instances.xids import XIDS, xid_of
+from instances.volumes.usage import note_disk_use
 from marketplace.hosts.hosts import record_report
 from marketplace.models import Incident
 from storage.volumes.usage import DiskUseRow
@@ -214,7 +214,7 @@ def test_mail_about_an_alert_is_lost_with_no_worker_and_not_sent_when_it_is_over
     running: Instance, rin: User, host: FakeHost, hours: Clock
 ) -> None:
     pass_time(host, running, hours, 31, util=0)
-    with killed_at("instances.services.alert_mails.queue_mail"):
+    with killed_at("instances.monitoring.mail.queue_mail"):
         queue_alert_mails(now=clock.now())
     assert queue_alert_mails(now=clock.now()) == 1
     with killed_at("common.mail.mail.EmailMessage.send"):

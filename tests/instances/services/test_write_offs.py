@@ -11,11 +11,11 @@ from accounts.models import OutgoingMail, User
 from billing.models import Commitment, Hold, Meter
 from common import clock
 from common.errors import DomainError, Forbidden, InvalidInput
+from instances.enforcement.sweeps import compare_leases
+from instances.lifecycle.stop import stop_instance
+from instances.metering.findings import metering_findings
 from instances.models import InstanceEvent, InstancePort, Term
-from instances.selectors.unmetered import metering_findings
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
-from instances.services.write_offs import settle_write_offs
+from instances.write_offs.services import settle_write_offs
 from marketplace.constants import WRITE_OFF_AFTER
 from marketplace.hosts.heartbeat import mark_silent_hosts
 from marketplace.hosts.hosts import retire_host

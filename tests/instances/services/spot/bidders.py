@@ -4,9 +4,9 @@ from uuid import UUID
 
 from accounts.models import User
 from instances.models import Instance, SpotBid
-from instances.services.quote import create_quote
-from instances.services.rent import rent_instance
-from instances.services.spot.tick import tick_offer
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.spot.market_tick import tick_offer
 from marketplace.models import Offer
 from tests.instances.fake_host import FakeHost, again
 

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import User
 from billing.audit.selectors import ledger_findings
-from instances.services.sweeps import compare_leases
+from instances.enforcement.sweeps import compare_leases
 from marketplace.hosts.offers import check_offers
 from tests.billing.money import UNIT, grant
 from tests.instances.fake_host import FakeHost

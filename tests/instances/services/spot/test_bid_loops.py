@@ -7,9 +7,9 @@ import pytest
 
 from accounts.models import User
 from common import clock
+from instances.constants import SPOT_NOTICE, SPOT_RUN_AT_LEAST
 from instances.models import Instance, InstanceEvent
-from instances.policy import SPOT_NOTICE, SPOT_RUN_AT_LEAST
-from instances.services.spot.changes import change_bid
+from instances.spot.bid_changes import change_bid
 from marketplace.models import SpotPrice
 from tests.billing.money import UNIT
 from tests.instances.fake_host import FakeHost, again

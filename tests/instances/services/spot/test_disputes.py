@@ -11,7 +11,7 @@ from billing.debts.services import follow_debts
 from billing.models import Payment
 from billing.transfers.services import transfer_money
 from common import clock
-from instances.services.disputes import stop_disputed
+from instances.enforcement.disputes import stop_disputed
 from tests.billing.money import UNIT, make_user, wallet
 from tests.billing.payouts.world import take_back, top_up
 from tests.instances.fake_host import FakeHost, again, order

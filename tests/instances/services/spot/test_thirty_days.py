@@ -14,14 +14,14 @@ from billing.audit.selectors import ledger_findings
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from common.errors import InvalidInput, UnlawfulMove
+from instances.constants import SPOT_NOTICE, SPOT_REST, SPOT_RUN_AT_LEAST
+from instances.enforcement.sweeps import compare_leases
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, InstanceEvent, SpotBid
-from instances.policy import SPOT_NOTICE, SPOT_REST, SPOT_RUN_AT_LEAST
-from instances.services.release import release_instance
-from instances.services.spot.changes import change_bid
-from instances.services.spot.tick import tick_offer
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import compare_leases
+from instances.release.services import release_instance
+from instances.spot.bid_changes import change_bid
+from instances.spot.market_tick import tick_offer
 from instances.states import BidState
 from marketplace.errors import GpuTaken
 from marketplace.hosts.offers import check_offers

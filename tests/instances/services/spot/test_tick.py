@@ -9,16 +9,16 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Meter
 from common import clock
 from common.errors import InvalidInput, NotFound, UnlawfulMove
-from instances.policy import SPOT_NOTICE
-from instances.selectors import desired_instances
-from instances.services.budgets import set_budget
-from instances.services.release import release_instance
-from instances.services.spot.changes import change_bid, withdraw_bid
-from instances.services.spot.notice_mails import queue_notice_mails
-from instances.services.spot.tick import tick_all, tick_due, tick_offer
-from instances.services.start import start_instance
-from instances.services.stop import stop_instance
-from instances.services.sweeps import stop_exhausted
+from instances.constants import SPOT_NOTICE
+from instances.core.selectors import desired_instances
+from instances.enforcement.budgets import set_budget
+from instances.enforcement.sweeps import stop_exhausted
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.stop import stop_instance
+from instances.release.services import release_instance
+from instances.spot.bid_changes import change_bid, withdraw_bid
+from instances.spot.mail import queue_notice_mails
+from instances.spot.market_tick import tick_all, tick_due, tick_offer
 from marketplace.errors import GpuTaken
 from marketplace.hosts.offers import ListingChange, set_draining, set_listed, set_prices
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -368,7 +368,7 @@ def test_a_worker_that_dies_loses_no_mail_about_a_notice(spot: FakeHost, rin: Us
     mine = bid(rin, spot, 1.00, gpus=4)
     run(hours, spot, 10)
     bid(bo, spot, 2.00, gpus=4)
-    with killed_at("instances.services.spot.notice_mails.queue_mail"):
+    with killed_at("instances.spot.mail.queue_mail"):
         queue_notice_mails(now=clock.now())
     assert queue_notice_mails(now=clock.now()) == 1
     with killed_at("common.mail.mail.EmailMessage.send"):

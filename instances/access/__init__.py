@@ -1,0 +1,1 @@
+"""Ways into an instance: credentials, ports, links, logs."""

@@ -1,0 +1,94 @@
+"""Who gets in over SSH: keys, root's password, addresses. What changes reaches a running instance within seconds."""
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from accounts.models import User
+from accounts.selectors import ssh_keys_of
+from common import clock
+from common.database import use_case
+from common.errors import FieldError, InvalidInput
+from common.sealing import seal
+from instances.access.extra_ports import open_ports
+from instances.access.guards import check_list_kept, enterable, set_way
+from instances.constants import ALLOWED_NETWORKS_AT_MOST
+from instances.core.access_selectors import entered_by_keys, renters_with_other_keys
+from instances.core.passwords import hash_password, new_password
+from instances.core.transitions import SYSTEM
+from instances.models import Instance
+
+
+def change_access(*, renter: User, instance_id: UUID, **changes: Any) -> Instance:
+    """Any of: `key_ids` (None: all keys of the account, those added later too), `networks` from which SSH answers (none:
+    everywhere), `ports` beside the image's own. All of it or nothing."""
+    known = read_networks(changes["networks"]) if "networks" in changes else None
+    with use_case():
+        instance = enterable(renter, instance_id)
+        if "key_ids" in changes:
+            lines = [key.public_key for key in ssh_keys_of(renter, changes["key_ids"])]
+            set_way(instance, kind="keys_changed", ssh_keys=lines, all_keys=changes["key_ids"] is None)
+        if known is not None and known != instance.allow_from:
+            check_list_kept(instance.host, known)
+            set_way(instance, kind="addresses_changed", detail=", ".join(known), allow_from=known)
+        if "ports" in changes:
+            open_ports(instance, changes["ports"])
+    return instance
+
+
+def follow_keys(*, user_id: UUID) -> int:
+    """After the account's keys changed: instances with all keys get the new ones, a removed one lets in nowhere."""
+    with use_case():
+        rows = list(entered_by_keys(user_id).select_related("renter").select_for_update(of=("self",), no_key=True))
+        if not rows:
+            return 0
+        account = [key.public_key for key in ssh_keys_of(rows[0].renter, None)]
+        return sum(_follow(row, account) for row in rows)
+
+
+def _follow(instance: Instance, account: list[str]) -> bool:
+    lines = account if instance.all_keys else [line for line in instance.ssh_keys if line in account]
+    if lines == instance.ssh_keys:
+        return False
+    set_way(instance, kind="keys_followed", actor=SYSTEM, ssh_keys=lines)
+    return True
+
+
+def follow_all_keys() -> int:
+    """Sweep behind the hints that accounts send."""
+    return sum(follow_keys(user_id=user_id) for user_id in renters_with_other_keys())
+
+
+def set_password(*, renter: User, instance_id: UUID) -> tuple[Instance, str]:
+    """A fresh password for root, which is told this once. An earlier one ends."""
+    password = new_password()
+    sealed = seal(hash_password(password))  # takes a while: not while a row is locked
+    with use_case():
+        instance = enterable(renter, instance_id)
+        set_way(instance, kind="password_set", sealed_password=sealed, password_set_at=clock.now())
+    return instance, password
+
+
+def clear_password(*, renter: User, instance_id: UUID) -> Instance:
+    """Keys alone again. Repeating it is harmless."""
+    with use_case():
+        instance = enterable(renter, instance_id)
+        if instance.sealed_password:
+            set_way(instance, kind="password_cleared", sealed_password="", password_set_at=None)
+    return instance
+
+
+def read_networks(texts: Sequence[str]) -> list[str]:
+    """Networks as they are written out, each once. An address alone is a network of one. Raises InvalidInput."""
+    known, wrong = [], []
+    for position, text in enumerate(texts):
+        try:
+            known.append(str(ipaddress.ip_network(text.strip())))
+        except ValueError as error:
+            wrong.append(FieldError(f"allow_from.{position}", "invalid", str(error)))
+    if len(texts) > ALLOWED_NETWORKS_AT_MOST:
+        wrong.append(FieldError("allow_from", "max_length", f"At most {ALLOWED_NETWORKS_AT_MOST} networks."))
+    if wrong:
+        raise InvalidInput("The list of addresses is not right.", errors=wrong)
+    return list(dict.fromkeys(known))

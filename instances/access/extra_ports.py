@@ -1,0 +1,55 @@
+"""Extra ports of an instance: numbers on the host that stay the same for life, published from its next start on."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.db import IntegrityError, transaction
+
+from common.errors import Busy
+from instances.access.guards import set_way
+from instances.core.access_selectors import ports_left_over
+from instances.core.endpoints import check_ports, container_ports
+from instances.core.host_ports import take_ports
+from instances.errors import NoPorts
+from instances.models import Instance, InstancePort
+
+_TRIES: Final = 3
+
+
+def open_ports(instance: Instance, ports: Sequence[int]) -> None:
+    """These container ports beside the image's own; what is open already keeps its number. They are there from the next
+    start or restart on: a container's ports are fixed when it is made."""
+    own = container_ports(instance.image)
+    chosen = check_ports(ports, own)
+    before = [list(pair) for pair in instance.ports]
+    kept = [pair for pair in before if pair[0] in own or pair[0] in chosen]
+    fresh = [port for port in chosen if port not in dict(kept)]
+    named = kept + [list(pair) for pair in zip(fresh, take_more(instance, len(fresh)), strict=True)]
+    if named == before:
+        return
+    detail = ", ".join(f"{inside} → {outside}" for inside, outside in named if inside not in own)
+    next_run = instance.run_generation + 1
+    set_way(instance, kind="ports_changed", detail=detail, ports=named, ports_from_generation=next_run)
+
+
+def free_left_ports() -> int:
+    """Sweep: ports that were closed are others' only when no container publishes them any more."""
+    return InstancePort.objects.filter(pk__in=list(ports_left_over())).delete()[0]
+
+
+def take_more(instance: Instance, count: int) -> list[int]:
+    """Host ports beside those that it has, inside a use case. Raises NoPorts or Busy."""
+    if not count:
+        return []
+    host = instance.host
+    for _ in range(_TRIES):
+        try:
+            with transaction.atomic():  # a port that someone else takes at this very moment
+                return take_ports(
+                    instance_id=instance.pk, host_id=host.pk, first=host.port_first, last=host.port_last, count=count
+                )
+        except IntegrityError:
+            continue
+        except NoPorts as error:
+            raise NoPorts("The host has no free ports left. Close a port, or rent on another host.") from error
+    raise Busy

@@ -1,0 +1,44 @@
+"""What every change of a way into an instance has in common: it is locked, not ending, and its host and pages are told."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from accounts.models import User
+from common.errors import UnlawfulMove
+from instances.core.selectors import instance_of
+from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
+from instances.errors import ListNotKept
+from instances.models import Instance
+from instances.states import ENDING
+
+if TYPE_CHECKING:
+    from marketplace.models import Host
+
+
+def enterable(renter: User, instance_id: UUID) -> Instance:
+    """The renter's instance, locked. Raises NotFound, or UnlawfulMove when it is ending."""
+    instance = instance_of(renter, instance_id)
+    Instance.objects.select_for_update(no_key=True).only("pk").get(pk=instance.pk)
+    instance = instance_of(renter, instance_id)
+    if instance.state in ENDING:
+        raise UnlawfulMove(f"An instance that is {instance.state} cannot be entered any more.", state=instance.state)
+    return instance
+
+
+def check_list_kept(host: "Host", networks: Sequence[str]) -> None:
+    """A list of addresses that nobody keeps would be worse than none. Raises ListNotKept."""
+    if networks and host.keeps_ssh_list is False:
+        raise ListNotKept(
+            "The firewall of this host takes no rules from its agent, so a list of addresses would keep nobody out. Use keys"
+            " alone, or take another host."
+        )
+
+
+def set_way(instance: Instance, *, kind: str, actor: str = RENTER, detail: str = "", **fields: object) -> None:
+    Instance.objects.filter(pk=instance.pk).update(**fields)
+    for name, value in fields.items():
+        setattr(instance, name, value)
+    record_event(instance, kind=kind, actor=actor, detail=detail)
+    touch_host(instance)
+    touch_renter(instance)

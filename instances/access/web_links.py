@@ -1,0 +1,60 @@
+"""Links to programs of an instance in the browser: signed, short-lived, each program under a host name of its own."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote, urlsplit
+from uuid import UUID
+
+from django.conf import settings
+
+from accounts.models import User
+from accounts.selectors import bonds_of
+from common import clock
+from common.errors import NotFound
+from instances.constants import JUPYTER_PORT, SSH_PORT, WEB_LINK_LIFETIME, WEB_VISIT_LIFETIME
+from instances.core.selectors import instance_of
+from instances.core.stream_tickets import PORT, stream_ticket, topic_ticket
+from instances.errors import NotRunning, WebLinksOff
+from instances.models import Instance
+from instances.states import InstanceState
+
+OPEN_PATH: Final = "/relay/v1/web/"
+
+
+@dataclass(frozen=True)
+class WebLink:
+    """Good for anyone who has it, until `expires_at`; the visit that it begins ends at `visit_ends_at`."""
+
+    url: str
+    expires_at: datetime
+    visit_ends_at: datetime
+
+
+def open_web(*, renter: User, instance_id: UUID, port: int) -> WebLink:
+    """A link to the program that listens on this port in the renter's running instance; the host need not publish it.
+
+    It leads to the relay under a name that belongs to this instance and port alone, where no cookie of the market is sent
+    and none can be set for it. Raises NotFound, NotRunning or WebLinksOff.
+    """
+    instance = instance_of(renter, instance_id)
+    if port == SSH_PORT:
+        raise NotFound("SSH is nothing for a browser: use the terminal.")
+    if instance.state != InstanceState.RUNNING:
+        raise NotRunning("Only a running instance answers. Start it first.")
+    if not settings.RELAY_WEB_HOST:
+        raise WebLinksOff
+    now, label = clock.now(), f"{instance.pk.hex}-{port}"
+    visit = stream_ticket(
+        instance=instance, kind=PORT, port=port, lifetime=WEB_VISIT_LIFETIME, once=False, bonds=bonds_of(renter)
+    )
+    leave = topic_ticket(f"open:{label}:{visit}", WEB_LINK_LIFETIME)
+    scheme = urlsplit(settings.RELAY_URL or settings.SITE_URL).scheme
+    url = f"{scheme}://{label}.{settings.RELAY_WEB_HOST}{OPEN_PATH}{leave}{_first_page(instance, port)}"
+    return WebLink(url, now + WEB_LINK_LIFETIME, now + WEB_VISIT_LIFETIME)
+
+
+def _first_page(instance: Instance, port: int) -> str:
+    if port != JUPYTER_PORT or not instance.jupyter_token:
+        return "/"
+    return f"/lab?token={quote(instance.jupyter_token)}"

@@ -1,0 +1,1 @@
+"""Backup of the market and its restore."""

@@ -1,0 +1,175 @@
+"""The market goes on from a backup: checked first, put in place at once or not at all, then made safe before it starts.
+
+Safe means: a new epoch (its hosts agree before anything is sold), no money leaves, nobody is signed in. What happened after
+the backup is listed, as far as the anchors of the ledger and Stripe know it; the hosts tell theirs when they report.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from billing.ledger.anchors import read_anchors
+from billing.ledger.seal_selectors import latest_seals
+from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
+from billing.stripe import client
+from common.backup_folder import BadBackup, Manifest, read_manifest, unpack, write_private
+from common.database import only_one, use_case
+from common.postgres_client import postgres_client
+from common.roles import grant_role
+from common.unfinished_restore import SET_MARK, remove_mark
+from instances.backups.backup import ANCHORS, DATABASE, KEPT, REGISTRY, SECRETS
+from instances.epochs.services import begin_epoch
+from marketplace.hosts.epochs import add_findings
+
+_INVOICES = (
+    "Invoices that were issued after the backup are not in the books: their months are invoiced anew, under numbers that "
+    "begin at the next million of the year, so no number is on two. Tell whoever has the former ones that they are void."
+)
+# Without these the database is worth little: what it keeps sealed cannot be opened, and its signatures are another's.
+_MUST_BE_THE_SAME = ("secret_key", "ledger_signing_key")
+# The number means nothing.
+_RESTORE_LOCK: Final = 7_260_418_335
+
+
+class RestoreRefused(Exception):
+    """Nothing was changed; the text says what to do."""
+
+
+def restore_backup(
+    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
+) -> int:
+    """The new epoch's number. Raises BadBackup, RestoreRefused and ClientFailed; then the database is as it was.
+
+    Of two at once the second is refused. The lock is the connection's, so this one stays open until the end.
+    """
+    with only_one(_RESTORE_LOCK) as ours:
+        if not ours:
+            raise RestoreRefused("Another restore of this database is under way: wait for its end.")
+        return _restore(folder=folder, replace=replace, registry=registry, secrets=secrets, say=say)
+
+
+def _restore(
+    *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
+) -> int:
+    manifest = _checked(folder)
+    if secrets is not None:
+        _give_secrets(folder, secrets)
+    _check_keys(folder)
+    _check_target(replace=replace)
+    _check_registry(folder, registry)
+    # From here on, until the mark is gone, the market cannot start.
+    postgres_client().replace(folder / DATABASE, and_then=SET_MARK)
+    say(f"The database is as it was at {manifest.made_at}.")
+    call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
+    if settings.APP_DATABASE_URL:
+        grant_role(settings.APP_DATABASE_URL)
+    made_at = datetime.fromisoformat(manifest.made_at)
+    number = begin_epoch(reason=f"restored from the backup of {made_at:%Y-%m-%d %H:%M:%S} UTC", backup_at=made_at)
+    Session.objects.all().delete()
+    if registry is not None:
+        unpack(folder / REGISTRY, registry)
+    findings = [_INVOICES, *_anchors(folder, number), *_stripe()]
+    with use_case():
+        add_findings(findings)
+        remove_mark()
+    for line in findings:
+        say(line)
+    return number
+
+
+def _checked(folder: Path) -> Manifest:
+    manifest = read_manifest(folder)
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    known = {".".join(key) for key in loader.disk_migrations} | {".".join(key) for key in loader.replacements}
+    ours = {app for app, _ in loader.disk_migrations}
+    newer = [name for name in manifest.migrations if name not in known and name.partition(".")[0] in ours]
+    if newer:
+        raise BadBackup(f"A newer version of Berth made this backup: this one does not know {', '.join(newer[:5])}.")
+    if manifest.currency != settings.MARKET_CURRENCY:
+        told = f"MARKET_CURRENCY is {settings.MARKET_CURRENCY}"
+        raise RestoreRefused(f"The backup is of a market in {manifest.currency}; here {told}.")
+    return manifest
+
+
+def _give_secrets(folder: Path, target: Path) -> None:
+    """Put the backup's keys where the deployment reads them; a file that is there is never replaced."""
+    for name in KEPT:
+        source = folder / SECRETS / name
+        if source.exists() and not (target / name).exists():
+            write_private(target / name, source.read_bytes())
+
+
+def _check_keys(folder: Path) -> None:
+    for name in _MUST_BE_THE_SAME:
+        if (folder / SECRETS / name).read_text() != getattr(settings, KEPT[name]):
+            raise RestoreRefused(
+                f"{KEPT[name]} is not the backup's. Put {folder / SECRETS / name} in its place (--secrets FOLDER writes "
+                "files that are missing), then restore again."
+            )
+
+
+def _check_target(*, replace: bool) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+        (tables,) = cursor.fetchone()
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
+        )
+        (others,) = cursor.fetchone()
+    if others:
+        raise RestoreRefused(f"{others} other connections to the database are open: stop web, worker, beat and relay first.")
+    if tables and not replace:
+        raise RestoreRefused("The database is not empty. Back it up, then say --replace to put the backup in its place.")
+
+
+def _check_registry(folder: Path, registry: Path | None) -> None:
+    if registry is None:
+        return
+    if not (folder / REGISTRY).exists():
+        raise RestoreRefused("The backup has no images of the registry: leave --registry out.")
+    if registry.is_dir() and any(registry.iterdir()):
+        raise RestoreRefused(f"{registry} is not empty: images are put into an empty folder alone.")
+
+
+def _anchors(folder: Path, epoch: int) -> list[str]:
+    """Heads of seals that the backup does not have are put aside, so that new ones can be anchored; lost ones come back."""
+    if not settings.LEDGER_ANCHOR_DIR:
+        return []
+    place = Path(settings.LEDGER_ANCHOR_DIR)
+    place.mkdir(parents=True, exist_ok=True)
+    last = max((seal.number for seal in latest_seals(1)), default=0)
+    later = [anchor for anchor in read_anchors(place) if anchor.number > last]
+    aside = place / f"before-epoch-{epoch}"
+    for anchor in later:
+        aside.mkdir(exist_ok=True)
+        (place / anchor.name).rename(aside / anchor.name)
+    for kept in sorted((folder / ANCHORS).glob("*")):
+        if not (place / kept.name).exists():
+            write_private(place / kept.name, kept.read_bytes())
+    if not later:
+        return []
+    newest = max(later, key=lambda anchor: anchor.number)
+    return [
+        f"The ledger was anchored up to seal {newest.number}; the backup ends at {last}: what was posted between is lost "
+        f"here. These heads are in {aside}."
+    ]
+
+
+def _stripe() -> list[str]:
+    if not client.is_open():
+        return ["Card payments are off: once the books are compared with the bank, run manage.py lift_money_freeze."]
+    done = run_reconciliation(reconciliation_id=request_reconciliation(actor="restore").pk)
+    if done.failure:
+        return [f"Stripe could not be compared: {done.failure} It is tried again daily, and by manage.py reconcile_stripe."]
+    healed = [
+        f"Stripe knew of {done.healed} payments, refunds or disputes that the backup did not: they are in the ledger now."
+    ]
+    return [*(healed if done.healed else []), *done.findings]

@@ -1,0 +1,127 @@
+"""Quotes for changes in place: another billing mode for an instance, its term renewed, its term ended early."""
+
+from fractions import Fraction
+from typing import Final
+from uuid import UUID
+
+from accounts.models import User
+from billing.constants import TERM_SOURCE
+from billing.metering.costs import costs_of
+from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan
+from common import clock
+from common.database import use_case
+from common.errors import UnlawfulMove
+from instances.constants import QUOTE_LIFETIME
+from instances.core.selectors import active_term, coming_term, instance_of
+from instances.metering.term_pricing import early_end_micros, rate_of
+from instances.models import Instance, Quote, Term
+from instances.orders.quotes import Wish, draft_quote, line_of, plan_of
+from instances.states import InstanceState, TermState
+from marketplace.errors import OfferClosed
+from marketplace.leasing.offer_selectors import OfferView, offer_view
+from marketplace.pricing.prices import TERM_HOURS
+from marketplace.states import HostState
+
+# From a mode into another, in place. Nothing goes into spot: GPUs that are held are not bid for.
+LAWFUL: Final[dict[str, tuple[str, ...]]] = {
+    HOURLY: (TIERED, RESERVED),
+    TIERED: (HOURLY, RESERVED),
+    SPOT: (HOURLY, TIERED, RESERVED),
+    RESERVED: (HOURLY, RESERVED),
+}
+_CHANGEABLE: Final = (InstanceState.RUNNING, InstanceState.STOPPED)
+
+
+def quote_change(
+    *,
+    renter: User,
+    instance_id: UUID,
+    billing_mode: str,
+    term: str = "",
+    payment: str = "",
+    hours: int | None = None,
+) -> Quote:
+    """What the change costs at the offer's present prices, and what is due now; nothing changes yet.
+
+    From a running term into `reserved` it is a renewal, which begins when the term ends; into `hourly` its early end.
+    Raises NotFound, UnlawfulMove, InvalidInput or OfferClosed.
+    """
+    instance = instance_of(renter, instance_id)
+    check_change(instance, billing_mode)
+    quote = _draft(instance, billing_mode, term, payment, hours)
+    with use_case():
+        quote.save(force_insert=True)
+    return quote
+
+
+def renewal_quote(instance: Instance, over: Term) -> Quote:
+    """Of the same term again, by itself at its end; saved in the caller's transaction."""
+    quote = _draft(instance, RESERVED, over.term, over.payment, None)
+    quote.used_at = clock.now()
+    quote.save(force_insert=True)
+    return quote
+
+
+def check_change(instance: Instance, billing_mode: str) -> None:
+    """Raises UnlawfulMove when the instance cannot go over to this mode now."""
+    lawful = changes_of(instance)
+    if billing_mode not in lawful:
+        now = f"An instance that is {instance.state} and billed as {instance.billing_mode}"
+        possible = ", ".join(lawful) or "nothing"
+        raise UnlawfulMove(
+            f"{now} cannot change to {billing_mode}; possible now: {possible}.", state=instance.state, modes=list(lawful)
+        )
+
+
+def changes_of(instance: Instance) -> tuple[str, ...]:
+    """The modes that it may change to now; `reserved` of a reserved one is a renewal, of which one may be to come."""
+    if instance.state not in _CHANGEABLE:
+        return ()
+    lawful = LAWFUL[instance.billing_mode]
+    if instance.billing_mode == RESERVED and (active_term(instance.pk) is None or coming_term(instance.pk) is not None):
+        return tuple(mode for mode in lawful if mode != RESERVED)
+    return lawful
+
+
+def _draft(instance: Instance, mode: str, term: str, payment: str, hours: int | None) -> Quote:
+    offer = offer_view(instance.offer_id)
+    payment = payment or (UPFRONT if mode == RESERVED else "")
+    wish = Wish(mode, term, payment, None, hours if hours is not None else TERM_HOURS.get(term, 1))
+    plan = plan_of(offer, wish)
+    if mode == RESERVED:
+        _check_stays(offer)
+    quote = draft_quote(offer, wish, plan, gpu_count=instance.gpu_count, data_disk_gb=0)
+    quote.for_instance, quote.image_id, quote.renter_id = instance, instance.image_id, instance.renter_id
+    quote.data_disk_gb = instance.data_disk_gb  # its meter goes on as it is
+    _set_due(quote, instance, plan)
+    return quote
+
+
+def _set_due(quote: Quote, instance: Instance, plan: Plan) -> None:
+    """One hour is held for what uses GPUs from now on; a renewal begins later; an early end is paid for at once."""
+    term = active_term(instance.pk) or coming_term(instance.pk)
+    renews = term is not None and quote.billing_mode == RESERVED
+    uses = instance.state == InstanceState.RUNNING
+    if (renews and plan.payment == NO_UPFRONT) or (plan.mode != RESERVED and not uses):
+        quote.due_now_micros = 0
+    if term is not None and not renews:
+        owed = early_end_due(term)
+        line = Line("Early end of the reserved term", Fraction(1), "total", owed, owed)
+        quote.lines = [*quote.lines, line_of(line)]
+        quote.projected_micros += owed
+        quote.due_now_micros += max(0, owed)
+
+
+def early_end_due(term: Term) -> int:
+    """What ending it costs now, negative when money comes back: reckoned for the quote's last moment, so never less."""
+    cost = costs_of(source_kind=TERM_SOURCE, source_ids=[term.pk], now=clock.now())[term.pk]
+    lasts = min(clock.now() + QUOTE_LIFETIME, term.ends_at)
+    coming = max(0, int((lasts - clock.now()).total_seconds()) + 1) * rate_of(term) // 3600
+    charged = min(cost.total_micros + coming, term.total_micros) if term.state == TermState.ACTIVE else 0
+    owed = early_end_micros(term, charged)
+    return owed - term.total_micros if term.payment == UPFRONT else owed - charged
+
+
+def _check_stays(offer: OfferView) -> None:
+    if not offer.listed or offer.draining or offer.host_state != HostState.ONLINE:
+        raise OfferClosed("The host of this instance takes no new terms at the moment.")

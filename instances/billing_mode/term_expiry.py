@@ -1,0 +1,282 @@
+"""How reserved terms end: at their time, renewed or not; early, by their renter; or when nobody pays for them."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
+from billing.errors import InsufficientFunds
+from billing.ledger.order_log import record_order
+from billing.metering.commitments import end_commitment
+from billing.metering.costs import exhausted_sources
+from billing.metering.escrow import charge_early_end, net_charged, return_unused
+from billing.metering.meters import close_meter, prove_meters
+from billing.pricing.estimates import HOURLY, RESERVED
+from common import clock
+from common.database import use_case
+from common.errors import DomainError, StaleRow
+from common.money import format_money
+from common.transitions import move
+from instances.billing_mode.change_quotes import renewal_quote
+from instances.constants import TERM_SWEEP_LAG
+from instances.core import event_messages as details
+from instances.core.selectors import active_term, apart_from_hosts, coming_term, instances_of_terms, terms_to_turn
+from instances.core.transitions import SYSTEM, record_event, touch_host, touch_renter
+from instances.lifecycle.stop import stop_now
+from instances.metering.meters import hold_for_use, open_use
+from instances.metering.reserved_terms import (
+    agree_term,
+    begin_term,
+    hold_for_term,
+    locked_with_wallets,
+    payee_of,
+    set_billing,
+)
+from instances.metering.term_pricing import early_end_micros, is_prepaid
+from instances.models import Instance, Term
+from instances.retention.gpu_reservation import let_go_of_gpus
+from instances.states import ENDING, TERM_MACHINE, InstanceState, TermState
+from marketplace.pricing.prices import TERM_HOURS
+
+logger = logging.getLogger(__name__)
+
+_RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
+_TO_RUN: Final = (*_RUNNING, InstanceState.REQUESTED, InstanceState.PROVISIONING, InstanceState.STARTING)
+
+
+# -- at its time
+
+
+def turn_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+    """End what is over and has not been ended by its host's reports; how many. `spared`: not on these hosts."""
+    ids = terms_to_turn(now - TERM_SWEEP_LAG, spared)
+    return sum(_try(turn_term, instance_id, now) for instance_id in ids)
+
+
+def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) -> bool:
+    """At the end of a term: the next one begins, or its renewal, or the instance goes on hourly. False when it is not over.
+
+    `host_is_there`: a report has just come, so the term is proven up to its end.
+    """
+    with use_case():
+        instance = locked_with_wallets(instance_id)
+        term = active_term(instance_id)
+        if term is None or term.ends_at > now:
+            return False
+        if host_is_there:
+            prove_meters(source_kind=TERM_SOURCE, source_ids=[term.pk], at=term.ends_at)
+        _settle(term, instance, memo="time in which the host did not answer, not charged")
+        move(term, TermState.ENDED, machine=TERM_MACHINE, reason="over", actor=SYSTEM, ended_at=term.ends_at)
+        if not _begin_coming(instance, term) and not _renew(instance, term):
+            record_event(instance, kind="term_over", actor=SYSTEM, detail=_at(details.TERM_OVER, term))
+            go_on_hourly(instance, term, at=term.ends_at)
+        touch_renter(instance)
+    return True
+
+
+def _begin_coming(instance: Instance, over: Term) -> bool:
+    """What was renewed ahead follows without a gap; one that is paid by the hour needs an hour's money now."""
+    coming = coming_term(instance.pk)
+    if coming is None:
+        return False
+    try:
+        with transaction.atomic():  # a savepoint: without the money nothing of this may stay
+            hold_for_term(coming, instance)
+            begin_term(coming, instance, at=over.ends_at, payee_id=payee_of(instance))
+    except InsufficientFunds as error:
+        end_commitment(term_id=coming.pk)
+        move(coming, TermState.EXITED, machine=TERM_MACHINE, reason="unpaid", actor=SYSTEM, ended_at=over.ends_at)
+        record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=error.detail)
+        return False
+    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=_at(details.TERM_RENEWED, coming))
+    return True
+
+
+def _renew(instance: Instance, over: Term) -> bool:
+    """The same term again, at what it costs now."""
+    if not over.auto_renew or instance.state in ENDING:
+        return False
+    try:
+        with transaction.atomic():  # a savepoint: without the money nothing of this may stay
+            quote = renewal_quote(instance, over)
+            list_unit = instance.offer.price_micros
+            term = agree_term(instance=instance, quote=quote, list_unit_micros=list_unit, auto_renew=True)
+            begin_term(term, instance, at=over.ends_at, payee_id=payee_of(instance))
+            record_term(instance, term, kind="renewal")
+    except DomainError as error:
+        record_event(instance, kind="renewal_failed", actor=SYSTEM, detail=error.detail)
+        return False
+    record_event(instance, kind="term_renewed", actor=SYSTEM, detail=_at(details.TERM_RENEWED, term))
+    return True
+
+
+def go_on_hourly(instance: Instance, over: Term, *, at: datetime) -> None:
+    """At the price without the discount that the term was made with: the lease goes on, so no later price touches it.
+
+    What runs and cannot be paid is stopped; GPUs that are not used are let go.
+    """
+    paid = True
+    rate = over.list_unit_micros * over.gpu_count
+    set_billing(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
+    if instance.state in _TO_RUN:
+        paid = _try_to_pay(instance, at)
+    elif instance.holds_gpus:
+        let_go_of_gpus(instance, at=at, reason="term over")
+    if not paid:
+        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=details.UNPAID)
+
+
+def _try_to_pay(instance: Instance, at: datetime) -> bool:
+    try:
+        with transaction.atomic():  # a savepoint: without the money nothing of this may stay
+            hold_for_use(instance)
+            if instance.state in _RUNNING:
+                open_use(instance, at=at, payee_id=payee_of(instance))
+    except InsufficientFunds:
+        return False
+    return True
+
+
+# -- early
+
+
+def exit_term(*, instance: Instance, term: Term, actor: str) -> None:
+    """End it now and settle it: out of what was prepaid, else of deposit and wallet; what they cannot pay is owed.
+
+    Inside a use case that has called `lock_parties`; the leases are the caller's.
+    """
+    close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
+    charged = net_charged(term.pk)
+    extra = early_end_micros(term, charged) - charged if term.state == TermState.ACTIVE else 0
+    end_commitment(term_id=term.pk)
+    whose = f"{instance.name}: reserved term ended early"
+    charge_early_end(
+        renter_id=instance.renter_id,
+        host_owner_id=payee_of(instance),
+        term_id=term.pk,
+        amount_micros=extra,
+        prepaid=is_prepaid(term),
+        memo=f"{whose}; {format_money(charged)} of use priced anew at {format_money(charged + extra)}",
+    )
+    back = term.total_micros - charged - extra if is_prepaid(term) else 0
+    if is_prepaid(term):
+        memo = f"{whose}; {format_money(term.total_micros)} paid, {format_money(charged + extra)} kept"
+        return_unused(renter_id=instance.renter_id, term_id=term.pk, amount_micros=back, memo=memo)
+    move(
+        term,
+        TermState.EXITED,
+        machine=TERM_MACHINE,
+        reason="ended early",
+        actor=actor,
+        ended_at=clock.now(),
+        exit_fee_micros=extra,
+    )
+    record_order(
+        owner_id=instance.renter_id,
+        kind="early_end",
+        key=f"early-end:{term.pk.hex}",
+        source_kind=INSTANCE_SOURCE,
+        source_id=instance.pk,
+        title=whose,
+        billing_mode=RESERVED,
+        amount_micros=extra - back if is_prepaid(term) is False else -back,
+    )
+
+
+def leave_terms(instance: Instance, *, actor: str) -> bool:
+    """End the term that runs and the one that was to come; whether there was any. As `exit_term`."""
+    found = [term for term in (active_term(instance.pk), coming_term(instance.pk)) if term is not None]
+    for term in found:
+        exit_term(instance=instance, term=term, actor=actor)
+    return bool(found)
+
+
+def drop_terms(instance: Instance) -> None:
+    """Its host is lost: what is proven is charged, deposit and what was prepaid come back, and the early end costs nothing.
+
+    As `exit_term`.
+    """
+    for term in (active_term(instance.pk), coming_term(instance.pk)):
+        if term is not None:
+            _settle(term, instance, memo="its host was written off")
+            ended = TermState.ENDED if term.state == TermState.ACTIVE else TermState.EXITED
+            move(term, ended, machine=TERM_MACHINE, reason="host written off", actor=SYSTEM, ended_at=clock.now())
+
+
+# -- unpaid
+
+
+def end_unpaid_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+    """End terms paid by the hour whose wallet is empty, as early ends: what they cost is owed; how many. `spared`: not on
+    these hosts."""
+    ids = apart_from_hosts(instances_of_terms(exhausted_sources(source_kind=TERM_SOURCE, now=now)), spared)
+    return sum(_try(end_unpaid_term, instance_id, now) for instance_id in ids)
+
+
+def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
+    """False when it was paid for or ended meanwhile."""
+    with use_case():
+        instance = locked_with_wallets(instance_id)
+        term = active_term(instance_id)
+        if term is None or is_prepaid(term) or term.pk not in exhausted_sources(source_kind=TERM_SOURCE, now=now):
+            return False
+        leave_terms(instance, actor=SYSTEM)
+        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=details.UNPAID)
+        end_reservation(instance, at=now)
+    return True
+
+
+def end_reservation(instance: Instance, *, at: datetime) -> None:
+    """No money is left for it: what runs is stopped, what is stopped gives its GPUs back."""
+    rate = instance.offer.price_micros * instance.gpu_count
+    set_billing(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
+    if instance.state in _TO_RUN:
+        stop_now(instance, kind="funds_exhausted", actor=SYSTEM, detail=details.UNPAID)
+    elif instance.holds_gpus:
+        let_go_of_gpus(instance, at=at, reason="term unpaid")
+    touch_host(instance)
+
+
+def record_term(instance: Instance, term: Term, *, kind: str) -> None:
+    """The order of a term, once."""
+    length = f"{TERM_HOURS[term.term]} h"
+    record_order(
+        owner_id=instance.renter_id,
+        kind=kind,
+        key=f"{kind}:{term.pk.hex}",
+        source_kind=INSTANCE_SOURCE,
+        source_id=instance.pk,
+        title=f"{instance.name}: {term.gpu_count} × {instance.offer.gpu_model}, reserved for {length}",
+        billing_mode=RESERVED,
+        amount_micros=term.total_micros if is_prepaid(term) else 0,
+        rate_micros_per_hour=term.unit_micros * term.gpu_count,
+    )
+
+
+def _settle(term: Term, instance: Instance, *, memo: str) -> None:
+    """Charge what is proven; of a prepaid term what outages left comes back."""
+    close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
+    end_commitment(term_id=term.pk)
+    if is_prepaid(term):
+        rest = term.total_micros - net_charged(term.pk)
+        words = f"{instance.name}: reserved term over; {memo}"
+        return_unused(renter_id=instance.renter_id, term_id=term.pk, amount_micros=rest, memo=words)
+
+
+def _try(work: Callable[..., bool], instance_id: UUID, now: datetime) -> bool:
+    """One that is moved meanwhile, or is broken, does not stand in the way of the others."""
+    try:
+        return work(instance_id=instance_id, now=now)
+    except StaleRow:
+        return False
+    except DomainError:
+        logger.exception("term of instance %s", instance_id)
+        return False
+
+
+def _at(form: str, term: Term) -> str:
+    return form % {"at": clock.minute(term.ends_at)}

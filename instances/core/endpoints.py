@@ -1,0 +1,64 @@
+"""What an instance's ports are for, which a renter may open, and whether they are published already."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from common.addresses import HIGHEST_PORT, shown_address
+from common.errors import FieldError, InvalidInput
+from instances.constants import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, SSH_PORT, TENSORBOARD_PORT
+from instances.models import Instance
+from marketplace.constants import HOST_SILENT_AFTER
+from marketplace.states import HostState
+
+if TYPE_CHECKING:
+    from storage.models import Image
+
+
+def container_ports(image: "Image") -> list[int]:
+    """Those of the image itself, which no renter opens or closes."""
+    served = ((SSH_PORT, True), (JUPYTER_PORT, image.has_jupyter), (TENSORBOARD_PORT, image.has_tensorboard))
+    return [port for port, wanted in served if wanted]
+
+
+def check_ports(ports: Sequence[int], own: Sequence[int]) -> list[int]:
+    """Each once, in order. Raises InvalidInput for what the image itself serves, and for too many."""
+    wrong = [
+        FieldError(f"ports.{position}", "invalid", f"Port {port} cannot be an extra port.")
+        for position, port in enumerate(ports)
+        if not 0 < port <= HIGHEST_PORT or port in own
+    ]
+    chosen = list(dict.fromkeys(ports))
+    if len(chosen) > EXTRA_PORTS_AT_MOST:
+        wrong.append(FieldError("ports", "max_length", f"At most {EXTRA_PORTS_AT_MOST} extra ports."))
+    if wrong:
+        raise InvalidInput("These ports cannot be opened.", errors=wrong)
+    return chosen
+
+
+def extra_ports(instance: Instance) -> list[tuple[int, int]]:
+    """(container port, host port) of those that the renter opened."""
+    own = container_ports(instance.image)
+    return [(inside, outside) for inside, outside in instance.ports if inside not in own]
+
+
+def ports_pending(instance: Instance) -> bool:
+    """Whether the container still runs with other ports: they change at its next start or restart."""
+    return instance.stopped_at is None and instance.run_generation < instance.ports_from_generation
+
+
+def is_reachable(instance: Instance, now: datetime) -> bool:
+    """Whether its host reports; silence of the host never changes the instance's own state."""
+    host = instance.host
+    return host.state == HostState.ONLINE and now - host.last_seen_at < HOST_SILENT_AFTER
+
+
+def public_address(instance: Instance) -> str:
+    """Where its ports answer: its host, or for a host behind NAT the relay, which listens on the same numbers.
+
+    "" where that is nothing that may stand in a command: renters copy it into a shell.
+    """
+    host = instance.host
+    return shown_address(settings.RELAY_TCP_ADDRESS or "" if host.behind_nat else host.address)

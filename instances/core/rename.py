@@ -1,0 +1,18 @@
+"""Rename: a name is for the renter's eyes alone, so it moves nothing."""
+
+from uuid import UUID
+
+from accounts.models import User
+from common.database import use_case
+from instances.core.selectors import instance_of
+from instances.core.transitions import touch_renter
+from instances.models import Instance
+
+
+def rename_instance(*, renter: User, instance_id: UUID, name: str) -> Instance:
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        Instance.objects.filter(pk=instance.pk).update(name=name)
+        instance.name = name
+        touch_renter(instance)
+    return instance

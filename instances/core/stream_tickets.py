@@ -1,0 +1,129 @@
+"""Tickets of streams: who may have the relay bring them into an instance, and what the host's agent lets them do there.
+
+A ticket is for the relay, under its secret; in it lies a grant for the agent, under a key that the relay does not know. Both
+are read by `agents.protocol` (tickets.py, grants.py), which no app may import: a test holds the two sides together.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import quote_from_bytes
+from uuid import UUID, uuid4
+
+from django.conf import settings
+
+from accounts.models import User
+from accounts.selectors import bonds_of
+from common import clock
+from common.json import to_json
+from instances.core.selectors import instance_of
+from instances.core.wakeup_payloads import slip_key
+from instances.errors import NotRunning
+from instances.models import Instance
+from instances.states import InstanceState
+
+PORT: Final = "port"
+EXEC: Final = "exec"
+FILES: Final = "files"
+READ: Final = "read"
+STREAM_LIFETIME: Final = timedelta(seconds=60)
+DOWNLOAD_LIFETIME: Final = timedelta(hours=1)  # in which a broken download may be taken up again
+STREAM_PATH: Final = "/relay/v1/streams"
+DOWNLOAD_PATH: Final = "/relay/v1/download"
+_GRANT: Final = b"berth-grant-v1\n"
+_TICKET: Final = b"berth-ticket-v1\n"
+
+
+@dataclass(frozen=True)
+class StreamLeave:
+    """Where to go with which ticket, and until when."""
+
+    path: str
+    ticket: str
+    expires_at: datetime
+
+
+def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, session: str = "") -> StreamLeave:
+    """Leave to enter the renter's running instance once. `session` names a terminal that may be found again."""
+    instance = _running(renter, instance_id)
+    own = hashlib.sha256(f"{renter.pk.hex}:{session}".encode()).hexdigest()[:32] if session else ""
+    bonds = bonds_of(renter)
+    ticket = stream_ticket(instance=instance, kind=kind, port=port, lifetime=STREAM_LIFETIME, session=own, bonds=bonds)
+    return StreamLeave(STREAM_PATH, ticket, clock.now() + STREAM_LIFETIME)
+
+
+def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamLeave:
+    """Leave to read one file or folder of the renter's running instance, as often as it breaks off."""
+    instance = _running(renter, instance_id)
+    spelled = quote_from_bytes(path.encode("utf-8", "surrogateescape"))
+    ticket = stream_ticket(
+        instance=instance, kind=READ, path=spelled, lifetime=DOWNLOAD_LIFETIME, once=False, bonds=bonds_of(renter)
+    )
+    return StreamLeave(DOWNLOAD_PATH, ticket, clock.now() + DOWNLOAD_LIFETIME)
+
+
+def _running(renter: User, instance_id: UUID) -> Instance:
+    instance = instance_of(renter, instance_id)
+    if instance.state != InstanceState.RUNNING:
+        raise NotRunning("Only a running instance can be entered. Start it first.")
+    return instance
+
+
+def stream_ticket(
+    *,
+    instance: Instance,
+    kind: str,
+    port: int = 0,
+    lifetime: timedelta,
+    bonds: Sequence[str],
+    once: bool = True,
+    session: str = "",
+    path: str = "",
+) -> str:
+    """Whoever shows it to the relay comes to this port, terminal, files or one file of this instance, and nowhere else.
+
+    `bonds` (accounts.selectors.bonds_of) are what it falls with: the relay refuses it, and cuts what it opened.
+    """
+    expires_at = _until(lifetime)
+    grant = {
+        "id": uuid4().hex,
+        "instance": instance.pk.hex,
+        "kind": kind,
+        "expires_at": expires_at,
+        "port": port,
+        "once": once,
+        "session": session,
+        "path": path,
+    }
+    sealed = _sealed(slip_key(instance.host_id, instance.host.agent_keys), _GRANT, to_json(grant))
+    return _signed(f"stream:{instance.host_id.hex}:{sealed}", expires_at, bonds)
+
+
+def pair_ticket(*, pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
+    """Leave for one of two hosts ("source", "target") to meet the other at the relay, as often as the way breaks."""
+    return _signed(f"pair:{pair.hex}:{host_id.hex}:{side}", _until(lifetime))
+
+
+def topic_ticket(topic: str, lifetime: timedelta) -> str:
+    """Leave for one topic of the relay."""
+    return _signed(topic, _until(lifetime))
+
+
+def _until(lifetime: timedelta) -> int:
+    return int((clock.now() + lifetime).timestamp())
+
+
+def _signed(topic: str, expires_at: int, bonds: Sequence[str] = ()) -> str:
+    return _sealed(settings.RELAY_SECRET.encode(), _TICKET, to_json([topic, expires_at, *([bonds] if bonds else [])]))
+
+
+def _sealed(key: bytes, purpose: bytes, body: bytes) -> str:
+    return f"{_b64(body)}.{_b64(hmac.digest(key, purpose + body, hashlib.sha256))}"
+
+
+def _b64(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")

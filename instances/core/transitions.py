@@ -1,0 +1,127 @@
+"""Moves of instances: state, deadline, event and wake-ups together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from common import clock, wake
+from common.errors import StaleRow, UnlawfulMove
+from common.prepared import insert
+from common.transitions import move
+from instances.constants import DEADLINES
+from instances.core.wakeup_payloads import write_news, write_slip
+from instances.core.webhook_events import tell_of_move
+from instances.errors import Locked
+from instances.models import Instance, InstanceEvent
+from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
+from storage.volumes.selectors import MountRow
+
+# What an instance that is to run again no longer says of its last run.
+BEGINS_ANEW: Final[Mapping[str, Any]] = {
+    **{"stopped_at": None, "stop_requested_at": None, "release_at": None},
+    **{"failure_code": "", "failure_detail": "", "fault_of": "", "progress": ""},
+    **{"cpu_only": False, "setback_code": "", "setback_detail": ""},
+    **{"paid_from": None, "retention_micros_per_day": 0, "retention_left": None},
+}
+RENTER: Final = "renter"
+HOST: Final = "host"
+SYSTEM: Final = "system"
+
+Result = TypeVar("Result")
+
+_ATTEMPTS = 3
+
+
+def move_instance(
+    instance: Instance, target: InstanceState, *, kind: str, actor: str, detail: str = "", **fields: object
+) -> None:
+    """Move the instance and say so to its renter's pages. Raises UnlawfulMove or StaleRow; then nothing has changed."""
+    limit = _longest(instance, target)
+    move(
+        instance,
+        target,
+        machine=INSTANCE_MACHINE,
+        record=partial(_record_move, detail=detail),
+        reason=kind,
+        actor=actor,
+        deadline=None if limit is None else clock.now() + limit,
+        **fields,
+    )
+    tell_of_move(instance, kind=kind, detail=detail)
+    renter = _renter(instance)
+    wake.touch(renter, slips={renter: write_news(instance)})
+
+
+def record_event(instance: Instance, *, kind: str, actor: str, detail: str = "") -> None:
+    """A finding that moves nothing."""
+    InstanceEvent.objects.create(instance_id=instance.pk, kind=kind, detail=detail[:300], actor=actor)
+
+
+def touch_renter(instance: Instance) -> None:
+    wake.touch(_renter(instance))
+
+
+def touch_host(instance: Instance) -> None:
+    """What the host should do has changed: wake its agent."""
+    wake.touch(_host(instance))
+
+
+def touch_to_run(instance: Instance, mounts: Sequence[MountRow] | None = None) -> None:
+    """A new generation is to run: wake its host's agent and tell it at once what to do; then its renter."""
+    host, renter = _host(instance), _renter(instance)
+    wake.touch(host, renter, slips={host: write_slip(instance, mounts), renter: write_news(instance)})
+
+
+def check_action(instance: Instance, verb: str) -> None:
+    """Raises UnlawfulMove, naming what is possible, when the renter may not ask for `verb` now."""
+    if verb in instance.actions:
+        return
+    if verb in PROTECTED:
+        check_lock(instance)
+    possible = ", ".join(instance.actions) or "nothing"
+    raise UnlawfulMove(
+        f"An instance that is {instance.state} cannot take the action {verb}; possible now: {possible}.",
+        state=instance.state,
+        actions=instance.actions,
+    )
+
+
+def check_lock(instance: Instance) -> None:
+    """Raises Locked for what its renter has locked; what is on its way out already is not."""
+    if instance.locked and instance.state not in ENDING:
+        raise Locked("It is locked against release and re-imaging. Unlock it first.")
+
+
+def retry_stale(attempt: Callable[[], Result]) -> Result:
+    """Run `attempt` again when a report moved the row between its read and its write: the renter's wish still stands."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return attempt()
+        except StaleRow:
+            continue
+    return attempt()
+
+
+def _renter(instance: Instance) -> str:
+    return f"user:{instance.renter_id.hex}"
+
+
+def _host(instance: Instance) -> str:
+    return f"host:{instance.host_id.hex}"
+
+
+def _longest(instance: Instance, target: InstanceState) -> timedelta | None:
+    """How long the state may last; None: as long as it likes. For a fresh root an image may have to come first."""
+    limit = DEADLINES.get(target)
+    if limit is None or not instance.awaits_root:
+        return limit
+    return max(limit, DEADLINES[InstanceState.PROVISIONING])
+
+
+def _record_move(instance: Instance, origin: str, target: str, *, reason: str, actor: str, detail: str) -> None:
+    insert(
+        InstanceEvent(
+            instance_id=instance.pk, kind=reason, from_state=origin, to_state=target, detail=detail[:300], actor=actor
+        )
+    )

@@ -1,0 +1,54 @@
+"""Slips: what a wake-up itself carries. For an agent, sealed, what one instance should be; for its renter, what it is."""
+
+import base64
+import hashlib
+import hmac
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from common.digest import derived_key
+from common.ids import public_id
+from common.json import to_json
+from instances.core.selectors import desired_row
+from instances.models import Instance
+from storage.states import ImageSource
+from storage.volumes.selectors import MountRow, mounts_of
+
+PURPOSE: Final = "berth-slip-v1"
+_SEALED: Final = b"berth-slip-v2\n"
+_NONCE: Final = 12
+
+
+def slip_key(host_id: UUID, agent_keys: int) -> bytes:
+    """From which the keys to the host's slips and grants follow: the relay, which carries them, does not know
+    it, nor does an agent whose key was revoked: each of the host's `agent_keys` has another."""
+    return derived_key(PURPOSE, f"{host_id.hex}:{agent_keys}" if agent_keys else host_id.hex)
+
+
+def write_news(instance: Instance) -> str:
+    """What the renter's scripts hear of a move; the relay tells only those that may read instances."""
+    return to_json({"instance": public_id("inst", instance.pk), "state": instance.state}).decode()
+
+
+def write_slip(instance: Instance, mounts: Sequence[MountRow] | None = None) -> str:
+    """What the host is told of this instance, as a sync would tell it, for this host alone to read: a slip passes through
+    Redis and the relay, and holds the password's hash and the tokens of programs. Reads offer and image, and what is
+    mounted unless that is known.
+
+    "" for an image that needs a login, which a sync alone tells.
+    """
+    if instance.image.private or (instance.image.digest and instance.image.source == "saved"):
+        return ""
+    mounts = mounts_of(instance.pk) if mounts is None else mounts
+    row = desired_row(instance, mounts, image=instance.image.reference, simulated=instance.offer.simulated)
+    untouched = instance.image.source == ImageSource.OFFICIAL and not instance.has_own_root
+    row = replace(row, has_ssh=instance.image.has_ssh, image_bytes=instance.image.size_bytes, untouched=untouched)
+    body = to_json({**vars(row), "id": row.id.hex, "mounts": [vars(mount) for mount in row.mounts]})
+    cipher = AESGCM(hmac.digest(slip_key(instance.host_id, instance.host.agent_keys), _SEALED, hashlib.sha256))
+    nonce = os.urandom(_NONCE)
+    return base64.urlsafe_b64encode(nonce + cipher.encrypt(nonce, body, _SEALED)).rstrip(b"=").decode()

@@ -1,0 +1,39 @@
+"""Reads of instances whose host was written off, and of what may be left of them on the machine."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import F
+
+from instances.constants import HOST_WRITTEN_OFF
+from instances.core.selectors import DesiredRow
+from instances.models import Instance
+from instances.states import Desired, InstanceState
+
+
+def instances_to_end(host_id: UUID) -> list[UUID]:
+    there = Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE)
+    return list(there.order_by("pk").values_list("pk", flat=True))
+
+
+def has_instances(host_id: UUID) -> bool:
+    return Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE).exists()
+
+
+def left_over_ids(former: Sequence[UUID]) -> dict[UUID, set[UUID]]:
+    """The instances that ended with each of these hosts: their containers may still be on its machine."""
+    ended = Instance.objects.filter(host_id__in=former, failure_code=HOST_WRITTEN_OFF, state=InstanceState.GONE)
+    found: dict[UUID, set[UUID]] = {host_id: set() for host_id in former}
+    for host_id, instance_id in ended.order_by("pk").values_list("host_id", "pk"):
+        found[host_id].add(instance_id)
+    return found
+
+
+def left_over_rows(former: Sequence[UUID]) -> list[DesiredRow]:
+    """What the machine's new agent is told of them: everything goes, down to the proof."""
+    ended = Instance.objects.filter(host_id__in=former, failure_code=HOST_WRITTEN_OFF, state=InstanceState.GONE)
+    rows = ended.annotate(image_reference=F("image__reference")).order_by("pk")
+    return [
+        DesiredRow(id=row.pk, generation=row.run_generation, fence=row.fence, run=Desired.GONE, image=row.image_reference)
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Sweeps that hold instances to rules: debts, budgets, disputes, deadlines."""

@@ -1,0 +1,92 @@
+"""Budgets as instances need them: over whom one may set them, and the sweep that stops what a hard one has no room for."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from accounts.models import User
+from accounts.selectors import owned_team, owners_of_team, seen_member
+from billing.budgets.selectors import all_budgets, over_budget
+from billing.budgets.services import create_budget, note_sources, tell_marks, tell_reached
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.settle import lock_source
+from instances.core.selectors import apart_from_hosts, instance_of
+from instances.lifecycle.stop import halt_instance
+from instances.models import Term
+from marketplace.reliability.silence_selectors import hosts_held_back
+
+if TYPE_CHECKING:
+    from billing.models import Budget
+
+
+def set_budget(*, owner: User, scope: str, subject_id: UUID | None, period: str, limit_micros: int, hard: bool) -> "Budget":
+    """Over one's own instance, over oneself (without a subject), over a member or the whole of a team that one owns.
+
+    Raises NotFound for a subject that is none of these, BudgetExists for a second one of the same subject and period.
+    """
+    subject_id = owner.pk if subject_id is None else subject_id
+    budget = create_budget(
+        owner_id=owner.pk,
+        scope=scope,
+        subject_id=subject_id,
+        name=_name_of(owner, scope, subject_id),
+        period=period,
+        limit_micros=limit_micros,
+        hard=hard,
+    )
+    if scope == "instance":
+        note_sources(sources=_terms_of([subject_id]))
+    return budget
+
+
+def follow_budgets(*, now: datetime) -> int:
+    """Tell of marks that were reached, and stop what hard budgets have no room for; how many instances were stopped."""
+    budgets = all_budgets()
+    note_sources(sources=_terms_of([budget.subject_id for budget in budgets if budget.scope == "instance"]))
+    tell_marks(people={budget.pk: _people(budget) for budget in budgets}, now=now)
+    over = over_budget(source_kind=INSTANCE_SOURCE, now=now)
+    ids = apart_from_hosts(list(over), hosts_held_back(now))
+    return sum(_stop(instance_id, over[instance_id], now) for instance_id in ids)
+
+
+def _stop(instance_id: UUID, budget: "Budget", now: datetime) -> bool:
+    """Asked again with the wallet in hand: a limit that was raised meanwhile keeps it running."""
+    detail = f"The budget “{budget.name}” does not allow another hour. The data is kept."
+    still = partial(_is_over, instance_id, now)
+    halted = halt_instance(instance_id=instance_id, kind="budget_reached", detail=detail, only_if=still)
+    if halted:
+        tell_reached(budget=budget, people=_people(budget), now=now)
+    return halted
+
+
+def _is_over(instance_id: UUID, now: datetime) -> bool:
+    lock_source(source_kind=INSTANCE_SOURCE, source_id=instance_id)
+    return instance_id in over_budget(source_kind=INSTANCE_SOURCE, now=now, source_id=instance_id, lock=True)
+
+
+def _name_of(owner: User, scope: str, subject_id: UUID) -> str:
+    if scope == "instance":
+        return instance_of(owner, subject_id).name
+    if scope == "team":
+        return owned_team(owner, subject_id).name
+    return str(owner if subject_id == owner.pk else seen_member(owner, subject_id))
+
+
+def _people(budget: "Budget") -> list[UUID]:
+    """Whoever set it; the member that it is over; every owner of the team."""
+    if budget.scope == "member":
+        return sorted({budget.owner_id, budget.subject_id})
+    if budget.scope == "team":
+        return sorted({budget.owner_id, *owners_of_team(budget.subject_id)})
+    return [budget.owner_id]
+
+
+def _terms_of(instance_ids: Sequence[UUID]) -> dict[UUID, list[UUID]]:
+    found: dict[UUID, list[UUID]] = {instance_id: [] for instance_id in instance_ids}
+    for instance_id, term_id in (
+        Term.objects.filter(instance_id__in=instance_ids).order_by("pk").values_list("instance_id", "pk")
+    ):
+        found[instance_id].append(term_id)
+    return found

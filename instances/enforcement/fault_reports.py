@@ -1,0 +1,155 @@
+"""A renter reports that an instance does not work although its host says that it runs: the bill stops, staff decide.
+
+An agent is its owner's program: it may report what is not so. What it earns by that is kept until somebody has looked.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from accounts.selectors import acts_as_staff
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
+from billing.metering.escrow import lock_parties
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.meters import cap_meter
+from billing.payouts.holdbacks import hold_back, let_go
+from billing.pricing.estimates import RESERVED
+from common import clock
+from common.database import use_case
+from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field
+from common.ids import public_id
+from common.printable import check_printable
+from instances.core.selectors import all_terms_of, instance_of
+from instances.core.transitions import RENTER, SYSTEM, record_event, retry_stale
+from instances.lifecycle.host_faults import tell_given_back
+from instances.lifecycle.meter_closing import let_go_failed
+from instances.lifecycle.stop import stop_now
+from instances.metering.reserved_terms import pause_term, payee_of
+from instances.models import FaultReport, Instance
+from instances.states import InstanceState, ReportVerdict
+from marketplace.hosts.incidents import close_incident, open_incident
+from marketplace.reliability.events import record_host_fault
+
+INCIDENT: Final = "fault_report"
+NOT_WORKING: Final = "not_working"
+_DETAIL_CHARS: Final = 300
+_RUNS: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
+
+
+def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
+    """Stop it, charge nothing after this moment, and keep what its host earned from it until staff have decided.
+
+    A reserved term is paused, unless an earlier report of it was rejected. Raises NotFound, InvalidInput, or UnlawfulMove
+    for one that does not run.
+    """
+    detail = detail.strip()
+    if not 1 <= len(detail) <= _DETAIL_CHARS:
+        raise wrong_field("detail", f"Say what does not work, in at most {_DETAIL_CHARS} characters.")
+    check_printable("detail", detail)
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        if instance.state not in _RUNS or instance.started_at is None:
+            raise UnlawfulMove(
+                f"An instance that is {instance.state} costs nothing for its use: only one that runs can be reported.",
+                state=instance.state,
+                actions=instance.actions,
+            )
+        began_at, run = instance.started_at, instance.run_generation
+        owner = payee_of(instance)
+        if instance.billing_mode == RESERVED:
+            lock_parties(renter_id=instance.renter_id, host_owner_id=owner)
+            if not _was_rejected(instance):
+                pause_term(instance)
+        cap_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk, at=clock.now())
+        for kind, source in _sources(instance):
+            hold_back(owner_id=owner, source_kind=kind, source_id=source)
+        stop_now(instance, kind="fault_reported", actor=RENTER, detail=detail)
+        FaultReport.objects.create(instance=instance, run_generation=run, detail=detail, began_at=began_at)
+        words = f"{instance.host.name}: {detail}"
+        open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=words)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
+    """Staff believe the renter, who gets back what the end of the run cost as for any fault of a host, or the host.
+
+    Nobody decides in their own favour. Either way the host's earnings are its own again, less what was given back. Decided
+    once, it stays so.
+    """
+    if not acts_as_staff(staff):
+        raise Forbidden("Only the market's staff decide about reports.")
+    with use_case():
+        report = FaultReport.objects.select_for_update(of=("self",), no_key=True).filter(pk=report_id).first()
+        if report is None:
+            raise NotFound("There is no such report.")
+        if report.verdict != ReportVerdict.OPEN:
+            return report
+        instance = Instance.objects.select_related("host").get(pk=report.instance_id)
+        _check_party(staff, instance, upheld=upheld)
+        if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.GONE):
+            raise UnlawfulMove("Its host has not proven yet that it stopped: what the run cost is known then.")
+        if upheld:
+            _uphold(report, instance)
+        is_last = not _open_reports(instance).exclude(pk=report.pk).exists()
+        if is_last:
+            _conclude(instance, upheld=upheld, by=staff)
+        report.verdict = ReportVerdict.UPHELD if upheld else ReportVerdict.REJECTED
+        report.decided_by, report.closed_at = staff, clock.now()
+        report.save(update_fields=["verdict", "decided_by", "closed_at"])
+        record_event(instance, kind=f"report_{report.verdict}", actor=SYSTEM)
+    return report
+
+
+def _check_party(staff: User, instance: Instance, *, upheld: bool) -> None:
+    """Whoever rents or owns it decides against oneself at most."""
+    if staff.pk == (instance.renter_id if upheld else instance.host.owner_id):
+        raise Forbidden("This decision is in your own favour: another one of the staff has to make it.")
+
+
+def _open_reports(instance: Instance) -> QuerySet[FaultReport]:
+    return FaultReport.objects.filter(instance=instance, verdict=ReportVerdict.OPEN)
+
+
+def _was_rejected(instance: Instance) -> bool:
+    """Whose report of it was rejected holds its GPUs for no further one without paying for the term."""
+    return FaultReport.objects.filter(instance=instance, verdict=ReportVerdict.REJECTED).exists()
+
+
+def _conclude(instance: Instance, *, upheld: bool, by: User) -> None:
+    """Nothing of it is undecided any more. A term that keeps its GPUs goes on, unless its host was to blame: then it waits
+    for the start that its renter asks for."""
+    for kind, source in _sources(instance):
+        let_go(source_kind=kind, source_id=source)
+    close_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), closed_by=by.email)
+    if not upheld and instance.billing_mode == RESERVED and instance.state == InstanceState.STOPPED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
+        let_go_failed(instance, at=clock.now())
+
+
+def _uphold(report: FaultReport, instance: Instance) -> None:
+    given_back = sum(
+        credit_source(
+            source_kind=kind,
+            source_id=source,
+            key=f"{INSTANCE_SOURCE}:{instance.pk.hex}:{report.run_generation}",
+            since=report.began_at,
+            until=report.opened_at,
+            reason=f"given back, the host failed ({NOT_WORKING})",
+            actor=SYSTEM,
+        )
+        for kind, source in _sources(instance)
+    )
+    tell_given_back(instance, given_back)
+    if instance.renter_id != instance.host.owner_id:
+        record_host_fault(host_id=instance.host_id, subject=report.pk, at=report.opened_at, detail=NOT_WORKING)
+
+
+def _sources(instance: Instance) -> list[tuple[str, UUID]]:
+    """What its use was charged to: itself, and its terms."""
+    return [(INSTANCE_SOURCE, instance.pk), *((TERM_SOURCE, term.pk) for term in all_terms_of([instance.pk]))]

@@ -1,0 +1,41 @@
+"""Renters hear of maintenance that their hosts' owners announce, and of its being called off."""
+
+from typing import TYPE_CHECKING
+
+from common import clock
+from common.database import use_case
+from instances.core import event_messages as details
+from instances.core.alert_messages import english_of
+from instances.core.selectors import live_on_host
+from instances.core.transitions import HOST, record_event, touch_renter
+from instances.states import ENDING
+from marketplace.hosts.maintenance import mark_told
+from marketplace.reliability.selectors import untold_maintenance
+from marketplace.states import MaintenanceCategory
+
+if TYPE_CHECKING:
+    from marketplace.models import Maintenance
+
+
+def tell_of_maintenance() -> int:
+    """An event for each instance on the host, once for each announcement; how many instances were told."""
+    return sum(_tell(window) for window in untold_maintenance())
+
+
+def _tell(window: "Maintenance") -> int:
+    kind = "maintenance_announced" if window.cancelled_at is None else "maintenance_cancelled"
+    form = details.MAINTENANCE_NOTED if window.detail else details.MAINTENANCE
+    detail = form % {
+        "category": english_of(MaintenanceCategory(window.category).label),
+        "begins": clock.minute(window.starts_at),
+        "ends": clock.minute(window.ends_at),
+        "note": window.detail,
+    }
+    with use_case():
+        if not mark_told(maintenance_id=window.pk):
+            return 0
+        staying = [each for each in live_on_host(window.host_id).values() if each.state not in ENDING]
+        for instance in staying:
+            record_event(instance, kind=kind, actor=HOST, detail=detail)
+            touch_renter(instance)
+    return len(staying)

@@ -1,0 +1,58 @@
+"""Meters again what runs without a meter: something other than the market has closed or capped it."""
+
+from datetime import datetime
+from uuid import UUID
+
+from billing.constants import INSTANCE_SOURCE
+from billing.errors import InsufficientFunds
+from billing.metering.escrow import lock_parties
+from billing.metering.source_selectors import locked_meter
+from common.database import use_case
+from common.ids import public_id
+from instances.core.event_messages import UNPAID
+from instances.core.selectors import any_instance
+from instances.lifecycle.stop import halt_instance
+from instances.metering.findings import unmetered_instances
+from instances.metering.meters import close_use, hold_for_use, open_use
+from instances.metering.reserved_terms import payee_of
+from instances.models import Instance
+from instances.states import Desired, InstanceState
+from marketplace.hosts.incidents import open_incident
+
+UNMETERED = "unmetered_instance"
+
+
+def reopen_meters(*, now: datetime) -> int:
+    """Each gets a new meter from now on, and an incident; how many. What its wallet cannot pay for is stopped.
+
+    Nothing is charged for the time between: no proof was written for it, and whoever took the meter away was not the
+    renter. What the old meter had proven is charged by it, up to where it was closed or capped, as always.
+    """
+    return sum(_attend(instance_id, now) for instance_id in unmetered_instances())
+
+
+def _attend(instance_id: UUID, now: datetime) -> bool:
+    try:
+        reopened = _reopen(instance_id, now)
+    except InsufficientFunds:
+        return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=UNPAID)
+    if reopened:
+        detail = f"It ran without a meter; it has one again from {now:%Y-%m-%d %H:%M:%S} UTC on. Who closed the old one?"
+        open_incident(kind=UNMETERED, subject=public_id("inst", instance_id), detail=detail)
+    return reopened
+
+
+def _reopen(instance_id: UUID, now: datetime) -> bool:
+    with use_case():
+        found = any_instance(instance_id)
+        lock_parties(renter_id=found.renter_id, host_owner_id=payee_of(found))
+        meter = locked_meter(source_kind=INSTANCE_SOURCE, source_id=instance_id)
+        rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=instance_id)
+        instance = rows.select_related("host", "offer").order_by("pk").get()
+        runs = instance.state == InstanceState.RUNNING and instance.desired == Desired.RUNNING
+        if not runs or (meter is not None and meter.capped_at is None):
+            return False
+        close_use(instance_id)  # charges what is proven up to the cap, and frees what was held
+        hold_for_use(instance)
+        open_use(instance, at=now, payee_id=payee_of(instance))
+    return True

@@ -1,0 +1,73 @@
+"""Data disks, kept GPUs and kept data on hosts that do not report cost nothing; with what storage has there."""
+
+from datetime import datetime
+from uuid import UUID
+
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
+from billing.metering.settle import settle_meters
+from common.database import use_case
+from common.errors import StaleRow
+from instances.core.selectors import with_paid_disks
+from instances.core.silent_host_selectors import keeps_gpus, silent_instances
+from instances.core.timer_selectors import paid_time_runs
+from instances.metering.meters import open_disk, open_keeping
+from instances.metering.reserved_terms import locked_with_wallets, payee_of
+from instances.retention.data_retention import resume_paid_time
+from instances.states import ENDING, InstanceState
+from storage.volumes.silent_hosts import pause_silent, pause_storage, paused, resume_storage
+
+_KINDS = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
+
+
+def charge_meters(*, now: datetime) -> int:
+    """Sweep: charge what is used, and nothing of what lies on a silent host; how many rows of use.
+
+    In this order: a pass of the settlement never charges the time of a silence that nobody has looked at.
+    """
+    pause_on_silent_hosts(now=now)
+    return settle_meters(now=now)
+
+
+def follow_silence(*, now: datetime) -> int:
+    """Sweep: end meters of what lies on hosts that are silent, and begin again where they are heard; how many."""
+    return pause_on_silent_hosts(now=now) + resume_storage(now=now) + _resume(now)
+
+
+def pause_on_silent_hosts(*, now: datetime, host_id: UUID | None = None) -> int:
+    """`host_id`: of this host alone, which has been silent until now and is about to report."""
+    last_reports = silent_instances(now, host_id)
+    ended = [pause_silent(source_kind=kind, last_reports=last_reports, now=now) for kind in _KINDS]
+    return sum(ended) + pause_storage(now=now, host_id=host_id)
+
+
+def _resume(now: datetime) -> int:
+    disks = [_go_on_with_disk(each, now) for each in paused(DISK_SOURCE, with_paid_disks(now))]
+    kept = [_go_on_keeping(each, now) for each in paused(HOLD_SOURCE, keeps_gpus(now))]
+    paid = [_go_on_with_paid_time(each, now) for each in paused(RETENTION_SOURCE, paid_time_runs(now))]
+    return sum(disks) + sum(kept) + sum(paid)
+
+
+def _go_on_with_disk(instance_id: UUID, now: datetime) -> bool:
+    with use_case():
+        instance = locked_with_wallets(instance_id)
+        if instance.state in ENDING:
+            return False
+        open_disk(instance, at=now, payee_id=payee_of(instance))
+    return True
+
+
+def _go_on_keeping(instance_id: UUID, now: datetime) -> bool:
+    with use_case():
+        instance = locked_with_wallets(instance_id)
+        if instance.state != InstanceState.STOPPED or not instance.holds_gpus:
+            return False
+        open_keeping(instance, at=now, payee_id=payee_of(instance))
+    return True
+
+
+def _go_on_with_paid_time(instance_id: UUID, now: datetime) -> bool:
+    try:
+        with use_case():
+            return resume_paid_time(locked_with_wallets(instance_id), at=now)
+    except StaleRow:
+        return False

@@ -1,0 +1,138 @@
+"""Periodic passes over instances: each finds its own work in the tables, so a lost hint costs time and nothing else."""
+
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from billing.audit.services import NIGHTLY, was_audited_today
+from billing.audit.services import audit_ledger as run_audit
+from billing.constants import INSTANCE_SOURCE, WATCH_SOURCE
+from billing.metering.costs import exhausted_sources, open_holds
+from billing.metering.funds import is_unpaid
+from common.database import only_one, use_case
+from common.ids import public_id
+from instances.billing_mode.term_expiry import end_unpaid_terms, turn_terms
+from instances.constants import SWEEP_BATCH
+from instances.core.event_messages import UNPAID
+from instances.core.selectors import apart_from_hosts, data_due, expected_holdings, overdue_instances
+from instances.core.transitions import SYSTEM, record_event, touch_renter
+from instances.lifecycle.stop import halt_instance
+from instances.models import Instance
+from instances.release.services import expire_instance
+from instances.retention.gpu_reservation import drop_unpaid_gpus
+from instances.transfers.selectors import holdings_to_come
+from instances.wait_list.selectors import watch_holds_expected
+from marketplace.hosts.incidents import open_incident
+from marketplace.leasing.selectors import live_leases
+from marketplace.reliability.silence_selectors import hosts_held_back
+
+OVERDUE = "instance_overdue"
+LEASE_DIFFERENCE = "lease_difference"
+LEDGER_FINDING = "ledger_finding"
+WATCH_HOLD_DIFFERENCE = "watch_hold_difference"
+_AUDIT_LOCK = 6_318_442_907
+
+
+def enforce_deadlines(*, now: datetime) -> int:
+    """Tell people of every passing state that takes too long; how many. Nothing is released by time (D2).
+
+    While many hosts are silent together the fault is probably ours (D6): then none of these is blamed.
+    """
+    held_back = hosts_held_back(now)
+    return sum(_tell_overdue(instance) for instance in overdue_instances(now).exclude(host_id__in=held_back)[:SWEEP_BATCH])
+
+
+def stop_exhausted(*, now: datetime) -> int:
+    """Stop what runs on although its hold is used up and its wallet cannot pay for more; how many. Data is kept."""
+    ids = apart_from_hosts(exhausted_sources(source_kind=INSTANCE_SOURCE, now=now), hosts_held_back(now))
+    return sum(_halt_unpaid(instance_id, now) for instance_id in ids)
+
+
+def follow_terms(*, now: datetime) -> int:
+    """Terms that are over or unpaid, and GPUs that nobody pays to keep; how many. Not on hosts that may only seem to be
+    silent, since our own net is down (D6).
+    """
+    spared = hosts_held_back(now)
+    return sum(follow(now=now, spared=spared) for follow in (turn_terms, end_unpaid_terms, drop_unpaid_gpus))
+
+
+def purge_expired(*, now: datetime) -> int:
+    """Release what has been stopped for longer than its data is kept; how many."""
+    return sum(expire_instance(instance_id=instance_id) for instance_id in data_due(now))
+
+
+def compare_leases() -> int:
+    """The fourth wall: leases against the instances' own books. Each difference becomes an incident; how many."""
+    differences = _lease_differences()
+    if differences:  # a rent or release may have committed between the two reads: what is real is there again
+        again = _lease_differences()
+        differences = {holder: detail for holder, detail in again.items() if differences.get(holder) == detail}
+    for holder, detail in differences.items():
+        open_incident(kind=LEASE_DIFFERENCE, subject=public_id("inst", holder), detail=detail)
+    return len(differences)
+
+
+def audit_daily(*, now: datetime) -> int:
+    """Sweep: audit the ledger if that was not done within the last day, one process at a time."""
+    with only_one(_AUDIT_LOCK) as ours:
+        return audit_ledger() if ours and not was_audited_today(now=now) else 0
+
+
+def audit_ledger() -> int:
+    """What `verify_ledger` finds is stored and becomes incidents; how many. Here: billing may not call the market."""
+    _, findings = run_audit(asked_by=NIGHTLY, mailed=True)
+    for finding in findings:
+        open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=str(finding))
+    return len(findings)
+
+
+def compare_watch_holds() -> int:
+    """Money held for the wait list against the list itself: each difference becomes an incident; how many.
+
+    `verify_ledger` cannot see these: billing knows no place in a list, only that something holds money.
+    """
+    differences = _watch_hold_differences()
+    if differences:  # a watch may have begun or ended between the two reads: what is real is there again
+        again = _watch_hold_differences()
+        differences = {watch: detail for watch, detail in again.items() if watch in differences}
+    for watch, detail in differences.items():
+        open_incident(kind=WATCH_HOLD_DIFFERENCE, subject=public_id("watch", watch), detail=detail)
+    return len(differences)
+
+
+def _halt_unpaid(instance_id: UUID, now: datetime) -> bool:
+    """A top-up that came in since it was found to be unpaid keeps it running (faults.md row 64)."""
+    unpaid = partial(is_unpaid, source_kind=INSTANCE_SOURCE, source_id=instance_id, now=now)
+    return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=UNPAID, only_if=unpaid)
+
+
+def _tell_overdue(instance: Instance) -> bool:
+    """Once for each move: the deadline is taken away in the same transaction as it is told."""
+    with use_case():
+        same = Instance.objects.filter(pk=instance.pk, generation=instance.generation, deadline=instance.deadline)
+        if not same.update(deadline=None):
+            return False
+        detail = f"It has been {instance.state} for too long. People have been told; it goes on by itself meanwhile."
+        record_event(instance, kind="overdue", actor=SYSTEM, detail=detail)
+        subject = public_id("inst", instance.pk)
+        open_incident(kind=OVERDUE, subject=subject, detail=f"{instance.state} past {instance.deadline:%Y-%m-%d %H:%M}")
+        touch_renter(instance)
+    return True
+
+
+def _watch_hold_differences() -> dict[UUID, str]:
+    held, expected = open_holds(source_kind=WATCH_SOURCE), watch_holds_expected()
+    orphans = {watch: f"{held[watch]} micro-units are held, but it does not wait." for watch in held.keys() - expected}
+    return orphans | dict.fromkeys(expected - held.keys(), "It waits to rent, but nothing is held for it.")
+
+
+def _lease_differences() -> dict[UUID, str]:
+    expected = {holding.instance_id: set(holding.gpu_uuids) for holding in [*expected_holdings(), *holdings_to_come()]}
+    held: dict[UUID, set[str]] = {}
+    for lease in live_leases():
+        held.setdefault(lease.holder, set()).add(lease.gpu_uuid)
+    return {
+        holder: f"Leases: {sorted(held.get(holder, ()))}; by the instance's books: {sorted(expected.get(holder, ()))}."
+        for holder in sorted(expected.keys() | held.keys())
+        if expected.get(holder, set()) != held.get(holder, set())
+    }

@@ -1,0 +1,140 @@
+"""What a restored database and its hosts agree on: the market takes higher numbers over, and ends what has ended since."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db.models import F
+
+from billing.invoices.invoices import skip_invoice_numbers
+from billing.ledger.freezes import freeze_money
+from common.database import use_case
+from common.errors import DomainError
+from common.ids import public_id
+from instances.core.observations import ObservedRow
+from instances.core.selectors import any_instance, live_on_host
+from instances.core.transitions import SYSTEM, record_event
+from instances.host_reports.reconcile import observe_report
+from instances.lifecycle.stop import halt_instance
+from instances.models import Instance
+from instances.states import Desired, InstanceState
+from marketplace.hosts.epochs import close_agreement, open_epoch, quarantine_gpus
+
+# Each epoch's fences lie above all earlier ones, so that no order from before can look newer.
+FENCE_JUMP: Final = 1_000_000
+GONE: Final = "gone_since_backup"
+_MOST_NAMED: Final = 200  # unknown containers of one host, by name
+_ENDED: Final = (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.RELEASING, InstanceState.GONE)
+
+
+@dataclass(frozen=True)
+class HeldRow:
+    """What a host has of one instance: the highest numbers that it knows, and what it was last ordered."""
+
+    id: UUID
+    generation: int
+    fence: int
+    run: str
+    gpu_uuids: Sequence[str] = ()
+
+
+def begin_epoch(*, reason: str, backup_at: datetime | None = None, above: int = 0) -> int:
+    """The market goes on from a backup: nothing is rented out on a host before it has told what it holds.
+
+    Money is frozen first: whatever breaks off after that, none leaves.
+    """
+    freeze_money(reason=reason)
+    with use_case():
+        Instance.objects.exclude(state=InstanceState.GONE).update(fence=F("fence") + FENCE_JUMP)
+        skip_invoice_numbers()
+        return open_epoch(reason=reason, backup_at=backup_at, above=above)
+
+
+def agree(*, host_id: UUID, held: Sequence[HeldRow], at: datetime) -> None:
+    """Take over what a host holds, once in each epoch; then it is open for rents again.
+
+    Numbers that are higher than ours were ordered after the backup, so they are adopted. An instance that was stopped since
+    is stopped, and one that is not there any more (released, or moved away) fails, by nobody's fault. What we do not know
+    is kept there and kept from running; its GPUs are not rented out.
+    """
+    rows = {row.id: row for row in held}
+    findings: list[str] = []
+    for instance in live_on_host(host_id).values():
+        try:
+            findings += _settle(instance, rows.get(instance.pk), at)
+        except DomainError as error:
+            findings.append(f"{public_id('inst', instance.pk)} could not be settled: {error.detail}")
+    known = live_on_host(host_id)
+    unknown = [row for row in held if row.id not in known and row.gpu_uuids]
+    elsewhere = set(Instance.objects.filter(pk__in=[row.id for row in unknown]).values_list("pk", flat=True))
+    findings += [_unknown(row, moved=row.id in elsewhere) for row in unknown[:_MOST_NAMED]]
+    odd = {uuid for row in held if row.id not in known or _elsewhere(known[row.id], row) for uuid in row.gpu_uuids}
+    with use_case():
+        quarantine_gpus(host_id=host_id, held=odd)
+        close_agreement(host_id=host_id, findings=findings)
+
+
+def _settle(instance: Instance, row: HeldRow | None, at: datetime) -> list[str]:
+    """One instance; a sentence for whatever happened to it after the backup."""
+    name = public_id("inst", instance.pk)
+    if row is None or row.run == "gone":
+        had_run = instance.started_at is not None and instance.state not in _ENDED
+        if row is None and not had_run:
+            return []
+        return _note_gone(instance, at, name)
+    found = []
+    if _adopt(instance, row):
+        found.append(f"{name} was started, restarted or changed: generation {row.generation} is taken over.")
+    if row.run == "stopped" and instance.desired == Desired.RUNNING and instance.state not in _ENDED:
+        if halt_instance(instance_id=instance.pk, kind="stopped_since_backup", detail=""):
+            found.append(f"{name} was stopped: it is stopped again.")
+    elif row.run == "running" and instance.desired == Desired.STOPPED and row.generation > instance.run_generation:
+        found.append(f"{name} was started: it is stopped, since the backup knows of no lease for it.")
+    return found
+
+
+def _adopt(instance: Instance, row: HeldRow) -> bool:
+    """The host's numbers where they are higher, within reason. One that runs on other GPUs is started again on its own."""
+    generation = row.generation + 1 if _elsewhere(instance, row) else row.generation
+    higher = instance.run_generation < generation <= instance.run_generation + FENCE_JUMP
+    fence = row.fence + 1 if instance.fence <= row.fence <= instance.fence + FENCE_JUMP else instance.fence
+    if not higher and fence == instance.fence:
+        return False
+    same = Instance.objects.filter(pk=instance.pk, run_generation=instance.run_generation, fence=instance.fence)
+    same.update(run_generation=generation if higher else instance.run_generation, fence=fence)
+    if higher:
+        record_event(any_instance(instance.pk), kind="taken_over", actor=SYSTEM)
+    return higher
+
+
+def _elsewhere(instance: Instance, row: HeldRow) -> bool:
+    """Whether it runs there on GPUs that the market has not leased to it."""
+    runs = row.run == "running" and instance.desired == Desired.RUNNING
+    return runs and not set(row.gpu_uuids) <= set(instance.gpu_uuids)
+
+
+def _note_gone(instance: Instance, at: datetime, name: str) -> list[str]:
+    """The host has nothing of it any more. What is released needs no word: it is reported absent."""
+    if instance.desired == Desired.GONE:
+        return []
+    if instance.state in _ENDED:
+        return [f"{name} is not there any more: it was released, or moved to another host."]
+    detail = "It was released or moved to another host after the backup from which the market was restored."
+    seen = ObservedRow(id=instance.pk, generation=instance.run_generation, phase="failed", failure_code=GONE, detail=detail)
+    observe_report(host_id=instance.host_id, rows=[seen], absent=[], foreign=[], at=at)
+    return [f"{name} is not there any more, though it ran: it was released, or moved to another host. It has failed."]
+
+
+def _unknown(row: HeldRow, *, moved: bool) -> str:
+    since = "is on another host by the backup: it was moved here" if moved else "is not known to the backup: it was rented"
+    return f"{public_id('inst', row.id)} {since} after that. It is kept here, stopped, on {', '.join(row.gpu_uuids)}."
+
+
+def note_unknown(*, host_id: UUID, held: Sequence[HeldRow], quarantined: set[str]) -> None:
+    """Outside an agreement: what the host has that no desired state names keeps its GPUs from being rented out."""
+    now = {uuid for row in held for uuid in row.gpu_uuids}
+    if now != quarantined:
+        with use_case():
+            quarantine_gpus(host_id=host_id, held=now)

@@ -1,0 +1,328 @@
+"""From what a host reports to what the market knows: moves, meters, leases, samples."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from billing.pricing.estimates import RESERVED
+from common.database import use_case
+from common.errors import DomainError, StaleRow
+from common.ids import public_id
+from common.prepared import together
+from instances.billing_mode.term_expiry import turn_term
+from instances.constants import RETENTION
+from instances.core.capacity_hints import hint_waiting
+from instances.core.host_ports import free_ports
+from instances.core.observations import ObservedRow
+from instances.core.selectors import ids_of_host, live_on_host, running_terms
+from instances.core.transitions import HOST, move_instance, record_event, touch_host, touch_renter
+from instances.enforcement.leftovers import ids_left_over
+from instances.enforcement.use_proofs import ALIVE, prove_and_sample
+from instances.lifecycle.blame import blame
+from instances.lifecycle.cut_off import (
+    is_cut_off,
+    is_reached_again,
+    no_longer_cut_off,
+    note_cut_off,
+    note_reached,
+    proves_nothing,
+)
+from instances.lifecycle.host_faults import note_host_fault, note_start, tell_given_back
+from instances.lifecycle.meter_closing import begin_use, close_everything, close_use_of, keep_gpus, let_go_failed
+from instances.lifecycle.reimage import go_back, goes_back, settled_root
+from instances.lifecycle.taken_ports import replace_taken_port
+from instances.models import Instance
+from instances.monitoring.alerts import note_out_of_memory
+from instances.monitoring.lost_data import found_disk, note_lost_data
+from instances.spot.bids import hint_freed
+from instances.states import Desired, FaultOf, InstanceState
+from instances.transfers.completion import note_cleared
+from instances.transfers.selectors import ids_moved
+from marketplace.hosts.incidents import open_incident
+from marketplace.leasing.lease import release_leases
+
+logger = logging.getLogger(__name__)
+
+ABSENT: Final = "absent"
+OUT_OF_MEMORY: Final = "out_of_memory"
+
+
+def observe_report(
+    *, host_id: UUID, rows: Sequence[ObservedRow], absent: Sequence[UUID], foreign: Sequence[str], at: datetime
+) -> list[UUID]:
+    """Take in one report; the ids in it that are no instances of this host, for the audit.
+
+    `at` is the server's time of receipt (D7). The caller lets reports of a host through in order and once each; what is
+    here tolerates the rest. Each instance has a short transaction of its own, so that one cannot hold up the others.
+    """
+    live = live_on_host(host_id)
+    seen = [(live[row.id], row) for row in rows if row.id in live]
+    usable = [(instance, row) for instance, row in seen if not proves_nothing(instance, row)]
+    terms = _turn_terms([instance for instance, _row in usable if instance.billing_mode == RESERVED], at)
+    prove_and_sample(seen=seen, usable=usable, terms=terms, at=at)
+    for instance, row in seen:
+        _attend(instance, _answer_to(instance, row, at))
+    for instance_id in absent:
+        if instance_id in live:
+            _attend(live[instance_id], _answer_to_absence(live[instance_id], at))
+    note_cleared(host_id=host_id, absent=[instance_id for instance_id in absent if instance_id not in live], at=at)
+    if foreign:
+        detail = f"Containers that nobody asked for: {', '.join(sorted(foreign))[:2000]}"
+        open_incident(kind="foreign_container", subject=public_id("host", host_id), detail=detail)
+    unknown = {*(row.id for row in rows), *absent} - live.keys()
+    return _strangers(host_id, unknown)
+
+
+def next_state(state: str, desired: str, phase: str) -> InstanceState | None:
+    """Where an observation of the present generation moves an instance; None where it moves nothing."""
+    match desired, state, phase:
+        case Desired.RUNNING, InstanceState.REQUESTED, "pulling" | "creating" | "testing":
+            return InstanceState.PROVISIONING
+        case Desired.RUNNING, _, "running" if state in _COMING:
+            return InstanceState.RUNNING
+        case Desired.RUNNING, _, "failed" | "exited" if state in (*_COMING, InstanceState.RUNNING):
+            return InstanceState.FAILED
+        case Desired.STOPPED, InstanceState.STOPPING, "stopped":
+            return InstanceState.STOPPED
+        case Desired.GONE, InstanceState.RELEASING, "absent":
+            return InstanceState.GONE
+        case _:
+            return None
+
+
+_COMING: Final = (
+    InstanceState.REQUESTED,
+    InstanceState.PROVISIONING,
+    InstanceState.STARTING,
+    InstanceState.RESTARTING,
+)
+
+Answer = Callable[[], None]
+
+
+def _answer_to(instance: Instance, row: ObservedRow, at: datetime) -> Answer | None:
+    """What is to be done about a row; None, the common case, costs nothing. An older generation tells nothing (fault 18)."""
+    if row.generation > instance.run_generation:
+        return lambda: _note_strange(instance, f"It reports generation {row.generation}, which was never asked for.")
+    if row.generation < instance.run_generation:
+        return None
+    target = next_state(instance.state, instance.desired, row.phase)
+    if target is not None:
+        return lambda: _MOVES[target](instance, row, at)
+    if instance.state == InstanceState.FAILED and row.phase == "stopped" and not instance.is_let_go:
+        return lambda: _let_go(instance, at)
+    return _finding_about(instance, row, at)
+
+
+def _finding_about(instance: Instance, row: ObservedRow, at: datetime) -> Answer | None:
+    if is_reached_again(instance, row):
+        return lambda: note_reached(instance, at)
+    if instance.cut_off_since is None and is_cut_off(instance, row):
+        return lambda: note_cut_off(instance, row, at)
+    sentence = row.detail[:300]
+    runs = row.phase in ALIVE and instance.desired == Desired.RUNNING
+    if runs and not set(instance.gpu_uuids).issuperset(row.gpu_uuids):
+        return lambda: _note_strange(instance, f"It runs with GPUs that it does not hold: {sorted(row.gpu_uuids)}.")
+    if instance.deadline is not None and sentence != instance.progress:
+        return lambda: _note_progress(instance, sentence)
+    return None
+
+
+def _answer_to_absence(instance: Instance, at: datetime) -> Answer | None:
+    if next_state(instance.state, instance.desired, ABSENT) is None:
+        return None
+    return lambda: _become_gone(instance, at)
+
+
+def _attend(instance: Instance, answer: Answer | None) -> None:
+    """Run an answer in its own transaction. What fails for one instance must not lose the report of the others."""
+    if answer is None:
+        return
+    try:
+        with use_case():
+            answer()
+    except StaleRow:
+        logger.info("instance %s moved meanwhile; the next report tells again", instance.pk)
+    except DomainError as error:
+        logger.exception("report on instance %s not taken in", instance.pk)
+        open_incident(kind="report_refused", subject=public_id("inst", instance.pk), detail=error.detail)
+
+
+# -- moves; each locks in the house order: wallets, leases with their offers, then the instance
+
+
+def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    move_instance(
+        instance, InstanceState.PROVISIONING, kind="provisioning", actor=HOST, progress=row.detail[:300], **_seen(row, at)
+    )
+
+
+def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    """The acceptance test has passed: only now does the meter run, or the reserved term begin."""
+    begin_use(instance, at=at)
+    fresh = settled_root(instance)
+    seen = {**_seen(row, at), **fresh, **found_disk(instance), **no_longer_cut_off(instance, at)}
+    with together():
+        note_start(instance, owner_id=instance.payee_id, at=at)  # type: ignore[attr-defined]  # as above
+        move_instance(instance, InstanceState.RUNNING, kind="running", actor=HOST, started_at=at, progress="", **seen)
+    if fresh:
+        record_event(instance, kind="reimaged", actor=HOST)
+
+
+def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    """Charge what is proven and free the money at once; the GPUs only when the container is proven stopped (D2).
+
+    A fresh root that fails at its first run is no end: the former one is taken up again.
+    """
+    if replace_taken_port(instance, row, at):
+        return
+    if goes_back(instance, row):
+        go_back(instance, row, at)
+        return
+    code = row.failure_code[:40] or row.phase
+    fault, given_back = blame(instance, code), 0
+    close_use_of(instance, host_failed=fault == FaultOf.HOST)
+    if fault == FaultOf.HOST:
+        given_back = note_host_fault(instance, owner_id=instance.payee_id, code=code, at=at)  # type: ignore[attr-defined]  # annotated by live_on_host
+    move_instance(
+        instance,
+        InstanceState.FAILED,
+        kind="failed",
+        actor=HOST,
+        detail=row.detail,
+        desired=Desired.STOPPED,
+        stopped_at=None,
+        failure_code=code,
+        failure_detail=row.detail[:300],
+        fault_of=fault,
+        progress="",
+        **no_longer_cut_off(instance, at),
+        **_had_run(instance, row, at),
+        **_seen(row, at),
+    )
+    tell_given_back(instance, given_back)
+    note_lost_data(instance, code=code, detail=row.detail, at=at)
+    if code == OUT_OF_MEMORY:
+        note_out_of_memory(instance, now=at)
+    touch_host(instance)
+
+
+def _had_run(instance: Instance, row: ObservedRow, at: datetime) -> dict[str, Any]:
+    """A first run that began and ended between two reports, or was stopped before one told of it, was one: its renter may
+    have been inside, and the root is no fresh one any more, by whose silence or broken entry point the host could be blamed.
+    """
+    ended = row.phase == "exited" or (row.phase == "stopped" and bool(row.container))
+    return {"started_at": at, "data_disk_made": instance.data_disk_gb > 0} if ended and instance.started_at is None else {}
+
+
+def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    """Its GPUs are free, unless a reserved term runs or its renter asked to keep them."""
+    close_use_of(instance)
+    kept = keep_gpus(instance, at=at)
+    if not kept:
+        _give_back(instance, reason="stopped")
+    move_instance(
+        instance,
+        InstanceState.STOPPED,
+        kind="stopped",
+        actor=HOST,
+        stopped_at=at,
+        holds_gpus=kept,
+        release_at=None if kept else at + RETENTION,
+        progress="",
+        **no_longer_cut_off(instance, at),
+        **_had_run(instance, row, at),
+        **_seen(row, at),
+    )
+
+
+def _become_gone(instance: Instance, at: datetime) -> None:
+    """The host has proven that nothing is left of it."""
+    close_everything(instance, at=at)
+    _give_back(instance, reason="released")
+    ended: dict[str, Any] = {"released_at": at, "release_at": None, "holds_gpus": False, "observed_at": at}
+    ended |= no_longer_cut_off(instance, at)
+    move_instance(instance, InstanceState.GONE, kind="gone", actor=HOST, **ended)
+    free_ports(instance_id=instance.pk)
+
+
+def _let_go(instance: Instance, at: datetime) -> None:
+    """A failed instance's container is proven stopped: its data waits for the renter, and its GPUs are free.
+
+    Inside a reserved term they stay its own: it can be started again, so the term is charged again.
+    """
+    kept = let_go_failed(instance, at=at)
+    if not kept:
+        _give_back(instance, reason="failed")
+    same = Instance.objects.filter(pk=instance.pk, state=instance.state, generation=instance.generation)
+    due = None if kept else at + RETENTION
+    if not same.update(stopped_at=at, holds_gpus=kept, release_at=due, observed_at=at):
+        raise StaleRow("The instance moved meanwhile.")
+    record_event(instance, kind="gpus_kept" if kept else "gpus_released", actor=HOST)
+    touch_renter(instance)
+
+
+_MOVES: Final[Mapping[InstanceState, Callable[[Instance, ObservedRow, datetime], None]]] = {
+    InstanceState.PROVISIONING: _become_provisioning,
+    InstanceState.RUNNING: _become_running,
+    InstanceState.FAILED: _become_failed,
+    InstanceState.STOPPED: _become_stopped,
+}
+
+
+def _give_back(instance: Instance, *, reason: str) -> None:
+    """Its GPUs are free: those who wait for some hear of it at once."""
+    if release_leases(holder=instance.pk, reason=reason):
+        hint_waiting()
+        hint_freed(instance.offer_id)
+
+
+def _seen(row: ObservedRow, at: datetime) -> dict[str, Any]:
+    return {"observed_generation": row.generation, "observed_at": at}
+
+
+# -- findings
+
+
+def _note_progress(instance: Instance, sentence: str) -> None:
+    same = Instance.objects.filter(pk=instance.pk, generation=instance.generation)
+    if same.update(progress=sentence):
+        touch_renter(instance)
+
+
+def _note_strange(instance: Instance, detail: str) -> None:
+    open_incident(kind="strange_report", subject=public_id("inst", instance.pk), detail=detail)
+
+
+def _strangers(host_id: UUID, unknown: set[UUID]) -> list[UUID]:
+    """Ids that never were this host's. One that is gone is no stranger: its last report may still be on its way."""
+    if not unknown:
+        return []
+    known = ids_of_host(host_id, list(unknown)) | ids_moved(host_id, list(unknown)) | ids_left_over(host_id)
+    return sorted(unknown - known)
+
+
+# -- proof and samples, for all instances at once
+
+
+def _turn_terms(reserved: Sequence[Instance], at: datetime) -> list[UUID]:
+    """The terms that this report proves, running or stopped: their host is there. Those that are over end by it."""
+    if not reserved:
+        return []
+    ids = [instance.pk for instance in reserved]
+    over = [term.instance_id for term in running_terms(ids) if term.ends_at <= at]
+    for instance_id in over:
+        _attend_term(instance_id, at)
+    return [term.pk for term in running_terms(ids) if term.ends_at > at]
+
+
+def _attend_term(instance_id: UUID, at: datetime) -> None:
+    try:
+        turn_term(instance_id=instance_id, now=at, host_is_there=True)
+    except StaleRow:
+        logger.info("the term of instance %s is turned by the sweep", instance_id)
+    except DomainError as error:
+        logger.exception("the term of instance %s is not turned", instance_id)
+        open_incident(kind="report_refused", subject=public_id("inst", instance_id), detail=error.detail)

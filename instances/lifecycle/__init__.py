@@ -1,0 +1,1 @@
+"""Start, stop, resize, re-image and end of instances."""

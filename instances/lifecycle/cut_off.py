@@ -1,0 +1,66 @@
+"""A running instance that nobody reaches through its host's doing: told, counted once for the run, not charged meanwhile."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
+from billing.metering.meters import prove_meters
+from billing.pricing.estimates import RESERVED
+from common.errors import StaleRow
+from common.ids import public_id
+from instances.core.observations import ObservedRow
+from instances.core.selectors import active_term
+from instances.lifecycle.host_faults import note_cut_off_run
+from instances.models import Alert, Instance
+from instances.monitoring.alerts import end_by_report, raise_by_report
+from instances.states import Desired, InstanceState
+from marketplace.hosts.incidents import close_incident, open_incident
+
+CUT: Final = "path_broken"
+NO_BRIDGE: Final = timedelta(0)
+
+
+def is_cut_off(instance: Instance, row: ObservedRow) -> bool:
+    return _should_run(instance, row) and row.phase == "unknown" and row.failure_code == CUT
+
+
+def proves_nothing(instance: Instance, row: ObservedRow) -> bool:
+    """Whether the report leaves open that its renter could use it: from being cut off until it is seen to be reached."""
+    return instance.cut_off_since is not None or is_cut_off(instance, row)
+
+
+def is_reached_again(instance: Instance, row: ObservedRow) -> bool:
+    return instance.cut_off_since is not None and _should_run(instance, row) and row.phase == "running"
+
+
+def note_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    """Nothing is proven from now on; the agent mends it and says when it has."""
+    same = Instance.objects.filter(pk=instance.pk, generation=instance.generation, cut_off_since=None)
+    if not same.update(cut_off_since=at):
+        raise StaleRow("The instance moved meanwhile.")
+    note_cut_off_run(instance, owner_id=instance.payee_id, at=at, detail=CUT)  # type: ignore[attr-defined]  # annotated by live_on_host
+    open_incident(kind=CUT, subject=public_id("inst", instance.pk), detail=f"{instance.host.name}: {row.detail}")
+    raise_by_report(instance, Alert.Kind.PATH_BROKEN, {"why": row.detail}, now=at)
+
+
+def note_reached(instance: Instance, at: datetime) -> None:
+    """It is proven again, from now on: the time since the last proof is bridged for nobody."""
+    Instance.objects.filter(pk=instance.pk).update(**no_longer_cut_off(instance, at))
+
+
+def no_longer_cut_off(instance: Instance, at: datetime) -> dict[str, Any]:
+    """Return the columns of an instance that is reached again or runs no more, and end what was told of it."""
+    if instance.cut_off_since is None:
+        return {}
+    prove_meters(source_kind=INSTANCE_SOURCE, source_ids=[instance.pk], at=at, bridge=NO_BRIDGE)
+    term = active_term(instance.pk) if instance.billing_mode == RESERVED else None
+    if term is not None:
+        prove_meters(source_kind=TERM_SOURCE, source_ids=[term.pk], at=at, bridge=NO_BRIDGE)
+    close_incident(kind=CUT, subject=public_id("inst", instance.pk))
+    end_by_report(instance, Alert.Kind.PATH_BROKEN, now=at)
+    return {"cut_off_since": None}
+
+
+def _should_run(instance: Instance, row: ObservedRow) -> bool:
+    wanted = instance.state == InstanceState.RUNNING and instance.desired == Desired.RUNNING
+    return wanted and row.generation == instance.run_generation

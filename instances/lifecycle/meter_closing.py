@@ -1,0 +1,98 @@
+"""What a host's report does to the meters of an instance: its use begins, ends, is interrupted, or everything ends."""
+
+from datetime import datetime
+from uuid import UUID
+
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, TERM_SOURCE
+from billing.errors import InsufficientFunds
+from billing.metering.costs import open_holds
+from billing.metering.escrow import lock_parties
+from billing.metering.meters import close_meter
+from billing.pricing.estimates import RESERVED
+from common.database import use_case
+from instances.core.selectors import active_term, coming_term, not_there_any_more
+from instances.core.transitions import SYSTEM, record_event
+from instances.metering.meters import close_use, open_disk, open_keeping, open_use
+from instances.metering.reserved_terms import begin_term, pause_term, payee_of, resume_term
+from instances.metering.term_pricing import is_prepaid
+from instances.models import Instance
+from storage.volumes.attachments import detach_all
+
+
+def begin_use(instance: Instance, *, at: datetime) -> None:
+    """It runs: its GPUs are metered, or its reserved term begins or goes on. Its disk is metered since the lease."""
+    payee_id = payee_of(instance)
+    if instance.billing_mode == RESERVED:
+        _begin_or_resume(instance, at, payee_id)
+    else:
+        open_use(instance, at=at, payee_id=payee_id)
+    if instance.disk_micros_per_day and open_holds(source_kind=DISK_SOURCE, source_ids=[instance.pk]):
+        open_disk(instance, at=at, payee_id=payee_id)
+
+
+def close_use_of(instance: Instance, *, host_failed: bool = False) -> None:
+    """It runs no more. A reserved term goes on being charged, unless its host has failed or it has not begun."""
+    if instance.billing_mode == RESERVED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
+        if active_term(instance.pk) is None:
+            _free_unbegun(instance)
+        elif host_failed:
+            pause_term(instance)
+    close_use(instance.pk)
+
+
+def keep_gpus(instance: Instance, *, at: datetime) -> bool:
+    """Whether a stopped instance keeps its GPUs: by a term that runs, or for the fee, which begins now."""
+    if instance.billing_mode == RESERVED:
+        return active_term(instance.pk) is not None
+    if instance.holds_gpus:
+        open_keeping(instance, at=at, payee_id=payee_of(instance))
+    return instance.holds_gpus
+
+
+def let_go_failed(instance: Instance, *, at: datetime) -> bool:
+    """The container of a failed instance has ended: it can be started again. Whether a term keeps its GPUs."""
+    term = active_term(instance.pk) if instance.billing_mode == RESERVED else None
+    if term is None:
+        return False
+    try:
+        resume_term(term, instance, at=at, payee_id=payee_of(instance))
+    except InsufficientFunds as error:  # the sweep of unpaid terms ends it
+        record_event(instance, kind="term_unpaid", actor=SYSTEM, detail=error.detail)
+    return True
+
+
+def close_everything(instance: Instance, *, at: datetime) -> None:
+    """Nothing is left of it: no meter and no hold either."""
+    close_use(instance.pk)
+    for source_kind in (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE):
+        close_meter(source_kind=source_kind, source_id=instance.pk, at=at)
+    detach_all(holder=instance.pk)
+
+
+def close_left_over() -> int:
+    """Sweep: whatever is still held for instances that are gone is charged to its cap and closed; how many."""
+    kinds = (INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
+    gone = {kind: not_there_any_more(list(open_holds(source_kind=kind))) for kind in kinds}
+    return sum(_close(kind, instance_id) for kind, ids in gone.items() for instance_id in sorted(ids))
+
+
+def _begin_or_resume(instance: Instance, at: datetime, payee_id: UUID) -> None:
+    running, coming = active_term(instance.pk), coming_term(instance.pk)
+    if running is not None:
+        let_go_failed(instance, at=at)
+    elif coming is not None:
+        begin_term(coming, instance, at=at, payee_id=payee_id)
+
+
+def _free_unbegun(instance: Instance) -> None:
+    """A term that is paid by the hour holds nothing before it begins; what was prepaid stays until it does."""
+    coming = coming_term(instance.pk)
+    if coming is not None and not is_prepaid(coming):
+        close_meter(source_kind=TERM_SOURCE, source_id=coming.pk)
+
+
+def _close(source_kind: str, instance_id: UUID) -> bool:
+    with use_case():
+        close_meter(source_kind=source_kind, source_id=instance_id)
+    return True

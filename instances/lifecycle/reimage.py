@@ -1,0 +1,158 @@
+"""Re-image: a fresh root file system from an image. The data disk stays, and the former root until the new one has run."""
+
+import secrets
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from accounts.models import User
+from common import clock
+from common.database import use_case
+from common.errors import UnlawfulMove
+from instances.access.extra_ports import take_more
+from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
+from instances.core.endpoints import container_ports
+from instances.core.observations import ObservedRow
+from instances.core.selectors import instance_of
+from instances.core.transitions import (
+    HOST,
+    RENTER,
+    check_action,
+    move_instance,
+    record_event,
+    retry_stale,
+    touch_host,
+    touch_renter,
+    touch_to_run,
+)
+from instances.metering.reserved_terms import set_billing
+from instances.models import Instance
+from instances.orders.quotes import check_image
+from instances.states import InstanceState
+from marketplace.leasing.offer_selectors import offer_view
+from storage.images.selectors import find_image
+
+if TYPE_CHECKING:
+    from storage.models import Image
+
+_NO_WAY_BACK = {"former_root": None, "former_image_id": None}
+_COMING = (InstanceState.STARTING, InstanceState.RESTARTING)
+
+
+def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance:
+    """A running one gets its fresh root at once, with its GPUs kept; a stopped one with its next start.
+
+    Everything outside the data disk is lost when the new root runs. Until then a failure leads back to the former one.
+    `image` is a slug or a public id. Raises UnlawfulMove, NotFound, NoPorts, or InvalidInput: it does not fit the host.
+    """
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "reimage")
+        chosen = find_image(image, renter)
+        check_image(offer_view(instance.offer_id), chosen)
+        fields = _fresh_root(instance, chosen) | _ways_in(instance, chosen)
+        detail = f"{instance.image.slug} → {chosen.slug}"
+        if instance.state == InstanceState.RUNNING:
+            _begin(instance, fields, detail)
+        else:
+            set_billing(instance, **fields)
+            record_event(instance, kind="reimage_set", actor=RENTER, detail=detail)
+            touch_renter(instance)
+            touch_host(instance)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def take_back_reimage(*, renter: User, instance_id: UUID) -> Instance:
+    """The next start is on the root that there is. Raises UnlawfulMove once the fresh one has begun; twice is as once."""
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        if not instance.awaits_root:
+            return instance
+        if not instance.may_keep_root:
+            raise UnlawfulMove("The fresh root is being made already.", state=instance.state, actions=instance.actions)
+        set_billing(instance, **_way_back(instance))
+        record_event(instance, kind="reimage_taken_back", actor=RENTER)
+        touch_renter(instance)
+        touch_host(instance)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def goes_back(instance: Instance, row: ObservedRow) -> bool:
+    """Whether this failure is that of a fresh root at its first run: then the former one is taken up again."""
+    first = instance.awaits_root and instance.run_generation == instance.root_generation
+    return first and row.phase == "failed" and instance.state in _COMING
+
+
+def go_back(instance: Instance, row: ObservedRow, at: datetime) -> None:
+    """Another run, on the former root; GPUs and money stay as they are. What went wrong is told beside it."""
+    set_billing(
+        instance,
+        **_way_back(instance),
+        run_generation=instance.run_generation + 1,
+        observed_generation=row.generation,
+        observed_at=at,
+        setback_code=(row.failure_code or row.phase)[:40],
+        setback_detail=row.detail[:300],
+        progress="",
+        deadline=clock.now() + DEADLINES[InstanceState(instance.state)],
+    )
+    record_event(instance, kind="reimage_failed", actor=HOST, detail=row.detail)
+    touch_to_run(instance)
+
+
+def settled_root(instance: Instance) -> dict[str, Any]:
+    """What the first run on a fresh root leaves behind: no way back. The host has thrown the former one away."""
+    return dict(_NO_WAY_BACK) if instance.awaits_root else {}
+
+
+def _begin(instance: Instance, fields: dict[str, Any], detail: str) -> None:
+    set_billing(instance, **fields)
+    run_generation = instance.run_generation + 1
+    move_instance(
+        instance,
+        InstanceState.RESTARTING,
+        kind="reimage_asked",
+        actor=RENTER,
+        detail=detail,
+        run_generation=run_generation,
+        setback_code="",
+        setback_detail="",
+    )
+    touch_to_run(instance)
+
+
+def _fresh_root(instance: Instance, image: "Image") -> dict[str, Any]:
+    """A number that no root of this instance ever had. The way back leads past a wish that nothing was done about."""
+    kept = instance.former_root if instance.may_keep_root else instance.root_number
+    kept_image = instance.former_image_id if instance.may_keep_root else instance.image_id
+    number = instance.roots_made + 1
+    return {
+        "image_id": image.pk,
+        "root_number": number,
+        "roots_made": number,
+        "root_generation": instance.run_generation + 1,
+        "former_root": kept,
+        "former_image_id": kept_image,
+    }
+
+
+def _way_back(instance: Instance) -> dict[str, Any]:
+    return {"root_number": instance.former_root, "image_id": instance.former_image_id, **_NO_WAY_BACK}
+
+
+def _ways_in(instance: Instance, image: "Image") -> dict[str, Any]:
+    """What the new image serves beside the former one. Ports that it does not serve stay the instance's own."""
+    missing = [port for port in container_ports(image) if port not in dict(instance.ports)]
+    pairs = [*instance.ports, *zip(missing, take_more(instance, len(missing)), strict=True)]
+    fields: dict[str, Any] = {"ports": [list(pair) for pair in pairs]} if missing else {}
+    if image.has_jupyter and not instance.jupyter_token:
+        fields["jupyter_token"] = secrets.token_hex(JUPYTER_TOKEN_BYTES)
+    return fields

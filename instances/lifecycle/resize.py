@@ -1,0 +1,165 @@
+"""Resize: another number of GPUs for a stopped instance, a larger data disk for any; each at a price that is said before."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from accounts.models import User
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import RESERVED, SPOT, TIERED
+from common.database import use_case
+from common.errors import FieldError, InvalidInput, UnlawfulMove, wrong_field
+from common.money import format_money
+from instances.core.selectors import instance_of
+from instances.core.transitions import RENTER, check_action, record_event, touch_renter
+from instances.lifecycle.grow_disk import check_growth, disk_price, grow
+from instances.metering.reserved_terms import payee_of, set_billing
+from instances.models import Instance, SpotBid
+from instances.spot.bids import bid_of
+from instances.states import BidState, InstanceState
+from marketplace.constants import FREE_DATA_DISK_GB
+from marketplace.errors import PriceChanged
+from marketplace.pricing.prices import discounted
+
+_AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)
+
+
+@dataclass(frozen=True)
+class Size:
+    """What an instance would have, and what that costs: all its GPUs an hour while it runs, its disk a day."""
+
+    gpu_count: int
+    data_disk_gb: int
+    rate_micros: int
+    disk_micros_per_day: int
+
+
+def size_of(instance: Instance) -> Size:
+    return Size(instance.gpu_count, instance.data_disk_gb, instance.rate_micros_per_hour, instance.disk_micros_per_day)
+
+
+def price_of_size(instance: Instance, *, gpu_count: int | None, data_disk_gb: int | None) -> Size:
+    """At the offer's present prices, with the offer loaded; left out: as it is. Raises InvalidInput, DiskTooLarge or
+    UnlawfulMove for what cannot be had."""
+    check_action(instance, "resize")
+    count = instance.gpu_count if gpu_count is None else gpu_count
+    size = instance.data_disk_gb if data_disk_gb is None else data_disk_gb
+    rate = instance.rate_micros_per_hour
+    if count != instance.gpu_count:
+        _check_count(instance, count)
+        rate = _unit_price(instance) * count
+    if size != instance.data_disk_gb:
+        check_growth(instance, size)
+    return Size(count, size, rate, disk_price(instance, size))
+
+
+def resize_instance(
+    *,
+    renter: User,
+    instance_id: UUID,
+    gpu_count: int | None = None,
+    data_disk_gb: int | None = None,
+    max_rate_micros: int | None = None,
+    max_disk_micros_per_day: int | None = None,
+) -> Instance:
+    """The GPUs from the next start on, the disk as soon as its host has made it larger; it never gets smaller.
+
+    Raises UnlawfulMove, InvalidInput, DiskTooLarge, InsufficientFunds, or PriceChanged: dearer than was accepted.
+    """
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "resize")
+        lock_parties(renter_id=renter.pk, host_owner_id=payee_of(instance))
+        instance = instance_of(renter, instance_id)
+        before = size_of(instance)
+        wanted = price_of_size(instance, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
+        if wanted == before:
+            raise _nothing_asked()
+        _check_price(instance, wanted, max_rate_micros, max_disk_micros_per_day)
+        if wanted.gpu_count != before.gpu_count:
+            _set_count(instance, wanted)
+        if wanted.data_disk_gb != before.data_disk_gb:
+            grow(instance, wanted.data_disk_gb)
+        touch_renter(instance)
+    return instance
+
+
+def _nothing_asked() -> InvalidInput:
+    detail = "Name another number of GPUs or a larger data disk."
+    return InvalidInput(detail, errors=[FieldError("gpu_count", "required", detail)])
+
+
+def _check_count(instance: Instance, count: int) -> None:
+    offer = instance.offer
+    if not 1 <= count <= offer.gpu_total:
+        raise wrong_field("gpu_count", f"Choose 1 to {offer.gpu_total} GPUs of this offer.")
+    if instance.billing_mode == RESERVED:
+        raise UnlawfulMove("The number of GPUs is part of the reserved term; it changes when that has ended.")
+    if instance.state not in _AT_REST:
+        raise UnlawfulMove("The number of GPUs changes while the instance is stopped.", actions=instance.actions)
+    if instance.holds_gpus:
+        raise UnlawfulMove("Let its GPUs go first: they are kept for it as they are.", actions=instance.actions)
+    bid = bid_of(instance.pk) if instance.billing_mode == SPOT else None
+    if bid is not None and bid.state != BidState.ENDED:
+        raise UnlawfulMove("Its bid still stands; withdraw it first.", actions=instance.actions)
+
+
+def _unit_price(instance: Instance) -> int:
+    """Per GPU and hour; of a spot rent what it pays at least: its market says the rest."""
+    if instance.billing_mode == SPOT:
+        return instance.offer.spot_floor_micros or 0
+    return instance.offer.price_micros
+
+
+def _check_price(instance: Instance, wanted: Size, max_rate_micros: int | None, max_disk_micros_per_day: int | None) -> None:
+    """More of what was agreed on needs no word; a dearer unit needs one, as at a start."""
+    rate, daily = wanted.rate_micros, wanted.disk_micros_per_day
+    most = _agreed_rate(instance, wanted) if max_rate_micros is None else max_rate_micros
+    most_daily = _agreed_daily(instance, wanted) if max_disk_micros_per_day is None else max_disk_micros_per_day
+    if rate > most or (most_daily is not None and daily > most_daily) or _tiers_changed(instance, wanted, max_rate_micros):
+        raise PriceChanged(
+            f"It now costs {format_money(rate)} an hour for its GPUs and {format_money(daily)} a day for its disk."
+            " Resize with max_hourly_rate, or max_disk_daily, set to accept it.",
+            hourly_rate=format_money(rate),
+            disk_daily=format_money(daily),
+        )
+
+
+def _agreed_rate(instance: Instance, wanted: Size) -> int:
+    """At the price of a GPU that was agreed on; of a spot rent its bid is the agreement, and it is asked for anew."""
+    if instance.billing_mode == SPOT:
+        return wanted.rate_micros
+    return instance.rate_micros_per_hour * wanted.gpu_count // instance.gpu_count
+
+
+def _agreed_daily(instance: Instance, wanted: Size) -> int | None:
+    """At the price of a GB that was agreed on; None where it has no paid GB so far: then today's is the first."""
+    paid_gb = instance.data_disk_gb - FREE_DATA_DISK_GB
+    if paid_gb <= 0 or not instance.disk_micros_per_day:
+        return None
+    return instance.disk_micros_per_day * (wanted.data_disk_gb - FREE_DATA_DISK_GB) // paid_gb
+
+
+def _tiers_changed(instance: Instance, wanted: Size, max_rate_micros: int | None) -> bool:
+    """Whether the steps of a tiered rent are others by now, GPU for GPU, and nobody has accepted a price."""
+    if instance.billing_mode != TIERED or wanted.gpu_count == instance.gpu_count or max_rate_micros is not None:
+        return False
+    offer, before = instance.offer, instance.gpu_count
+    present = [[hours, discounted(offer.price_micros, off_bps) * before] for hours, off_bps in offer.tiers]
+    return bool(present != instance.tiers)
+
+
+def _set_count(instance: Instance, wanted: Size) -> None:
+    offer, count = instance.offer, wanted.gpu_count
+    fields: dict[str, Any] = {
+        "gpu_count": count,
+        "rate_micros_per_hour": wanted.rate_micros,
+        "cpu_millis": offer.cpu_millis_per_gpu * count,
+        "ram_mb": offer.ram_mb_per_gpu * count,
+    }
+    if instance.billing_mode == TIERED:
+        fields["tiers"] = [[hours, discounted(offer.price_micros, off_bps) * count] for hours, off_bps in offer.tiers]
+    detail = f"{instance.gpu_count} → {count} GPUs, {format_money(wanted.rate_micros)} an hour"
+    SpotBid.objects.filter(pk=instance.pk).update(gpu_count=count)
+    set_billing(instance, **fields)
+    record_event(instance, kind="resized", actor=RENTER, detail=detail)

@@ -1,0 +1,47 @@
+"""Save an instance's root file system as an image; and how often each image is rented."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db.models import Count
+
+from accounts.models import User
+from common.database import use_case
+from common.errors import wrong_field
+from instances.core.selectors import instance_of
+from instances.core.transitions import RENTER, check_action, record_event
+from instances.models import Instance
+from storage.images.save import begin_saving
+from storage.images.usage_counts import record_uses
+
+if TYPE_CHECKING:
+    from storage.models import Image
+
+_NAME_MOST = 60
+_DESCRIPTION_MOST = 300
+
+
+def save_image_of(*, renter: User, instance_id: UUID, name: str, description: str = "") -> "Image":
+    """The root file system as it is now, the data disk not. A running instance stands still for the moment of it."""
+    title = name.strip()
+    if not 1 <= len(title) <= _NAME_MOST:
+        raise wrong_field("name", f"Name the image, with up to {_NAME_MOST} characters.")
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "save-image")
+        image = begin_saving(
+            owner=renter,
+            instance_id=instance.pk,
+            host_id=instance.host_id,
+            base=instance.image,
+            name=title,
+            description=description.strip()[:_DESCRIPTION_MOST],
+        )
+        record_event(instance, kind="image_asked", actor=RENTER, detail=title)
+    return image
+
+
+def count_image_uses() -> int:
+    """Sweep: the number of instances that each image was rented with; how many counts have changed."""
+    counted = Instance.objects.order_by().values_list("image_id").annotate(Count("pk"))
+    return record_uses(counts=dict(counted))

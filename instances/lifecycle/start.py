@@ -1,0 +1,169 @@
+"""Start again: on the GPUs that were kept, or on some of the same host leased anew, with the money for the first hour."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+from uuid import UUID
+
+from accounts.models import User
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import RESERVED, SPOT, TIERED
+from common import clock
+from common.database import use_case
+from common.money import format_money
+from instances.core.selectors import active_term, coming_term, instance_of
+from instances.core.transitions import BEGINS_ANEW, RENTER, check_action, move_instance, touch_to_run
+from instances.metering.meters import close_keeping, hold_for_disk, hold_for_use
+from instances.metering.order_log import record_start_on_gpus
+from instances.metering.reserved_terms import hold_for_term, payee_of, resume_term
+from instances.models import Instance
+from instances.retention.data_retention import end_paid_time, free_time_left
+from instances.spot.spot_orders import start_or_wait
+from instances.states import Desired, InstanceState
+from instances.volumes.attach import check_not_restored, remount
+from instances.volumes.transfers import check_can_wait, volumes_to_bring
+from marketplace.errors import GpuTaken, PriceChanged
+from marketplace.leasing.lease import LeasedGpus
+from marketplace.pricing.prices import discounted
+
+if TYPE_CHECKING:
+    from storage.models import Volume
+
+
+@dataclass(frozen=True)
+class Mounts:
+    """Which volumes it is to start with, None: those that it has; and which of them come from other hosts."""
+
+    volume_ids: Sequence[UUID] | None
+    coming: "Sequence[Volume]"
+
+    @classmethod
+    def of(cls, instance: Instance, volume_ids: Sequence[UUID] | None) -> "Mounts":
+        coming = volumes_to_bring(renter_id=instance.renter_id, host_id=instance.host_id, volume_ids=volume_ids)
+        return cls(volume_ids, coming)
+
+
+def start_instance(
+    *,
+    renter: User,
+    instance_id: UUID,
+    max_rate_micros: int | None = None,
+    wait: bool = False,
+    volume_ids: Sequence[UUID] | None = None,
+) -> Instance:
+    """Start a stopped instance. On kept GPUs at the price that was agreed on; else at the offer's present price, a higher
+    one than before only up to `max_rate_micros`. `wait`: when its GPUs are taken it stands in line for them, before the
+    public, with the first hour's money held. `volume_ids`: with these volumes and no others,
+    those on other hosts of the region moved first; None: with those that it has.
+
+    Raises GpuTaken, PriceChanged, OfferClosed, InsufficientFunds or UnlawfulMove.
+    """
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "start")
+        lock_parties(renter_id=renter.pk, host_owner_id=payee_of(instance))
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "start")
+        check_not_restored(instance)
+        hold_for_disk(instance)
+        end_paid_time(instance)
+        mounts = Mounts.of(instance, volume_ids)
+        if instance.holds_gpus:
+            _on_kept_gpus(instance, mounts)
+        else:
+            _on_leased_gpus(instance, max_rate_micros, wait, mounts)
+        record_start_on_gpus(instance, gpu_model=instance.offer.gpu_model)
+    return instance
+
+
+def _on_kept_gpus(instance: Instance, mounts: "Mounts") -> None:
+    """Its lease never ended: no price is asked for anew. Inside a term not even money moves."""
+    now = clock.now()
+    check_can_wait(instance, mounts.coming, leased=False)
+    term = active_term(instance.pk)
+    if term is not None:
+        resume_term(term, instance, at=now, payee_id=payee_of(instance))
+    else:
+        close_keeping(instance.pk, at=now)
+        hold_for_use(instance)
+    _move(instance, InstanceState.STARTING, mounts, holds_gpus=False)
+
+
+def _on_leased_gpus(instance: Instance, max_rate_micros: int | None, wait: bool, mounts: "Mounts") -> None:
+    """The money for it first; without GPUs at once it waits for them, with them for volumes that are to come, and nothing
+    is charged meanwhile."""
+    prices = _hold(instance, max_rate_micros)
+    leased = _lease_again(instance, wait)
+    check_can_wait(instance, mounts.coming, leased=leased is not None)
+    if leased is None:
+        _move(instance, InstanceState.WAITING, mounts, retention_left=free_time_left(instance), **prices)
+        return
+    gpus = {"gpu_uuids": list(leased.gpu_uuids), "cpu_millis": leased.cpu_millis, "ram_mb": leased.ram_mb}
+    if mounts.coming:
+        gpus["retention_left"] = free_time_left(instance)
+    target = InstanceState.COPYING if mounts.coming else InstanceState.STARTING
+    _move(instance, target, mounts, fence=instance.fence + 1, **gpus, **prices)
+
+
+def _hold(instance: Instance, max_rate_micros: int | None) -> dict[str, Any]:
+    """All prices of the offer as they are now; those of a term that has not begun, and of a bid, as they were agreed on."""
+    coming = coming_term(instance.pk) if instance.billing_mode == RESERVED else None
+    if coming is not None:
+        hold_for_term(coming, instance)
+        return {}
+    prices = {} if instance.billing_mode == SPOT else _present_terms(instance, max_rate_micros)
+    for name, value in prices.items():
+        setattr(instance, name, value)
+    hold_for_use(instance)
+    return prices
+
+
+def _move(instance: Instance, target: InstanceState, mounts: "Mounts", **fields: Any) -> None:
+    """A generation is for the agent to start: who waits for GPUs, or for volumes, gets one with them."""
+    if mounts.volume_ids is not None:
+        remount(instance, volume_ids=mounts.volume_ids, coming=mounts.coming)
+    generation = instance.run_generation + (target == InstanceState.STARTING)
+    move_instance(
+        instance,
+        target,
+        kind="start_asked",
+        actor=RENTER,
+        desired=Desired.RUNNING,
+        run_generation=generation,
+        **{**BEGINS_ANEW, **fields},
+    )
+    if target == InstanceState.STARTING:
+        touch_to_run(instance)
+
+
+def _present_terms(instance: Instance, max_rate_micros: int | None) -> dict[str, Any]:
+    offer, count = instance.offer, instance.gpu_count
+    rate = offer.price_micros * count
+    steps = [[hours, discounted(offer.price_micros, off_bps) * count] for hours, off_bps in offer.tiers]
+    steps = steps if instance.billing_mode == TIERED else []
+    dearer = rate > max(instance.rate_micros_per_hour, max_rate_micros or 0)
+    if dearer or (steps != instance.tiers and max_rate_micros is None):
+        raise PriceChanged(
+            f"The price is now {format_money(rate)} an hour, before it was {format_money(instance.rate_micros_per_hour)}."
+            " Start with max_hourly_rate set to accept it.",
+            hourly_rate=format_money(rate),
+            tiers=[{"from_hours": hours, "hourly_rate": format_money(step)} for hours, step in steps],
+        )
+    return {"rate_micros_per_hour": rate, "tiers": steps}
+
+
+def _lease_again(instance: Instance, wait: bool) -> LeasedGpus | None:
+    """The GPUs it had, where they are free: then its container needs no copy of its root."""
+    try:
+        return start_or_wait(instance=instance, in_line=wait)
+    except GpuTaken as error:
+        _tell_to_wait(instance, error)
+
+
+def _tell_to_wait(instance: Instance, error: GpuTaken) -> NoReturn:
+    until = f" until {instance.release_at:%Y-%m-%d %H:%M} UTC" if instance.release_at else ""
+    raise GpuTaken(
+        f"The GPUs of this instance's host are in use by others. Its data is kept{until}: start it with wait=true to stand"
+        " in line for them, or try again later.",
+        release_at=instance.release_at,
+    ) from error

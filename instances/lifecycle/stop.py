@@ -1,0 +1,103 @@
+"""Stop: the container ends, its root and data disk stay, its GPUs are free once the host has proven it, or kept."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from accounts.models import User
+from billing.pricing.estimates import RESERVED
+from common import clock
+from common.database import use_case
+from instances.constants import RETENTION
+from instances.core.selectors import any_instance, instance_of
+from instances.core.transitions import RENTER, SYSTEM, check_action, move_instance, retry_stale, touch_host
+from instances.metering.meters import cap_use, close_keeping, close_use
+from instances.models import Instance
+from instances.retention.gpu_reservation import ask_to_keep, let_go_of_gpus
+from instances.spot.bid_changes import leave_queue
+from instances.states import Desired, InstanceState
+
+
+def stop_instance(*, renter: User, instance_id: UUID, hold: bool = False) -> Instance:
+    """The renter's wish to stop. From now on at most the grace is charged, whatever the host says.
+
+    `hold`: its GPUs stay its own at the offer's fee, of which one hour is set aside; inside a reserved term they do
+    anyway. Asked for again without it, kept GPUs are let go. Raises UnlawfulMove or InsufficientFunds.
+    """
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "stop")
+        if instance.state == InstanceState.STOPPED:
+            _let_go(instance, hold)
+            return instance
+        kept = hold and instance.billing_mode != RESERVED
+        fee = ask_to_keep(instance) if kept else 0
+        stop_now(instance, kind="stop_asked", actor=RENTER, holds_gpus=kept, hold_micros_per_hour=fee)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def halt_instance(*, instance_id: UUID, kind: str, detail: str, only_if: Callable[[], bool] = lambda: True) -> bool:
+    """Stop for a reason of the market's. False when the instance cannot be stopped any more: then there is no need.
+
+    `only_if` asks first thing in the transaction, with the wallets locked, whether the reason still stands.
+    """
+
+    def attempt() -> bool:
+        if not only_if():
+            return False
+        instance = any_instance(instance_id)
+        if "stop" not in instance.actions or instance.state == InstanceState.STOPPED:
+            return False
+        stop_now(instance, kind=kind, actor=SYSTEM, detail=detail)
+        return True
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def stop_now(instance: Instance, *, kind: str, actor: str, detail: str = "", **fields: object) -> None:
+    """Inside a use case. One that waits for GPUs has nothing to end: it is stopped at once."""
+    if instance.state == InstanceState.WAITING:
+        _stop_waiting(instance, kind=kind, actor=actor, detail=detail)
+        return
+    cap_use(instance)
+    move_instance(
+        instance,
+        InstanceState.STOPPING,
+        kind=kind,
+        actor=actor,
+        detail=detail,
+        desired=Desired.STOPPED,
+        stop_requested_at=clock.now(),
+        progress="",
+        **fields,
+    )
+    touch_host(instance)
+
+
+def _stop_waiting(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
+    now = clock.now()
+    close_use(instance.pk)
+    leave_queue(instance=instance)
+    move_instance(
+        instance,
+        InstanceState.STOPPED,
+        kind=kind,
+        actor=actor,
+        detail=detail,
+        desired=Desired.STOPPED,
+        stop_requested_at=now,
+        stopped_at=now,
+        release_at=now + (RETENTION if instance.retention_left is None else instance.retention_left),
+        progress="",
+    )
+    touch_host(instance)
+
+
+def _let_go(instance: Instance, hold: bool) -> None:
+    if not hold:
+        close_keeping(instance.pk, at=clock.now())
+        let_go_of_gpus(instance, at=clock.now(), reason="let go")

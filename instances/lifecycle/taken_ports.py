@@ -1,0 +1,64 @@
+"""A port of an instance that another program on its host has taken: another one, never a failed start at once."""
+
+import re
+from datetime import datetime
+from typing import Final
+
+from common import clock
+from instances.access.extra_ports import take_more
+from instances.constants import DEADLINES, PORT_CHANGES_AT_MOST, PORT_CHANGES_WITHIN
+from instances.core.observations import ObservedRow
+from instances.core.transitions import HOST, record_event, touch_to_run
+from instances.errors import NoPorts
+from instances.metering.reserved_terms import set_billing
+from instances.models import Instance, InstanceEvent
+from instances.states import InstanceState
+
+PORT_TAKEN: Final = "port_taken"
+_REPLACED: Final = "port_replaced"
+_COMING: Final = (
+    InstanceState.REQUESTED,
+    InstanceState.PROVISIONING,
+    InstanceState.STARTING,
+    InstanceState.RESTARTING,
+)
+_NAMED: Final = re.compile(r"[Pp]ort ([0-9]{1,5})\b")
+
+
+def replace_taken_port(instance: Instance, row: ObservedRow, at: datetime) -> bool:
+    """Start it again with another host port in place of the one that its host names; False where that is no way out.
+
+    GPUs and money stay as they are. The taken port stays the instance's own, so that nobody else is given it meanwhile.
+    """
+    taken = _taken_in(instance, row)
+    if taken is None or _changes_lately(instance, at) >= PORT_CHANGES_AT_MOST:
+        return False
+    try:
+        [port] = take_more(instance, 1)
+    except NoPorts:
+        return False
+    set_billing(
+        instance,
+        ports=[[inside, port if outside == taken else outside] for inside, outside in instance.ports],
+        run_generation=instance.run_generation + 1,
+        observed_generation=row.generation,
+        observed_at=at,
+        progress="",
+        deadline=clock.now() + DEADLINES[InstanceState(instance.state)],
+    )
+    record_event(instance, kind=_REPLACED, actor=HOST, detail=f"{taken} → {port}")
+    touch_to_run(instance)
+    return True
+
+
+def _taken_in(instance: Instance, row: ObservedRow) -> int | None:
+    """By the host's sentence, if it names a port that is the instance's own."""
+    if row.phase != "failed" or row.failure_code != PORT_TAKEN or instance.state not in _COMING:
+        return None
+    named = {int(number) for number in _NAMED.findall(row.detail)}
+    return next((outside for _, outside in instance.ports if outside in named), None)
+
+
+def _changes_lately(instance: Instance, at: datetime) -> int:
+    changes = InstanceEvent.objects.filter(instance=instance, kind=_REPLACED, at__gt=at - PORT_CHANGES_WITHIN)
+    return changes.count()

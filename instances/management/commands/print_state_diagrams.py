@@ -1,0 +1,15 @@
+"""Prints docs/lifecycles.md from the transition tables: `manage.py print_lifecycles > docs/lifecycles.md`."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from instances.state_diagrams import lifecycles_page
+
+
+class Command(BaseCommand):
+    help = "Print the life cycles of instances and hosts as Markdown."
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(lifecycles_page(), ending="")

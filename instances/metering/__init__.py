@@ -1,0 +1,1 @@
+"""Meters and terms of instances."""

@@ -1,0 +1,143 @@
+"""Reserved terms: agreed on and paid for, begun with the first run, interrupted while their host has failed."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from billing.budgets.services import check_order
+from billing.constants import TERM_SOURCE
+from billing.debts.services import check_owes_nothing
+from billing.metering.commitments import commit
+from billing.metering.costs import open_holds
+from billing.metering.escrow import lock_parties, net_charged, prepay
+from billing.metering.holds import hold_funds
+from billing.metering.meters import close_meter, open_meter
+from billing.pricing.estimates import RESERVED
+from billing.pricing.tariffs import Scope, Tariff
+from common import clock
+from common.prepared import update
+from common.transitions import move
+from instances.core.selectors import active_term, any_instance
+from instances.metering.meters import label_of, scope_of
+from instances.metering.term_pricing import is_prepaid, rate_of
+from instances.models import Instance, Quote, Term
+from instances.states import TERM_MACHINE, TermState
+from marketplace.pricing.prices import TERM_HOURS
+
+
+def agree_term(
+    *, instance: Instance, quote: Quote, list_unit_micros: int, auto_renew: bool = False, ahead: bool = False
+) -> Term:
+    """Write a term down and take its money: all of it when it is paid upfront, else the deposit and an hour are held.
+
+    `ahead`: it follows a term that still runs, so nothing is held for it yet. Raises InsufficientFunds.
+    """
+    hours, now = TERM_HOURS[quote.term], clock.now()
+    total = quote.committed_micros or 0
+    term = Term(
+        instance=instance,
+        quote=quote,
+        term=quote.term,
+        payment=quote.payment,
+        gpu_count=instance.gpu_count,
+        unit_micros=total // (hours * instance.gpu_count),
+        list_unit_micros=list_unit_micros,
+        total_micros=total,
+        starts_at=now,
+        ends_at=now + timedelta(hours=hours),
+        auto_renew=auto_renew,
+    )
+    needed = total if is_prepaid(term) else rate_of(term)
+    check_order(owner_id=instance.renter_id, source_id=instance.pk, needed_micros=needed)
+    if is_prepaid(term):
+        memo = f"{label_of(instance)}, reserved: {hours} h at {instance.gpu_count} × the price of the term, paid upfront"
+        scope = _scope(instance)
+        prepay(renter_id=instance.renter_id, term_id=term.pk, amount_micros=total, memo=memo, scope=scope)
+    else:
+        check_owes_nothing(instance.renter_id)
+    if not ahead:
+        hold_for_term(term, instance)
+    term.save(force_insert=True)
+    return term
+
+
+def begin_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> None:
+    """From `at` on it is charged, whether the instance runs or not; what it needs is held."""
+    ends_at = at + timedelta(hours=TERM_HOURS[term.term])
+    move(term, TermState.ACTIVE, machine=TERM_MACHINE, reason="begun", actor="system", starts_at=at, ends_at=ends_at)
+    _open(term, instance, at=at, payee_id=payee_id)
+
+
+def hold_for_term(term: Term, instance: Instance) -> None:
+    """Of a prepaid term all that is left of it, in escrow; else the deposit and an hour of it. Raises InsufficientFunds."""
+    prepaid = is_prepaid(term)
+    if not prepaid:
+        commit(
+            owner_id=instance.renter_id,
+            term_id=term.pk,
+            rate_micros=rate_of(term),
+            list_rate_micros=term.list_unit_micros * term.gpu_count,
+            total_micros=term.total_micros,
+        )
+    hold_funds(
+        owner_id=instance.renter_id,
+        amount_micros=term.total_micros - net_charged(term.pk) if prepaid else rate_of(term),
+        source_kind=TERM_SOURCE,
+        source_id=term.pk,
+        scope=_scope(instance),
+        from_escrow=prepaid,
+    )
+
+
+def pause_term(instance: Instance) -> Term | None:
+    """Its host has failed: nothing is charged until it is there again. What it held is free meanwhile."""
+    term = active_term(instance.pk)
+    if term is not None:
+        close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
+    return term
+
+
+def resume_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> None:
+    """Does nothing for a term that is not interrupted, or is over. Raises InsufficientFunds."""
+    if at >= term.ends_at or open_holds(source_kind=TERM_SOURCE, source_ids=[term.pk]):
+        return
+    hold_for_term(term, instance)
+    _open(term, instance, at=at, payee_id=payee_id)
+
+
+def payee_of(instance: Instance) -> UUID:
+    """The owner of its host, annotated or not."""
+    known: UUID | None = getattr(instance, "payee_id", None)
+    return known or instance.host.owner_id
+
+
+def locked_with_wallets(instance_id: UUID) -> Instance:
+    """Whoever's it is, as it is once the wallets of its parties are locked."""
+    found = any_instance(instance_id)
+    lock_parties(renter_id=found.renter_id, host_owner_id=payee_of(found))
+    return any_instance(instance_id)
+
+
+def set_billing(instance: Instance, **fields: object) -> None:
+    """Change what is no state, and let nobody who read the row before go on. Raises StaleRow."""
+    where: dict[str, object] = {"id": instance.pk, "state": instance.state, "generation": instance.generation}
+    update(Instance, where=where, stale="The instance changed meanwhile; read it again.", **fields)
+    instance.generation += 1
+    for name, value in fields.items():
+        setattr(instance, name, value)
+
+
+def _open(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> None:
+    open_meter(
+        source_kind=TERM_SOURCE,
+        source_id=term.pk,
+        payer_id=instance.renter_id,
+        payee_id=payee_id,
+        label=label_of(instance, "reserved"),
+        tariff=Tariff(rate_of(term)),
+        at=at,
+        from_escrow=is_prepaid(term),
+    )
+
+
+def _scope(instance: Instance) -> Scope:
+    return Scope(mode=RESERVED, gpu_model=scope_of(instance).gpu_model)

@@ -1,0 +1,79 @@
+"""Which root file system an instance stands on, whether it runs without its GPUs, and what could not be done for it."""
+
+from typing import Final
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB
+from instances.states import InstanceState
+
+_UNDER_WAY: Final = (
+    *(InstanceState.STARTING, InstanceState.RUNNING, InstanceState.RESTARTING),
+    *(InstanceState.STOPPING, InstanceState.RELEASING),
+)
+
+
+class Rooted(models.Model):
+    """Columns of an instance.
+
+    Each root has a number of its own, never used twice. From the wish for a fresh one until that has run, `former_root` and
+    `former_image` say where the way back leads; it is first made for the run `root_generation`.
+    """
+
+    root_number = models.PositiveIntegerField(
+        _("number of the root"), default=0, help_text="Of the root that it is to stand on."
+    )
+    roots_made = models.PositiveIntegerField(
+        _("roots made"), default=0, help_text="The highest root number that was ever asked for."
+    )
+    root_generation = models.PositiveIntegerField(
+        _("generation of the root"), default=0, help_text="The run that makes the newest root."
+    )
+    former_root = models.PositiveIntegerField(_("root before"), null=True, blank=True)
+    former_image = models.ForeignKey(
+        "storage.Image", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("image before")
+    )
+    cpu_only = models.BooleanField(
+        _("runs without a GPU"), default=False, help_text="Its present or last run is one without GPUs."
+    )
+    cpu_micros_per_hour = models.BigIntegerField(
+        _("price without a GPU, per hour (micro-units)"),
+        default=0,
+        help_text="What a run without GPUs costs; frozen at its start.",
+    )
+    setback_code = models.CharField(
+        _("code of the setback"), max_length=40, blank=True, help_text="Why what was asked last could not be done."
+    )
+    setback_detail = models.CharField(_("detail of the setback"), max_length=300, blank=True)
+
+    # Columns of the instance itself.
+    state: str
+    run_generation: int
+    cpu_millis: int
+    ram_mb: int
+
+    class Meta:
+        abstract = True
+
+    @property
+    def awaits_root(self) -> bool:
+        """A fresh root was asked for and has not run yet."""
+        return self.former_root is not None
+
+    @property
+    def may_keep_root(self) -> bool:
+        """Nothing has been done yet about the fresh root that was asked for: the wish can be taken back."""
+        return self.former_root is not None and self.run_generation < self.root_generation
+
+    @property
+    def runs_without_gpus(self) -> bool:
+        return self.cpu_only and self.state in _UNDER_WAY
+
+    @property
+    def present_cpu_millis(self) -> int:
+        return CPU_RUN_MILLIS if self.runs_without_gpus else self.cpu_millis
+
+    @property
+    def present_ram_mb(self) -> int:
+        return CPU_RUN_RAM_MB if self.runs_without_gpus else self.ram_mb

@@ -1,0 +1,1 @@
+"""Usage of instances and alerts."""

@@ -1,0 +1,231 @@
+"""Alerts: raised from what is measured and reported, told once, over by themselves or by their renter's word."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from accounts.models import User
+from accounts.services.mails import withdraw_mails
+from accounts.services.webhooks import emit
+from common import clock
+from common.database import use_case
+from common.ids import public_id
+from common.jobs import enqueue
+from instances.constants import ALERT_QUIET_AFTER, ALERT_SILENT_AFTER
+from instances.core import event_messages as details
+from instances.core.alert_messages import english_of, english_title_of
+from instances.core.gpu_xid_errors import xid_of
+from instances.core.selectors import any_instance, instance_of
+from instances.core.transitions import HOST, RENTER, SYSTEM, record_event, touch_renter
+from instances.models import Alert, AlertMute, Instance
+from instances.monitoring.alert_selectors import ALIVE, Finding, alert_of, findings_of_use, holders_of, open_alerts
+from instances.states import FaultOf, InstanceState
+from marketplace.hosts.incidents import open_incident
+
+_MEASURED: Final = (Alert.Kind.GPU_IDLE, Alert.Kind.DISK_FULL, Alert.Kind.INODES_FULL, Alert.Kind.MEMORY_HIGH)
+_HAPPENED: Final = (Alert.Kind.OUT_OF_MEMORY, Alert.Kind.GPU_FAULT)
+_REPORTED: Final = (Alert.Kind.PATH_BROKEN, Alert.Kind.DATA_LOST)  # raised and ended by what its host says
+_BY_HOST: Final = (Alert.Kind.GPU_FAULT, *_REPORTED)
+_OVER, _RENTER, _ENDED = "over", "renter", "ended"
+
+
+@dataclass(frozen=True)
+class GpuEventRow:
+    """What the driver of a host wrote down about a GPU, so many times since the last report."""
+
+    uuid: str
+    xid: int
+    count: int = 1
+
+
+def follow_alerts(*, now: datetime) -> int:
+    """Raise what is amiss by the newest use, confirm what goes on, end what is over; how many were raised."""
+    findings = findings_of_use(now)
+    still = {(one.instance_id, one.kind, one.key) for one in findings}
+    for alert in open_alerts(_MEASURED):
+        if alert.instance.state not in ALIVE:
+            _end(alert, _ENDED, now)
+        elif (alert.instance_id, alert.kind, alert.key) not in still and _is_seen(alert, now):
+            _end(alert, _OVER, now)
+    for alert in open_alerts(_HAPPENED):
+        gone = alert.instance.state == InstanceState.GONE
+        if gone or alert.seen_at <= now - ALERT_QUIET_AFTER:
+            _end(alert, _ENDED if gone else _OVER, now)
+    for alert in open_alerts(_REPORTED):
+        lasts = alert.kind == Alert.Kind.DATA_LOST and alert.instance.state != InstanceState.GONE
+        if not lasts and alert.instance.state not in ALIVE:
+            _end(alert, _ENDED, now)
+    return sum(_take(one, now) for one in findings if one.raises)
+
+
+def note_out_of_memory(instance: Instance, *, now: datetime) -> None:
+    """Its first program was ended, and the instance with it. Inside the use case of that move."""
+    _raise(instance, Finding(instance.pk, Alert.Kind.OUT_OF_MEMORY, {"limit_mb": instance.ram_mb, "whole": True}), now)
+
+
+def raise_by_report(instance: Instance, kind: str, facts: Mapping[str, Any], *, now: datetime, key: str = "") -> None:
+    """What its host says of itself is amiss. Inside the use case that notes it."""
+    _raise(instance, Finding(instance.pk, kind, dict(facts), key=key), now, fault_of=FaultOf.HOST)
+
+
+def end_by_report(instance: Instance, kind: str, *, now: datetime, key: str = "") -> None:
+    """Its host says that it is well again."""
+    for alert in open_alerts((kind,)):
+        if (alert.instance_id, alert.key) == (instance.pk, key):
+            _close(alert, _OVER, now, actor=HOST)
+
+
+def record_gpu_events(*, host_id: UUID, rows: Sequence[GpuEventRow], at: datetime) -> int:
+    """What the driver says of GPUs reaches who runs on them, in plain words and with whose fault it is.
+
+    What is the host's fault is an incident for the staff too, whether somebody rents the GPU or not.
+    """
+    raised = 0
+    for row in rows:
+        xid = xid_of(row.xid)
+        facts = {"xid": row.xid, "gpu": row.uuid, "count": row.count}
+        for instance in holders_of(host_id, row.uuid):
+            found = Finding(instance.pk, Alert.Kind.GPU_FAULT, facts, key=f"{row.xid}:{row.uuid}"[:80])
+            with use_case():
+                raised += _raise(instance, found, at, fault_of=xid.fault_of)
+        if xid.fault_of == FaultOf.HOST:
+            detail = f"Xid {row.xid} of {row.uuid}: {english_of(xid.title)}."
+            open_incident(kind="gpu_fault", subject=public_id("host", host_id), detail=detail)
+    return raised
+
+
+def resolve_alert(*, renter: User, alert_id: UUID, mute: bool = False) -> Alert:
+    """The renter has seen it. Muted, alerts of this kind are not raised for this instance any more."""
+    with use_case():
+        alert = alert_of(renter, alert_id)
+        if mute:
+            AlertMute.objects.get_or_create(instance=alert.instance, kind=alert.kind)
+        _close(alert, _RENTER, clock.now(), actor=RENTER)
+    return alert_of(renter, alert_id)
+
+
+def set_muted(*, renter: User, instance_id: UUID, kinds: Iterable[str]) -> list[str]:
+    """Of which kinds its renter does not want to hear. Open ones of these kinds are over."""
+    wanted = sorted(set(kinds))
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        AlertMute.objects.filter(instance=instance).exclude(kind__in=wanted).delete()
+        AlertMute.objects.bulk_create([AlertMute(instance=instance, kind=kind) for kind in wanted], ignore_conflicts=True)
+        for alert in Alert.objects.filter(instance=instance, resolved_at=None, kind__in=wanted).select_related("instance"):
+            _close(alert, _RENTER, clock.now(), actor=RENTER)
+    return wanted
+
+
+def alert_payload(alert: Alert) -> dict[str, Any]:
+    """What programs are told of it."""
+    return {
+        "alert": public_id("alrt", alert.pk),
+        "instance": public_id("inst", alert.instance_id),
+        "name": alert.instance.name,
+        "kind": alert.kind,
+        "fault_of": alert.fault_of or None,
+        "title": english_title_of(alert),
+        "facts": alert.facts,
+        "raised_at": f"{alert.raised_at:%Y-%m-%dT%H:%M:%SZ}",
+        "resolved_at": None if alert.resolved_at is None else f"{alert.resolved_at:%Y-%m-%dT%H:%M:%SZ}",
+        "resolution": alert.resolution or None,
+    }
+
+
+def _take(finding: Finding, now: datetime) -> bool:
+    with use_case():
+        return _raise(any_instance(finding.instance_id), finding, now)
+
+
+def _raise(instance: Instance, finding: Finding, now: datetime, *, fault_of: str = "") -> bool:
+    """A new alert, or a look at the open one. False for the latter, and for what its renter does not want to hear."""
+    last = Alert.objects.filter(instance=instance, kind=finding.kind, key=finding.key).order_by("-raised_at").first()
+    if last is not None and last.resolved_at is None:
+        _look_again(last, finding.facts, now)
+        return False
+    if last is not None and _is_known(instance, last, finding, now):
+        return False
+    if AlertMute.objects.filter(instance=instance, kind=finding.kind).exists():
+        return False
+    alert = Alert(
+        instance=instance,
+        kind=finding.kind,
+        key=finding.key,
+        fault_of=fault_of,
+        facts=finding.facts,
+        raised_at=now,
+        seen_at=now,
+    )
+    try:
+        with transaction.atomic():
+            alert.save(force_insert=True)
+    except IntegrityError:
+        return False  # another worker was faster
+    actor = HOST if finding.kind in _BY_HOST else SYSTEM
+    record_event(instance, kind=f"alert_{finding.kind}", actor=actor, detail=_detail_of(finding.facts))
+    emit(user_id=instance.renter_id, kind="alert.raised", payload=alert_payload(alert))
+    enqueue("instances.queue_alert_mails")
+    touch_renter(instance)
+    return True
+
+
+def _is_known(instance: Instance, last: Alert, finding: Finding, now: datetime) -> bool:
+    """Kills that were told of already; what its renter has set aside in this run, for a day."""
+    if finding.kind == Alert.Kind.OUT_OF_MEMORY and finding.facts.get("run"):
+        told = last.facts.get("kills", 0) if last.facts.get("run") == finding.facts["run"] else 0
+        return bool(told >= finding.facts["kills"])
+    set_aside = last.resolution == _RENTER and last.resolved_at is not None and last.resolved_at > now - ALERT_QUIET_AFTER
+    this_run = instance.started_at is None or last.raised_at >= instance.started_at
+    return set_aside and this_run and finding.kind in _MEASURED
+
+
+def _look_again(alert: Alert, facts: Mapping[str, Any], now: datetime) -> None:
+    """It goes on. What happens again counts; kills are counted by the host, so the same number is nothing new."""
+    news = dict(facts)
+    if alert.kind == Alert.Kind.GPU_FAULT:
+        news["count"] = alert.facts.get("count", 1) + facts.get("count", 1)
+    if alert.kind == Alert.Kind.OUT_OF_MEMORY and alert.facts.get("kills") == facts.get("kills"):
+        return
+    Alert.objects.filter(pk=alert.pk, resolved_at=None).update(facts=news, seen_at=now)
+
+
+def _is_seen(alert: Alert, now: datetime) -> bool:
+    """Whether its host has reported lately: silence ends no alert."""
+    seen_at = alert.instance.host.last_seen_at
+    return seen_at is not None and now - seen_at < ALERT_SILENT_AFTER
+
+
+def _end(alert: Alert, resolution: str, now: datetime) -> None:
+    with use_case():
+        _close(alert, resolution, now, actor=SYSTEM)
+
+
+def _close(alert: Alert, resolution: str, now: datetime, *, actor: str) -> None:
+    open_one = Alert.objects.filter(pk=alert.pk, resolved_at=None)
+    if not open_one.update(resolved_at=now, resolution=resolution):
+        return
+    withdraw_mails([alert.mail_key])
+    alert.resolved_at, alert.resolution = now, resolution
+    record_event(alert.instance, kind="alert_over", actor=actor, detail=_RESOLUTIONS[resolution] % {"alert": alert.kind})
+    emit(user_id=alert.instance.renter_id, kind="alert.resolved", payload=alert_payload(alert))
+    touch_renter(alert.instance)
+
+
+_RESOLUTIONS: Final = {_OVER: details.ALERT_OVER, _RENTER: details.ALERT_SET_ASIDE, _ENDED: details.ALERT_ENDED}
+
+
+def _detail_of(facts: Mapping[str, Any]) -> str:
+    if "why" in facts:
+        return str(facts["why"])
+    if "xid" in facts:
+        title = english_of(xid_of(facts["xid"]).title)
+        return details.XID % {"number": facts["xid"], "gpu": facts["gpu"], "title": title}
+    if "percent" in facts:
+        return details.USED % facts
+    if "most_pct" in facts:
+        return details.AT_MOST % {"percent": facts["most_pct"], "minutes": facts["minutes"]}
+    return details.MEMORY_LIMIT % {"size": facts["limit_mb"]} if "limit_mb" in facts else ""

@@ -1,0 +1,105 @@
+"""What a host was given to keep and does not find, or cannot write: told, noted for the operator, and not paid for."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from common.ids import public_id
+from instances.core.selectors import any_instance
+from instances.metering.meters import close_disk
+from instances.metering.reserved_terms import locked_with_wallets
+from instances.models import Alert, Instance
+from instances.monitoring.alerts import end_by_report, raise_by_report
+from marketplace.hosts.incidents import close_incident, open_incident
+from storage.volumes.lost import find_volume, lose_volume
+from storage.volumes.selectors import attachments_of, holders_of
+
+if TYPE_CHECKING:
+    from storage.models import Volume
+
+DATA_DISK: Final = "data_disk_missing"
+VOLUME: Final = "volume_missing"
+KINDS: Final = (DATA_DISK, VOLUME, "root_lost")
+_TROUBLE: Final[Mapping[str, str]] = {
+    "missing": "The file of {what} is gone from the host.",
+    "read_only": "{what} takes no more writes: look for errors of the disk below.",
+}
+
+
+def note_lost_data(instance: Instance, *, code: str, detail: str, at: datetime) -> None:
+    """Open an incident for what the host does not find at a start, and end the meter of a lost data disk or volume.
+
+    Called after the move to `failed`, in its transaction; wallets are locked.
+    """
+    if code not in KINDS:
+        return
+    words = f"{instance.host.name}: {detail}"
+    open_incident(kind=code, subject=public_id("inst", instance.pk), detail=words)
+    if code == DATA_DISK and instance.data_disk_lost_at is None:
+        close_disk(instance.pk, at=at)
+        Instance.objects.filter(pk=instance.pk).update(data_disk_lost_at=at)
+    if code == VOLUME:
+        for volume in _meant(instance, detail):
+            lose_volume(volume.pk, detail=detail, at=at)
+
+
+def found_disk(instance: Instance) -> dict[str, Any]:
+    """Return the columns of an instance that has come to run with its data disk, and close the incidents of lost ones.
+
+    The sweeps of disks and of storage meter what is back: what runs has mounted all that it has.
+    """
+    if instance.data_disk_lost_at is not None:
+        close_incident(kind=DATA_DISK, subject=public_id("inst", instance.pk), closed_by="runs again")
+    if close_incident(kind=VOLUME, subject=public_id("inst", instance.pk), closed_by="runs again"):
+        for row in attachments_of([instance.pk]):
+            if row.volume is not None:
+                find_volume(row.volume.pk)
+    return {"data_disk_made": instance.data_disk_gb > 0, "data_disk_lost_at": None}
+
+
+# -- told by the host while the disk is mounted; inside a use case
+
+
+def lose_disk(instance_id: UUID, trouble: str, at: datetime) -> None:
+    """End the meter of a data disk, and tell its renter while what is on it can still be read."""
+    instance = locked_with_wallets(instance_id)
+    close_disk(instance_id, at=at)
+    if not Instance.objects.filter(pk=instance_id, data_disk_lost_at=None).update(data_disk_lost_at=at):
+        return
+    words = _TROUBLE[trouble].format(what="the data disk")
+    open_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), detail=f"{instance.host.name}: {words}")
+    raise_by_report(instance, Alert.Kind.DATA_LOST, {"trouble": trouble}, now=at)
+
+
+def find_disk(instance_id: UUID, at: datetime) -> None:
+    """It is as it should be; the sweep of disks meters it again."""
+    instance = any_instance(instance_id)
+    Instance.objects.filter(pk=instance_id).update(data_disk_lost_at=None)
+    close_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), closed_by="found again")
+    end_by_report(instance, Alert.Kind.DATA_LOST, now=at)
+
+
+def lose_volume_of(volume_id: UUID, trouble: str, at: datetime) -> None:
+    """The same of a volume, which an instance may have."""
+    volume = lose_volume(volume_id, detail=_TROUBLE[trouble].format(what="the volume"), at=at)
+    holder = holders_of([volume_id]).get(volume_id)
+    if holder is not None:
+        facts = {"trouble": trouble, "volume": volume.name}
+        raise_by_report(any_instance(holder), Alert.Kind.DATA_LOST, facts, now=at, key=volume_id.hex)
+
+
+def find_volume_of(volume_id: UUID, at: datetime) -> None:
+    find_volume(volume_id)
+    holder = holders_of([volume_id]).get(volume_id)
+    if holder is not None:
+        end_by_report(any_instance(holder), Alert.Kind.DATA_LOST, now=at, key=volume_id.hex)
+
+
+def _meant(instance: Instance, detail: str) -> "list[Volume]":
+    """Which of its volumes the host does not find, by the sentence that its agent says; its only one in any case."""
+    rows = attachments_of([instance.pk])
+    volumes = [row.volume for row in rows if row.volume is not None]
+    if len(rows) == len(volumes) == 1:
+        return volumes
+    return [volume for volume in volumes if f"The volume {volume.name} is not on its host" in detail]

@@ -1,0 +1,104 @@
+"""Syncs of data disks with object storage, their instances running or stopped; and what follows from the end of any sync."""
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from accounts.models import User
+from accounts.services.webhooks import emit
+from common.database import use_case
+from common.errors import UnlawfulMove
+from common.ids import public_id
+from instances.core.event_messages import SYNC_DOWN, SYNC_UP
+from instances.core.selectors import any_instance, instance_of
+from instances.core.transitions import HOST, RENTER, record_event, touch_renter
+from instances.models import Instance
+from instances.retention.archive import follow_archive
+from instances.states import InstanceState
+from instances.volumes.attach import check_not_restored
+from storage.object_sync import syncs
+from storage.object_sync.selectors import connection_of
+from storage.object_sync.syncs import Disk, Origin, Wish
+from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncState
+
+if TYPE_CHECKING:
+    from storage.models import Operation, Sync
+
+_HAS_A_DISK: Final = (InstanceState.RUNNING, InstanceState.STOPPED, InstanceState.FAILED)
+
+
+def sync_disk(*, renter: User, instance_id: UUID, connection_id: UUID, wish: Wish, origin: Origin | None = None) -> "Sync":
+    """Copy its data disk. Raises NotFound, UnlawfulMove, InvalidInput, ConnectionReadOnly or VolumeBusy."""
+    with use_case():
+        connection = connection_of(renter.pk, connection_id)
+        instance = _locked(renter, instance_id)
+        begun = syncs.start_sync(owner_id=renter.pk, connection=connection, disk=disk_of(instance), wish=wish, origin=origin)
+        form = SYNC_UP if begun.direction == SyncDirection.UP else SYNC_DOWN
+        record_event(instance, kind="sync_asked", actor=RENTER, detail=form % {"connection": connection.name})
+        touch_renter(instance)
+    return begun
+
+
+def disk_of(instance: Instance) -> Disk:
+    return Disk(SnapshotSource.DISK, instance.pk, instance.name, instance.host_id, instance.data_disk_gb)
+
+
+def conclude_sync(operation: "Operation") -> None:
+    """In the transaction that marks the operation concluded: the run, its owner's programs, the instance's events."""
+    sync = syncs.conclude_sync(operation)
+    if sync is None:
+        return
+    _tell_programs(sync)
+    if sync.subject_kind != SnapshotSource.DISK:
+        return
+    instance = any_instance(sync.subject_id)
+    if sync.cause == SyncCause.ARCHIVE:
+        follow_archive(instance, sync)
+    elif sync.state == SyncState.FAILED:
+        record_event(instance, kind="sync_failed", actor=HOST, detail=f"{sync.connection_name}: {sync.failure_detail}")
+    else:
+        record_event(instance, kind="sync_done", actor=HOST, detail=sync.connection_name)
+    touch_renter(instance)
+
+
+def tell_of_failure(sync: "Sync") -> None:
+    """One that came round and could not be begun: programs, and the instance's events."""
+    _tell_programs(sync)
+    if sync.subject_kind == SnapshotSource.DISK:
+        instance = any_instance(sync.subject_id)
+        record_event(instance, kind="sync_failed", actor=HOST, detail=f"{sync.connection_name}: {sync.failure_detail}")
+        touch_renter(instance)
+
+
+def _locked(renter: User, instance_id: UUID) -> Instance:
+    """Its row, locked: a release that comes meanwhile waits, and then ends the sync."""
+    found = instance_of(renter, instance_id)
+    rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=found.pk)
+    instance = rows.select_related("host", "offer", "image").get()
+    if not instance.data_disk_gb:
+        raise UnlawfulMove("This instance has no data disk.", state=instance.state, actions=instance.actions)
+    if instance.state not in _HAS_A_DISK or instance.started_at is None:
+        raise UnlawfulMove(
+            f"An instance that is {instance.state} has no data disk to copy yet, or it is on its way.",
+            state=instance.state,
+            actions=instance.actions,
+        )
+    check_not_restored(instance)
+    return instance
+
+
+def _tell_programs(sync: "Sync") -> None:
+    prefix = "vol" if sync.subject_kind == SnapshotSource.VOLUME else "inst"
+    done = sync.state == SyncState.DONE
+    failure = None if done else {"code": sync.failure_code, "detail": sync.failure_detail}
+    payload = {
+        "sync": public_id("sync", sync.pk),
+        "of": public_id(prefix, sync.subject_id),
+        "name": sync.subject_name,
+        "direction": sync.direction,
+        "connection": sync.connection_name,
+        "cause": sync.cause,
+        "copied_files": sync.copied_files,
+        "copied_bytes": sync.copied_bytes,
+        "failure": failure,
+    }
+    emit(user_id=sync.owner_id, kind="sync.done" if done else "sync.failed", payload=payload)

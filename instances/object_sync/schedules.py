@@ -1,0 +1,185 @@
+"""Syncs that come round: every few hours, or at a time of chosen days. Done by a sweep."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from accounts.models import User
+from common import clock
+from common.database import joining, use_case
+from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove, wrong_field
+from instances.constants import SCHEDULE_TRIED
+from instances.core.selectors import instance_of
+from instances.models import Instance
+from instances.object_sync.disk_syncs import disk_of, sync_disk, tell_of_failure
+from instances.schedules.recurrence import Entry, is_zone, next_after
+from storage.errors import VolumeBusy
+from storage.object_sync.schedules import Round, advance, delete_schedule, drop_schedules, insert_schedule, take_due
+from storage.object_sync.selectors import schedules_due
+from storage.object_sync.syncs import Disk, Origin, Wish, sync_volume, write_down_failure
+from storage.states import SnapshotSource, SyncCause
+from storage.volumes.selectors import volume_of
+
+if TYPE_CHECKING:
+    from storage.models import SyncSchedule
+
+logger = logging.getLogger(__name__)
+
+HOURS_MAX: Final = 24 * 7
+_PASSING: Final = (UnlawfulMove, VolumeBusy)
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """Every so many hours, or at `at` of `days` (0 is Monday) in a zone."""
+
+    every_hours: int | None = None
+    days: tuple[int, ...] = ()
+    at: time | None = None
+    time_zone: str = "UTC"
+
+    def check(self) -> None:
+        """Raises InvalidInput."""
+        if self.every_hours is not None:
+            if not 1 <= self.every_hours <= HOURS_MAX:
+                raise wrong_field("every_hours", f"Choose 1 to {HOURS_MAX} hours.")
+            return
+        if self.at is None or not self.days or not set(self.days) <= set(range(7)):
+            raise wrong_field("days", "Say every how many hours, or on which days and at what time.")
+        if not is_zone(self.time_zone):
+            raise wrong_field("time_zone", "Name a time zone such as Europe/Berlin or Asia/Shanghai.")
+
+    @property
+    def round(self) -> Round:
+        """As it is kept."""
+        if self.every_hours is not None or self.at is None:
+            return Round(self.every_hours, (), "", "")
+        return Round(None, tuple(sorted(set(self.days))), f"{self.at:%H:%M}", self.time_zone)
+
+
+def add_schedule(
+    *, owner: User, subject_kind: str, subject_id: UUID, connection_id: UUID, wish: Wish, rhythm: Rhythm
+) -> "SyncSchedule":
+    """Raises NotFound, InvalidInput, UnlawfulMove (no data disk), ConnectionReadOnly or TooManyVolumes."""
+    rhythm.check()
+    with use_case():
+        return insert_schedule(
+            owner=owner,
+            connection_id=connection_id,
+            disk=_disk(owner, subject_kind, subject_id),
+            wish=wish,
+            round_=rhythm.round,
+            next_at=next_run(rhythm, clock.now()),
+        )
+
+
+def remove_schedule(*, owner: User, schedule_id: UUID) -> None:
+    """What it has begun goes on."""
+    with use_case():
+        delete_schedule(owner=owner, schedule_id=schedule_id)
+
+
+def follow_schedules(*, now: datetime) -> int:
+    """Begin what is due; how many. What cannot be begun is written down, and the next time stands."""
+    return sum(_try_follow(schedule_id, now) for schedule_id in schedules_due(now))
+
+
+def next_run(rhythm: Rhythm, after: datetime) -> datetime:
+    if rhythm.every_hours is not None:
+        return after + timedelta(hours=rhythm.every_hours)
+    assert rhythm.at is not None  # checked
+    coming = next_after([Entry("sync", rhythm.days, rhythm.at)], rhythm.time_zone, after)
+    assert coming is not None  # it has days
+    return coming.at
+
+
+def rhythm_of(schedule: "SyncSchedule") -> Rhythm:
+    at = time.fromisoformat(schedule.at) if schedule.at else None
+    return Rhythm(schedule.every_hours, tuple(schedule.days), at, schedule.time_zone)
+
+
+def _try_follow(schedule_id: UUID, now: datetime) -> bool:
+    """In one transaction the sync and the next time: none is begun twice, and none is lost when a worker dies."""
+    try:
+        with joining():
+            _follow(take_due(schedule_id=schedule_id, now=now), now)
+    except StaleRow:
+        return False
+    except DomainError as error:
+        return _give_up(schedule_id, now, error)
+    except Exception:  # one broken row must not stop those behind it
+        logger.exception("the sync schedule %s was passed over", schedule_id)
+        return False
+    return True
+
+
+def _follow(schedule: "SyncSchedule", now: datetime) -> None:
+    wish, origin = _wish(schedule), Origin(SyncCause.SCHEDULE, schedule)
+    _advance(schedule, now)
+    if schedule.subject_kind == SnapshotSource.VOLUME:
+        sync_volume(
+            owner=schedule.owner,
+            volume_id=schedule.subject_id,
+            connection_id=schedule.connection_id,
+            wish=wish,
+            origin=origin,
+        )
+    else:
+        sync_disk(
+            renter=schedule.owner,
+            instance_id=schedule.subject_id,
+            connection_id=schedule.connection_id,
+            wish=wish,
+            origin=origin,
+        )
+
+
+def _give_up(schedule_id: UUID, now: datetime, error: DomainError) -> bool:
+    """Why it could not be begun, for its owner. What passes is waited for first; a disk that is gone needs no schedule."""
+    with use_case():
+        try:
+            schedule = take_due(schedule_id=schedule_id, now=now)
+        except StaleRow:
+            return False
+        if isinstance(error, _PASSING) and now - schedule.next_at < SCHEDULE_TRIED:
+            return False
+        try:
+            disk = _disk(schedule.owner, schedule.subject_kind, schedule.subject_id)
+        except DomainError:
+            drop_schedules(subject=schedule.subject_id)
+            return True
+        _advance(schedule, now)
+        failed = write_down_failure(
+            owner_id=schedule.owner_id,
+            connection=schedule.connection,
+            disk=disk,
+            wish=_wish(schedule),
+            schedule=schedule,
+            code=error.code,
+            detail=error.detail,
+        )
+        tell_of_failure(failed)
+    return True
+
+
+def _advance(schedule: "SyncSchedule", now: datetime) -> None:
+    advance(schedule, next_at=next_run(rhythm_of(schedule), now))
+
+
+def _wish(schedule: "SyncSchedule") -> Wish:
+    return Wish(schedule.direction, schedule.path, schedule.folder, schedule.delete_extra)
+
+
+def _disk(owner: User, kind: str, subject_id: UUID) -> Disk:
+    """Raises NotFound or UnlawfulMove."""
+    if kind == SnapshotSource.VOLUME:
+        volume = volume_of(owner.pk, subject_id)
+        return Disk(kind, volume.pk, volume.name, volume.host_id, volume.size_gb)
+    instance: Instance = instance_of(owner, subject_id)
+    if instance.released_at is not None:
+        raise NotFound("The instance is gone.")
+    if not instance.data_disk_gb:
+        raise UnlawfulMove("This instance has no data disk.", state=instance.state, actions=instance.actions)
+    return disk_of(instance)

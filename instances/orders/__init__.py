@@ -1,0 +1,1 @@
+"""Quotes and rentals."""

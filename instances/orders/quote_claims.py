@@ -1,0 +1,123 @@
+"""The order must be what its quote says: mode, number of GPUs, disk, all of it; and each quote is good for one order."""
+
+from dataclasses import dataclass, fields
+from hmac import compare_digest
+from uuid import UUID
+
+from django.db.models import F
+
+from accounts.models import User
+from common import clock
+from common.errors import DomainError, FieldError, Forbidden, NotFound
+from common.ids import public_id
+from common.money import format_money
+from common.prepared import CHANGED, Prepared
+from instances.core.selectors import quote_of, whole_quotes
+from instances.errors import QuoteExpired, QuoteMismatch, QuoteUsed
+from instances.models import Quote
+from instances.orders.quote_signatures import quote_signature
+from instances.orders.quotes import quote_again
+from marketplace.errors import OfferClosed
+
+_NOT_OF_A_QUOTE = ("max_total_micros", "signature")
+
+_CLAIM = Prepared(
+    lambda **own: whole_quotes(**own).annotate(
+        claimed=CHANGED, renter_active=F("renter__is_active"), owner_active=F("offer__host__owner__is_active")
+    ),
+    change="""
+        UPDATE instances_quote SET used_at = %(now)s
+        WHERE id = %(pk)s AND renter_id = %(renter_id)s AND used_at IS NULL AND expires_at > %(now)s""",
+    pk=UUID,
+    renter_id=UUID,
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What whoever orders believes the quote to say; None: did not say. `image` is a slug or a public id."""
+
+    offer_id: UUID | None = None
+    image: str | None = None
+    gpu_count: int | None = None
+    billing_mode: str | None = None
+    data_disk_gb: int | None = None
+    term: str | None = None
+    payment: str | None = None
+    max_total_micros: int | None = None
+    signature: str | None = None
+
+    @property
+    def wishes(self) -> dict[str, object]:
+        """What a quote can be asked again with."""
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_OF_A_QUOTE}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+ANYTHING = Expected()
+
+
+def check_match(quote: Quote, expected: Expected) -> None:
+    """Raises QuoteMismatch that says each difference."""
+    said = [_difference(quote, name, wanted) for name, wanted in expected.wishes.items()]
+    found = [each for each in said if each is not None]
+    if expected.signature is not None and not compare_digest(expected.signature.encode(), quote_signature(quote).encode()):
+        found.append(FieldError("signature", "mismatch", "This is not the signature of the quote as it was made."))
+    most = expected.max_total_micros
+    if most is not None and max(quote.due_now_micros, quote.projected_micros) > most:
+        dear = f"due now {format_money(quote.due_now_micros)}, projected {format_money(quote.projected_micros)}"
+        found.append(FieldError("max_total", "exceeded", f"The quote says {dear}; the order allows {format_money(most)}."))
+    if found:
+        detail = " ".join(each.detail for each in found)
+        raise QuoteMismatch(f"The order is not what was quoted. {detail}", errors=found)
+
+
+def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = None) -> Quote:
+    """The quote with offer, host and image, spent by this transaction: of two orders on one quote the second waits here.
+
+    `for_instance`: the one that it changes; None: a new rent.
+    """
+    now = clock.now()
+    quote = _CLAIM.first(now=now, pk=quote_id, renter_id=renter.pk)
+    if quote is None or not quote.claimed:  # type: ignore[attr-defined]  # annotated
+        if quote_of(renter, quote_id).used_at is not None:  # read anew: whoever was faster may have claimed it just now
+            raise QuoteUsed("This quote has been ordered already; ask for a new one for another order.")
+        raise QuoteExpired("This quote has expired; ask for a new one.")
+    quote.used_at = now
+    if quote.for_instance_id != for_instance:
+        raise NotFound("This quote is for something else: a new rent and a change in place have quotes of their own.")
+    if not quote.renter_active:  # type: ignore[attr-defined]  # as above: switched off since the request came in
+        raise Forbidden("This account is switched off.")
+    if for_instance is None and not quote.owner_active:  # type: ignore[attr-defined]  # as above
+        raise OfferClosed("The account of the host's owner is switched off.")
+    if for_instance is None and not quote.image.active:
+        raise NotFound("The quote's image is not offered any more; ask for a new quote with another one.")
+    return quote
+
+
+def quote_for_order(*, renter: User, quote_id: UUID, expected: Expected) -> Quote | None:
+    """A new quote for what was ordered instead; None where that cannot be had."""
+    try:
+        changes = _completed(quote_of(renter, quote_id), expected)
+        return quote_again(renter=renter, quote_id=quote_id, **changes)
+    except DomainError:
+        return None
+
+
+def _completed(quote: Quote, expected: Expected) -> dict[str, object]:
+    """Wishes that belong to the quote's mode alone do not follow the order into another one."""
+    changes = expected.wishes
+    if changes.get("billing_mode", quote.billing_mode) != quote.billing_mode:
+        changes = {"term": "", "payment": "", "max_price_micros": None, **changes}
+    return changes
+
+
+def _difference(quote: Quote, name: str, wanted: object) -> FieldError | None:
+    quoted: object = quote.image.slug if name == "image" else getattr(quote, name)
+    same = {quoted, public_id("img", quote.image_id)} if name == "image" else {quoted}
+    if wanted in same:
+        return None
+    if isinstance(wanted, UUID) and isinstance(quoted, UUID):
+        quoted, wanted = public_id("offr", quoted), public_id("offr", wanted)
+    field = name.removesuffix("_id")
+    return FieldError(field, "mismatch", f"{field}: the quote says {quoted}, the order {wanted}.")

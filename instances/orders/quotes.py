@@ -1,0 +1,254 @@
+"""Quotes: an all-in price for one order, checked against the offer and good for ten minutes."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from accounts.models import User
+from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRONT, Estimate, Line, Plan, Work, estimate
+from billing.pricing.rates import deposit_of, hold_for, hold_of
+from billing.pricing.tariffs import Tariff
+from common import clock
+from common.database import use_case
+from common.errors import FieldError, wrong_field
+from common.money import format_money
+from instances.constants import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME
+from instances.core.selectors import quote_of
+from instances.errors import DiskTooLarge
+from instances.models import Quote
+from instances.orders.image_compatibility import check_image_fits
+from instances.pricing.price_plans import disk_line, offer_plan, offer_plans, plain_number, terms_of
+from instances.spot.bids import check_bidder
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from marketplace.errors import GpuTaken, OfferClosed
+from marketplace.leasing.offer_selectors import OfferView, offer_view
+from marketplace.pricing.offer_requirements import has_system_disk, needs_of
+from marketplace.pricing.prices import TERM_HOURS, disk_micros_per_hour
+from marketplace.states import HostState
+from storage.images.selectors import find_image
+
+if TYPE_CHECKING:
+    from storage.models import Image
+
+__all__ = ["HOURLY", "Wish", "create_quote", "draft_quote", "plan_of", "quote_again"]
+
+_PAYMENTS: Final = (UPFRONT, NO_UPFRONT)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How it is to be paid for, and how far the projection looks."""
+
+    billing_mode: str
+    term: str
+    payment: str
+    max_price_micros: int | None
+    hours: int
+
+
+def create_quote(
+    *,
+    renter: User,
+    offer_id: UUID,
+    image: str,
+    gpu_count: int = 1,
+    billing_mode: str = HOURLY,
+    data_disk_gb: int = 0,
+    hours: int | None = None,
+    term: str = "",
+    payment: str = "",
+    max_price_micros: int | None = None,
+) -> Quote:
+    """What this would cost, held to the offer's present version. `image` is a slug or a public id.
+
+    `hours` is how far the projection looks: by default the whole term, else one hour. `term` and `payment` belong to
+    reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound, InvalidInput, DiskTooLarge, BidBarred,
+    OfferClosed or GpuTaken.
+    """
+    offer, chosen = offer_view(offer_id), find_image(image, renter)
+    payment = payment or (UPFRONT if billing_mode == RESERVED else "")
+    hours = hours if hours is not None else TERM_HOURS.get(term, 1)
+    wish = Wish(billing_mode, term, payment, max_price_micros, hours)
+    plan = plan_of(offer, wish)
+    if billing_mode == SPOT:
+        check_bidder(renter_id=renter.pk, host_owner_id=offer.owner_id)
+    check_offer(offer, chosen, gpu_count=gpu_count, data_disk_gb=data_disk_gb, billing_mode=billing_mode, hours=hours)
+    quote = draft_quote(offer, wish, plan, gpu_count=gpu_count, data_disk_gb=data_disk_gb)
+    quote.renter, quote.image = renter, chosen
+    with use_case():
+        quote.save(force_insert=True)
+    return quote
+
+
+def quote_again(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
+    """The same wishes, or some of them changed, at the present price."""
+    old = quote_of(renter, quote_id)
+    wishes: dict[str, object] = {
+        "offer_id": old.offer_id,
+        "image": old.image.slug,
+        "gpu_count": old.gpu_count,
+        "billing_mode": old.billing_mode,
+        "data_disk_gb": old.data_disk_gb,
+        "hours": old.hours,
+        "term": old.term,
+        "payment": old.payment,
+        "max_price_micros": old.max_price_micros,
+    }
+    return create_quote(renter=renter, **{**wishes, **changes})  # type: ignore[arg-type]  # names of create_quote
+
+
+# -- what can be asked for
+
+
+def check_offer(
+    offer: OfferView, image: "Image", *, gpu_count: int, data_disk_gb: int, billing_mode: str = HOURLY, hours: int = 1
+) -> None:
+    """Raises InvalidInput, DiskTooLarge, OfferClosed or GpuTaken."""
+    _check_size(offer, gpu_count, hours)
+    _check_disk(offer, data_disk_gb)
+    check_image_fits(offer, image, data_disk_gb=data_disk_gb)
+    _check_open(offer, gpu_count, billing_mode)
+
+
+def plan_of(offer: OfferView, wish: Wish) -> Plan:
+    """The offer's prices in the wished mode. A wish that belongs to another mode is refused, never ignored."""
+    if wish.billing_mode not in offer_plans(offer, term=_any_term(offer)):
+        sold = ", ".join(offer_plans(offer, term=_any_term(offer)))
+        raise wrong_field("billing_mode", f"This offer does not sell the mode {wish.billing_mode!r}; it sells {sold}.")
+    _check_strays(wish)
+    if wish.billing_mode == RESERVED:
+        _check_term(offer, wish)
+    plan = offer_plan(offer, wish.billing_mode, term=wish.term, payment=wish.payment)
+    if plan is None:
+        raise wrong_field("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+    if plan.mode == SPOT:
+        plan = _within_bid(offer, plan, wish.max_price_micros)
+    return plan
+
+
+def _any_term(offer: OfferView) -> str:
+    return next(iter(offer.reserved_discounts), "")
+
+
+def _check_strays(wish: Wish) -> None:
+    if wish.billing_mode != RESERVED and (wish.term or wish.payment):
+        raise wrong_field("term" if wish.term else "payment", "Term and payment belong to the reserved mode.")
+    if wish.billing_mode != SPOT and wish.max_price_micros is not None:
+        raise wrong_field("max_price", "A highest price belongs to the spot mode.")
+
+
+def _check_term(offer: OfferView, wish: Wish) -> None:
+    if wish.term not in offer.reserved_discounts:
+        raise wrong_field("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+    if wish.payment not in _PAYMENTS:
+        raise wrong_field("payment", f"Choose one of {', '.join(_PAYMENTS)}.")
+    if wish.payment == NO_UPFRONT and TERM_HOURS[wish.term] < NO_UPFRONT_HOURS_MIN:
+        raise wrong_field("payment", "Terms under 30 days are paid upfront.")
+    if wish.term not in terms_of(offer):
+        raise wrong_field("term", f"The host stays until {offer.listed_until:%Y-%m-%d %H:%M} UTC; choose a shorter term.")
+
+
+def _within_bid(offer: OfferView, plan: Plan, max_price_micros: int | None) -> Plan:
+    """At the market's present price; a bid below it waits, and would pay at most its own maximum."""
+    floor = offer.spot_floor_micros or 0
+    if max_price_micros is None or max_price_micros < floor:
+        raise wrong_field("max_price", f"Name the most that you pay per GPU and hour, {format_money(floor)} or more.")
+    return replace(plan, unit_micros=min(plan.unit_micros, max_price_micros))
+
+
+def _check_size(offer: OfferView, gpu_count: int, hours: int) -> None:
+    if not 1 <= gpu_count <= offer.gpu_total:
+        raise wrong_field("gpu_count", f"Choose 1 to {offer.gpu_total} GPUs of this offer.")
+    if not 1 <= hours <= QUOTE_HOURS_MAX:
+        raise wrong_field("hours", f"Choose 1 to {QUOTE_HOURS_MAX} hours.")
+
+
+def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
+    if data_disk_gb < 0:
+        raise wrong_field("data_disk_gb", "A disk cannot be smaller than nothing.")
+    if not has_system_disk(system_disk_gb=offer.system_disk_gb, disk_free_gb=offer.disk_free_gb):
+        raise DiskTooLarge(f"The host has no room for another system disk of {offer.system_disk_gb} GB.")
+    needs = needs_of(gpu_count=1, data_disk_gb=data_disk_gb)
+    if data_disk_gb > DATA_DISK_GB_MAX or not needs.disk_suffices(offer.disk_free_gb):
+        limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)
+        detail = f"The data disk can have at most {limit} GB here."
+        raise DiskTooLarge(detail, errors=[FieldError("data_disk_gb", DiskTooLarge.code, detail)])
+
+
+def check_image(offer: OfferView, image: "Image") -> None:
+    """Whether the image can run on the offer's host, for an instance that is there. Raises like check_image_fits."""
+    check_image_fits(offer, image, data_disk_gb=0)
+
+
+def _check_open(offer: OfferView, gpu_count: int, mode: str) -> None:
+    if not offer.listed or offer.draining or offer.host_state != HostState.ONLINE:
+        raise OfferClosed("This offer takes no new rents at the moment. Choose another one.")
+    free = offer.gpu_free + offer.gpu_spot  # spot rents make room for every other
+    if mode != SPOT and not needs_of(gpu_count=gpu_count, data_disk_gb=0).gpus_suffice(free):
+        raise GpuTaken(f"{gpu_count} GPUs were asked for, {free} are free.")
+
+
+# -- what it costs
+
+
+def draft_quote(offer: OfferView, wish: Wish, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
+    now: datetime = clock.now()
+    use = estimate(plan, Work(Fraction(wish.hours), gpu_count))
+    disk = disk_line(offer, data_disk_gb=data_disk_gb, hours=Fraction(wish.hours))
+    disk_rate = disk_micros_per_hour(disk_micros_gb_day=offer.disk_micros_gb_day, data_disk_gb=data_disk_gb)
+    return Quote(
+        offer_id=offer.id,
+        offer_version=offer.version,
+        billing_mode=wish.billing_mode,
+        gpu_count=gpu_count,
+        data_disk_gb=data_disk_gb,
+        system_disk_gb=offer.system_disk_gb,
+        hours=wish.hours,
+        term=wish.term,
+        payment=wish.payment,
+        max_price_micros=wish.max_price_micros,
+        rate_micros_per_hour=plan.unit_micros * gpu_count + disk_rate,
+        due_now_micros=_due_now(plan, use, gpu_count, wish.max_price_micros) + _disk_hold(offer, data_disk_gb),
+        projected_micros=use.total_micros + (disk.amount_micros if disk else 0),
+        committed_micros=use.commitment_micros,
+        lines=_lines(offer, use, disk, data_disk_gb),
+        created_at=now,
+        expires_at=now + QUOTE_LIFETIME,
+    )
+
+
+def _disk_hold(offer: OfferView, data_disk_gb: int) -> int:
+    """An hour of the disk above the free quota, as it is held at the order."""
+    paid_gb = max(0, data_disk_gb - FREE_DATA_DISK_GB)
+    return hold_of(Tariff(offer.disk_micros_gb_day * paid_gb, hours=24))
+
+
+def _due_now(plan: Plan, use: Estimate, gpu_count: int, max_price_micros: int | None) -> int:
+    """The whole term when it is paid upfront, else one hour: of a spot rent at the most that it can cost, of a term that
+    is paid by the hour with its deposit."""
+    if plan.mode == RESERVED and plan.payment == UPFRONT and use.commitment_micros is not None:
+        return use.commitment_micros
+    rate = (max_price_micros or plan.unit_micros) * gpu_count
+    deposit = deposit_of(rate_micros=rate, total_micros=use.commitment_micros or 0) if plan.mode == RESERVED else 0
+    return hold_for(rate) + deposit
+
+
+def _lines(offer: OfferView, use: Estimate, disk: Line | None, data_disk_gb: int) -> list[dict[str, str]]:
+    lines = [line_of(line, offer.gpu_name) for line in use.lines]
+    if offer.system_disk_gb:
+        lines.append(line_of(Line("System disk", Fraction(offer.system_disk_gb), "GB", 0, 0)))
+    if data_disk_gb:
+        lines.append(line_of(Line("Data disk", Fraction(min(data_disk_gb, FREE_DATA_DISK_GB)), "GB", 0, 0)))
+    return [*lines, line_of(disk)] if disk else lines
+
+
+def line_of(line: Line, item: str = "") -> dict[str, str]:
+    return {
+        "item": item or line.item,
+        "quantity": plain_number(line.quantity),
+        "unit": line.unit,
+        "unit_price": format_money(line.unit_micros),
+        "amount": format_money(line.amount_micros),
+    }

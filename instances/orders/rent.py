@@ -1,0 +1,165 @@
+"""Rent: money held, GPUs leased, ports taken, instance written, in one transaction and in the order of the locks."""
+
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from accounts.models import User
+from accounts.selectors import ssh_keys_of
+from billing.constants import INSTANCE_SOURCE
+from billing.ledger.order_log import record_order
+from billing.metering.escrow import lock_parties
+from billing.pricing.estimates import RESERVED, SPOT, TIERED, UPFRONT
+from common import clock
+from common.database import use_case
+from common.ids import new_uuid
+from common.prepared import insert, together
+from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
+from instances.core.endpoints import check_ports, container_ports
+from instances.core.host_ports import take_ports
+from instances.core.transitions import RENTER, touch_renter, touch_to_run
+from instances.metering.meters import hold_for_disk, hold_for_use, open_disk
+from instances.metering.reserved_terms import agree_term
+from instances.models import Instance, InstanceEvent, Quote
+from instances.orders.quote_claims import ANYTHING, Expected, check_match, claim_quote
+from instances.spot.spot_orders import lease_or_wait
+from instances.states import InstanceState
+from instances.volumes.attach import mount_ordered
+from instances.volumes.transfers import check_can_wait, volumes_to_bring
+from marketplace.constants import FREE_DATA_DISK_GB
+from marketplace.leasing.lease import LeasedGpus
+from marketplace.pricing.prices import discounted, disk_micros_per_hour
+
+if TYPE_CHECKING:
+    from storage.models import Volume
+
+__all__ = ["ANYTHING", "container_ports", "rent_instance"]
+
+
+def rent_instance(
+    *,
+    renter: User,
+    quote_id: UUID,
+    name: str = "",
+    ssh_key_ids: Sequence[UUID] | None = None,
+    expected: Expected = ANYTHING,
+    auto_renew: bool = False,
+    extra_ports: Sequence[int] = (),
+    volume_ids: Sequence[UUID] = (),
+    data_sets: Sequence[str] = (),
+) -> Instance:
+    """What the quote says, or an error and nothing: QuoteExpired, QuoteUsed, PriceChanged, GpuTaken, InsufficientFunds,
+    QuoteMismatch (it is not what was `expected`).
+
+    `ssh_key_ids` None means all keys of the renter, those added later too. `extra_ports` are container ports to be published
+    beside the image's own. `volume_ids` are the renter's volumes: those on other
+    hosts of the region are moved first, and it is copying until they have come. `data_sets` are public ones on its host.
+    """
+    with use_case():
+        quote = claim_quote(renter, quote_id)
+        check_match(quote, expected)
+        keys = ssh_keys_of(renter, ssh_key_ids)
+        instance = draft_instance(quote)
+        instance.name = name or f"{quote.image.slug}-{instance.pk.hex[-6:]}"
+        instance.ssh_keys = [key.public_key for key in keys]
+        instance.all_keys = ssh_key_ids is None
+        _set_money_aside(instance, quote, auto_renew=auto_renew)
+        coming = volumes_to_bring(renter_id=renter.pk, host_id=instance.host_id, volume_ids=volume_ids)
+        _take_gpus(instance, lease_or_wait(quote=quote, instance_id=instance.pk), coming)
+        instance.ports = _ports(quote, instance.pk, check_ports(extra_ports, container_ports(quote.image)))
+        with together():
+            insert(instance)
+            insert(InstanceEvent(instance=instance, kind="rented", to_state=instance.state, actor=RENTER))
+            _record(instance, quote)
+        mount_ordered(instance, volume_ids=volume_ids, data_sets=data_sets, coming=coming)
+        if instance.state != InstanceState.REQUESTED:
+            touch_renter(instance)
+        else:
+            touch_to_run(instance, None if volume_ids or data_sets else ())
+    return instance
+
+
+def gpu_terms(quote: Quote) -> dict[str, object]:
+    """What an instance keeps of a quote's prices: of all its GPUs per hour, and the steps of a tiered rent."""
+    offer = quote.offer
+    disk = disk_micros_per_hour(disk_micros_gb_day=offer.disk_micros_gb_day, data_disk_gb=quote.data_disk_gb)
+    rate = quote.rate_micros_per_hour - (0 if quote.for_instance_id else disk)
+    steps = [[hours, discounted(offer.price_micros, off_bps) * quote.gpu_count] for hours, off_bps in offer.tiers]
+    return {
+        "billing_mode": quote.billing_mode,
+        "rate_micros_per_hour": rate,
+        "tiers": steps if quote.billing_mode == TIERED else [],
+        "spot_max_micros": quote.max_price_micros if quote.billing_mode == SPOT else None,
+    }
+
+
+def draft_instance(quote: Quote) -> Instance:
+    """Everything but its GPUs and their share of the host."""
+    offer, now = quote.offer, clock.now()
+    paid_gb = max(0, quote.data_disk_gb - FREE_DATA_DISK_GB)
+    instance = Instance(
+        id=new_uuid(),
+        renter_id=quote.renter_id,
+        host=offer.host,
+        offer=offer,
+        quote=quote,
+        image=quote.image,
+        gpu_count=quote.gpu_count,
+        cpu_millis=offer.cpu_millis_per_gpu * quote.gpu_count,
+        ram_mb=offer.ram_mb_per_gpu * quote.gpu_count,
+        data_disk_gb=quote.data_disk_gb,
+        disk_micros_per_day=offer.disk_micros_gb_day * paid_gb,
+        jupyter_token=secrets.token_hex(JUPYTER_TOKEN_BYTES) if quote.image.has_jupyter else "",
+        created_at=now,
+        deadline=now + DEADLINES[InstanceState.REQUESTED],
+    )
+    for name, value in gpu_terms(quote).items():
+        setattr(instance, name, value)
+    return instance
+
+
+def _set_money_aside(instance: Instance, quote: Quote, *, auto_renew: bool) -> None:
+    if quote.billing_mode == RESERVED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
+        agree_term(instance=instance, quote=quote, list_unit_micros=quote.offer.price_micros, auto_renew=auto_renew)
+    else:
+        hold_for_use(instance)
+    hold_for_disk(instance)
+
+
+def _take_gpus(instance: Instance, leased: LeasedGpus | None, coming: Sequence["Volume"]) -> None:
+    """Without GPUs it waits for them, with them for volumes that are to come: its money is set aside, and nothing is
+    charged, the disk neither."""
+    check_can_wait(instance, coming, leased=leased is not None)
+    if leased is None:
+        instance.state, instance.deadline = InstanceState.WAITING, None
+        return
+    instance.gpu_uuids, instance.cpu_millis, instance.ram_mb = list(leased.gpu_uuids), leased.cpu_millis, leased.ram_mb
+    if coming:
+        instance.state, instance.deadline = InstanceState.COPYING, clock.now() + DEADLINES[InstanceState.COPYING]
+        return
+    open_disk(instance, at=instance.created_at, payee_id=instance.host.owner_id)
+
+
+def _record(instance: Instance, quote: Quote) -> None:
+    record_order(
+        owner_id=instance.renter_id,
+        kind="rent",
+        key=f"rent:{instance.pk.hex}",
+        source_kind=INSTANCE_SOURCE,
+        source_id=instance.pk,
+        title=f"{instance.name}: {instance.gpu_count} × {instance.offer.gpu_model}",
+        billing_mode=instance.billing_mode,
+        amount_micros=(quote.committed_micros or 0) if quote.payment == UPFRONT else 0,
+        rate_micros_per_hour=instance.rate_micros_per_hour,
+    )
+
+
+def _ports(quote: Quote, instance_id: UUID, extra: Sequence[int]) -> list[tuple[int, int]]:
+    """(container port, host port) of everything that the image serves, and of what its renter opens beside it."""
+    host, wanted = quote.offer.host, [*container_ports(quote.image), *extra]
+    taken = take_ports(
+        instance_id=instance_id, host_id=host.pk, first=host.port_first, last=host.port_last, count=len(wanted)
+    )
+    return list(zip(wanted, taken, strict=True))

@@ -1,0 +1,1 @@
+"""Price plans: arithmetic without a database."""

@@ -1,0 +1,161 @@
+"""The calculator's input as plans and work, and its results as the API and the page show them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from django.conf import settings
+
+from billing.pricing.break_even import Crossing, crossings
+from billing.pricing.estimates import (
+    HOURLY,
+    RESERVED,
+    TIERED,
+    UPFRONT,
+    Estimate,
+    Line,
+    Plan,
+    Step,
+    Work,
+    discounted_micros,
+    estimate,
+    spot_plan,
+)
+from common.errors import FieldError, InvalidInput
+from common.money import MICROS_PER_UNIT, format_money
+from instances.pricing.price_plans import plain_number
+from marketplace.pricing.prices import TERM_HOURS
+
+# Break-even is looked for this far: twice the longest term.
+HORIZON_HOURS: Final = 2 * TERM_HOURS["year3"]
+_CENTIHOURS: Final = 100
+
+
+@dataclass(frozen=True)
+class TierIn:
+    """A step, by its price or by what it takes off the first price."""
+
+    from_hours: Decimal
+    unit_price: Decimal | None = None
+    discount: Decimal | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Everything that can be asked of the calculator; money in units of the currency, discounts as shares of one."""
+
+    unit_price: Decimal
+    hours: Decimal
+    billing_mode: str = HOURLY
+    modes: Sequence[str] = ()
+    gpu_count: int = 1
+    discount: Decimal = Decimal()
+    tiers: Sequence[TierIn] = field(default_factory=tuple)
+    storage_total: Decimal = Decimal()
+    peak_factor: Decimal = Decimal(1)
+    term: str | None = None
+    payment: str = UPFRONT
+    spot_price: Decimal | None = None
+    floor: Decimal | None = None
+    max_price: Decimal | None = None
+
+
+def work_of(asked: Asked) -> Work:
+    return Work(Fraction(asked.hours), asked.gpu_count, micros_of(asked.storage_total), Fraction(asked.peak_factor))
+
+
+def plan_of(asked: Asked, mode: str) -> Plan:
+    """Raises InvalidInput for steps that do not rise and for a spot price outside of floor and maximum.
+
+    A mode asked for alone takes the discount off its own price. Beside the others it is that of the reserved term.
+    """
+    hourly = micros_of(asked.unit_price)
+    own = hourly if asked.modes and mode != RESERVED else discounted_micros(hourly, Fraction(asked.discount))
+    match mode:
+        case "reserved":
+            hours = TERM_HOURS[asked.term] if asked.term else None
+            return Plan(RESERVED, own, (), hours, asked.payment, after_micros=hourly)
+        case "tiered":
+            return Plan(TIERED, own, _steps(asked.tiers, own))
+        case "spot":
+            return _spot(asked, own)
+        case _:
+            return Plan(HOURLY, own)
+
+
+def _spot(asked: Asked, own: int) -> Plan:
+    floor = 0 if asked.floor is None else micros_of(asked.floor)
+    market = asked.spot_price
+    if market is None and asked.modes:
+        market = asked.floor  # beside the others the unit price is the hourly one
+    return spot_plan(
+        market_micros=own if market is None else micros_of(market),
+        floor_micros=floor,
+        max_micros=None if asked.max_price is None else micros_of(asked.max_price),
+    )
+
+
+def _steps(tiers: Sequence[TierIn], unit_micros: int) -> tuple[Step, ...]:
+    steps = [Step(Fraction(tier.from_hours), _step_price(tier, unit_micros)) for tier in tiers]
+    hours = [step.from_hours for step in steps]
+    if any(one <= 0 for one in hours) or hours != sorted(set(hours)):
+        detail = "Each step begins after 0 hours and later than the one before it."
+        raise InvalidInput(detail, errors=[FieldError("tiers", "invalid", detail)])
+    return tuple(steps)
+
+
+def _step_price(tier: TierIn, unit_micros: int) -> int:
+    if tier.unit_price is not None:
+        return micros_of(tier.unit_price)
+    return discounted_micros(unit_micros, Fraction(tier.discount or 0))
+
+
+def micros_of(amount: Decimal) -> int:
+    """Exact: amounts have at most six places."""
+    return int(amount * MICROS_PER_UNIT)
+
+
+# -- results
+
+
+def answer(asked: Asked) -> dict[str, Any]:
+    """What `POST /estimates` replies."""
+    work = work_of(asked)
+    plans = {mode: plan_of(asked, mode) for mode in asked.modes}
+    one = estimate(plans.get(asked.billing_mode) or plan_of(asked, asked.billing_mode), work)
+    return {
+        "currency": settings.MARKET_CURRENCY,
+        **estimate_shape(one),
+        "modes": [estimate_shape(estimate(plan, work)) for plan in plans.values()],
+        "break_even": [crossing_shape(each) for each in crossings_of(plans)],
+    }
+
+
+def crossings_of(plans: Mapping[str, Plan]) -> list[Crossing]:
+    return crossings(plans, Fraction(HORIZON_HOURS))
+
+
+def estimate_shape(found: Estimate) -> dict[str, Any]:
+    owed = found.commitment_micros
+    return {
+        "billing_mode": found.mode,
+        "total": format_money(found.total_micros),
+        "commitment_total": None if owed is None else format_money(owed),
+        "lines": [_line(line) for line in found.lines],
+    }
+
+
+def _line(line: Line) -> dict[str, str]:
+    return {
+        "item": line.item,
+        "quantity": plain_number(line.quantity),
+        "unit": line.unit,
+        "unit_price": format_money(line.unit_micros),
+        "amount": format_money(line.amount_micros),
+    }
+
+
+def crossing_shape(each: Crossing) -> dict[str, Any]:
+    return {"cheaper": each.cheaper, "dearer": each.dearer, "hours": plain_number(each.hours)}

@@ -1,0 +1,78 @@
+"""The part of a form that says how an instance is to be paid for: by the hour, in steps, for a term, or by a bid."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from billing.pricing.estimates import HOURLY, MODES, NO_UPFRONT, RESERVED, SPOT, UPFRONT
+from common.ids import parse_public_id
+from common.money import format_money, parse_money
+from instances.constants import NO_UPFRONT_HOURS_MIN
+from instances.pricing.price_plans import offer_plans, terms_of
+from marketplace.pricing.prices import TERM_HOURS
+from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
+
+if TYPE_CHECKING:
+    from marketplace.leasing.offer_selectors import OfferView
+
+PAYMENTS: Final = ((UPFRONT, _("The whole term now")), (NO_UPFRONT, _("Nothing now, each hour as it passes")))
+MODE_HINTS: Final = {
+    "hourly": _("By the second while it runs. Stop whenever you like."),
+    "tiered": _("As hourly, and cheaper the longer it runs without a break."),
+    "reserved": _("Cheaper for a fixed time. The GPUs stay yours, running or stopped."),
+    "spot": _("The cheapest. It yields to others after two minutes' notice, and goes on by itself."),
+}
+
+
+class ModeFields(forms.Form):
+    """Call `sell` with the offer before anything is read."""
+
+    billing_mode = forms.ChoiceField(label=_("How to pay"), widget=forms.RadioSelect, required=False)
+    term = forms.ChoiceField(label=_("Term"), widget=forms.RadioSelect, required=False)
+    payment = forms.ChoiceField(label=_("Payment"), choices=PAYMENTS, widget=forms.RadioSelect, required=False)
+    auto_renew = forms.BooleanField(label=_("Renew by itself at the end, at the price then"), required=False)
+    max_price = forms.CharField(label=_("The most that you pay per GPU and hour"), max_length=20, required=False)
+    quote_id = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def sell(self, offer: "OfferView", modes: Iterable[str] = MODES) -> None:
+        """Offer the modes and terms that are sold now. What the address asked for and is not sold, is not chosen."""
+        terms = terms_of(offer)
+        sold = [mode for mode in offer_plans(offer, term=terms[0] if terms else "") if mode in set(modes)]
+        self._choose("billing_mode", [(mode, MODE_WORDS[mode]) for mode in sold], sold[0] if sold else HOURLY)
+        self._choose("term", [(term, LENGTH_WORDS[term]) for term in terms], terms[-1] if terms else "")
+        self.fields["payment"].initial = UPFRONT
+        self.fields["max_price"].initial = format_money(offer.price_micros)
+
+    def _choose(self, name: str, choices: list[tuple[Any, Any]], first: Any) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
+        field.initial = first
+        if str(self.initial.get(name)) not in {str(value) for value, _words in choices}:
+            self.initial.pop(name, None)
+
+    @property
+    def quote_id_given(self) -> UUID:
+        """Raises NotFound when the page sent none."""
+        return parse_public_id("quot", self.cleaned_data["quote_id"])
+
+    @property
+    def mode_hints(self) -> dict[str, Any]:
+        return MODE_HINTS
+
+    @property
+    def mode_wishes(self) -> dict[str, Any]:
+        """What belongs to the chosen mode, as a quote takes it. Raises InvalidInput for a price that is none."""
+        given = self.cleaned_data
+        mode = given["billing_mode"] or HOURLY
+        wishes: dict[str, Any] = {"billing_mode": mode}
+        if mode == RESERVED:
+            term = given["term"]
+            short = TERM_HOURS.get(term, 0) < NO_UPFRONT_HOURS_MIN
+            wishes |= {"term": term, "payment": UPFRONT if short else given["payment"] or UPFRONT}
+        if mode == SPOT:
+            wishes["max_price_micros"] = parse_money(given["max_price"] or "0")
+        return wishes

@@ -1,0 +1,99 @@
+"""Release: the end of an instance and its data. It is gone when the host has proven that nothing is left."""
+
+from datetime import datetime
+from uuid import UUID
+
+from accounts.models import User
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
+from billing.metering.escrow import lock_parties
+from billing.metering.meters import cap_meter
+from billing.pricing.estimates import RESERVED
+from billing.standing.selectors import announced_releases
+from common import clock
+from common.database import use_case
+from common.errors import StaleRow
+from instances.billing_mode.term_expiry import leave_terms
+from instances.core.selectors import any_instance, instance_of
+from instances.core.transitions import RENTER, SYSTEM, check_lock, move_instance, retry_stale, touch_host
+from instances.metering.meters import cap_use
+from instances.metering.reserved_terms import payee_of
+from instances.models import Instance
+from instances.retention.archive import give_up_archive
+from instances.retention.selectors import is_archive_awaited, is_archive_wanted
+from instances.spot.bid_changes import leave_queue
+from instances.states import Desired, InstanceState
+from instances.volumes.attach import check_not_restored
+from storage.object_sync.syncs import end_syncs
+from storage.volumes.selectors import is_being_restored
+
+
+def release_instance(*, renter: User, instance_id: UUID) -> Instance:
+    """The renter's wish to end it; asked again, it changes nothing.
+
+    A reserved term is ended early and settled first; what that costs beyond deposit and wallet is owed.
+    Raises Locked, or VolumeBusy while a snapshot is being put back.
+    """
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        check_lock(instance)
+        if "release" in instance.actions:
+            check_not_restored(instance)
+            _release(instance, kind="release_asked", actor=RENTER, detail="")
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def expire_instance(*, instance_id: UUID) -> bool:
+    """Release what has been stopped for longer than its data is kept; False when the renter was faster.
+
+    Never before the date that the renter was told, whatever the instance's own row says.
+    """
+    try:
+        with use_case():
+            instance = any_instance(instance_id)
+            due = instance.release_at is not None and instance.release_at <= clock.now()
+            announced = announced_releases([instance_id]).get(instance_id)
+            if not due or (announced is not None and announced > clock.now()):
+                return False
+            if instance.state not in (InstanceState.STOPPED, InstanceState.FAILED):
+                return False
+            if is_being_restored(instance_id) or is_archive_awaited(instance, clock.now()):
+                return False
+            if is_archive_wanted(instance):
+                give_up_archive(instance)
+            detail = "The data was kept for 30 days after the stop."
+            _release(instance, kind="retention_over", actor=SYSTEM, detail=detail)
+    except StaleRow:
+        return False
+    return True
+
+
+def _release(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
+    if instance.billing_mode == RESERVED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
+        leave_terms(instance, actor=actor)
+    end_syncs(subject=instance.pk)
+    cap_use(instance)
+    _cap_storage(instance, clock.now())
+    leave_queue(instance=instance)
+    move_instance(
+        instance,
+        InstanceState.RELEASING,
+        kind=kind,
+        actor=actor,
+        detail=detail,
+        desired=Desired.GONE,
+        stop_requested_at=instance.stop_requested_at or clock.now(),
+        release_at=None,
+        progress="",
+    )
+    touch_host(instance)
+
+
+def _cap_storage(instance: Instance, now: datetime) -> None:
+    """Neither the disk nor kept GPUs are charged after the wish to end them, however long the host takes."""
+    for source_kind in (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE):
+        cap_meter(source_kind=source_kind, source_id=instance.pk, at=now)

@@ -1,0 +1,183 @@
+"""Archive before deletion: the data disk of an instance that was stopped too long goes to object storage first.
+
+The deletion waits until that is done, or until it has failed for three days more.
+"""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from accounts.models import User
+from accounts.services.webhooks import emit
+from common import clock
+from common.database import joining, use_case
+from common.errors import DomainError, StaleRow, UnlawfulMove
+from common.ids import public_id
+from instances.constants import ARCHIVE_AGAIN, ARCHIVE_TRIED
+from instances.core.selectors import any_instance, data_due, instance_of
+from instances.core.transitions import HOST, RENTER, SYSTEM, record_event, touch_renter
+from instances.models import ArchiveDefault, Instance
+from instances.models.archives import ArchiveChoice
+from instances.retention.selectors import archive_place, is_archive_awaited, is_archive_wanted
+from instances.states import ENDING, InstanceState
+from storage.errors import ConnectionReadOnly
+from storage.object_sync.connections import remove_connection
+from storage.object_sync.selectors import archive_failures, connection_of, last_archive
+from storage.object_sync.syncs import Disk, Origin, Wish, note_mail, start_sync
+from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncMail, SyncState
+
+if TYPE_CHECKING:
+    from storage.models import Connection, Sync
+
+_KEPT = (InstanceState.STOPPED, InstanceState.FAILED)
+
+
+def set_archive(*, renter: User, instance_id: UUID, choice: str, connection_id: UUID | None = None) -> Instance:
+    """Of one instance: as the account has it, to this connection, or not at all. Raises NotFound or ConnectionReadOnly."""
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        if instance.state in ENDING:
+            raise UnlawfulMove("Its data is on its way out already.", state=instance.state, actions=instance.actions)
+        connection = _writable(renter, connection_id) if choice == ArchiveChoice.ON else None
+        Instance.objects.filter(pk=instance.pk).update(archive_choice=choice, archive_to=connection)
+        instance.archive_choice, instance.archive_to = choice, connection
+        where = connection.name if connection else choice
+        record_event(instance, kind="archive_set", actor=RENTER, detail=where)
+        touch_renter(instance)
+    return instance
+
+
+def set_archive_default(*, renter: User, connection_id: UUID | None) -> None:
+    """Of every instance that says nothing else; None: not archived. Raises NotFound or ConnectionReadOnly."""
+    with use_case():
+        if connection_id is None:
+            ArchiveDefault.objects.filter(renter=renter).delete()
+        else:
+            connection = _writable(renter, connection_id)
+            ArchiveDefault.objects.update_or_create(renter=renter, defaults={"connection": connection})
+
+
+def remove_place(*, owner: User, connection_id: UUID) -> None:
+    """A connection, with its schedules. Raises NotFound, or ConnectionInUse while data that there is goes there.
+
+    Of instances that are gone it is forgotten: nobody could choose another place for them.
+    """
+    with joining():
+        gone = Instance.objects.filter(renter=owner, archive_to=connection_id, state__in=ENDING)
+        gone.update(archive_choice=ArchiveChoice.OFF, archive_to=None)
+        remove_connection(owner=owner, connection_id=connection_id)
+
+
+def follow_archives(*, now: datetime) -> int:
+    """Order the archives of what is due to be deleted; how many were ordered."""
+    return sum(_try_order(instance_id, now) for instance_id in data_due(now))
+
+
+def follow_archive(instance: Instance, sync: "Sync") -> None:
+    """An archive has ended: told in its events, by mail, and to programs. Inside the use case that concludes it."""
+    if sync.state == SyncState.DONE:
+        Instance.objects.filter(pk=instance.pk).update(archived_at=sync.ended_at)
+        record_event(instance, kind="archived", actor=HOST, detail=_place_words(sync))
+        _tell(instance, "instance.archived", sync)
+        note_mail(sync, SyncMail.ARCHIVED)
+        return
+    record_event(instance, kind="archive_failed", actor=HOST, detail=f"{sync.connection_name}: {sync.failure_detail}")
+    _tell(instance, "instance.archive_failed", sync)
+    if _is_first_failure(instance):
+        note_mail(sync, SyncMail.FAILED)
+
+
+def give_up_archive(instance: Instance) -> None:
+    """It goes without: its time for trying is over. Inside the use case that deletes it."""
+    last = last_archive(instance.pk)
+    detail = f"It could not be archived within {ARCHIVE_TRIED.days} days: {last.failure_detail if last else ''}"
+    record_event(instance, kind="archive_given_up", actor=SYSTEM, detail=detail)
+    if last is not None and last.ended_at is not None:
+        _tell(instance, "instance.archive_failed", last, given_up=True)
+        note_mail(last, SyncMail.GIVEN_UP)
+
+
+def _try_order(instance_id: UUID, now: datetime) -> bool:
+    try:
+        with use_case():
+            return _order(instance_id, now)
+    except StaleRow:
+        return False
+    except DomainError as error:  # work on the disk that will end, or a login that cannot be read
+        _put_off(instance_id, now, error)
+        return False
+
+
+def _order(instance_id: UUID, now: datetime) -> bool:
+    rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=instance_id, state__in=_KEPT)
+    if not rows.exists():
+        return False
+    instance = any_instance(instance_id)
+    if not is_archive_awaited(instance, now) or _was_tried_lately(instance, now):
+        return False
+    place = archive_place(instance)
+    assert place is not None  # else nothing is awaited
+    start_sync(
+        owner_id=instance.renter_id,
+        connection=place,
+        disk=Disk(SnapshotSource.DISK, instance.pk, instance.name, instance.host_id, instance.data_disk_gb),
+        wish=Wish(SyncDirection.UP, folder=archive_folder(instance)),
+        origin=Origin(SyncCause.ARCHIVE),
+    )
+    Instance.objects.filter(pk=instance.pk).update(archive_tried_at=now)
+    record_event(
+        instance, kind="archive_begun", actor=SYSTEM, detail=f"{place.name}: {place.bucket}/{archive_folder(instance)}"
+    )
+    touch_renter(instance)
+    return True
+
+
+def archive_folder(instance: Instance) -> str:
+    """The same for every try after one stop, so that a try goes on from the one before."""
+    stopped = instance.stopped_at or instance.created_at
+    return f"archives/{public_id('inst', instance.pk)}/{stopped:%Y%m%dT%H%M%SZ}"
+
+
+def _put_off(instance_id: UUID, now: datetime, error: DomainError) -> None:
+    with use_case():
+        instance = any_instance(instance_id)
+        if not is_archive_wanted(instance):
+            return
+        Instance.objects.filter(pk=instance_id).update(archive_tried_at=now)
+        record_event(instance, kind="archive_failed", actor=SYSTEM, detail=error.detail)
+        touch_renter(instance)
+
+
+def _was_tried_lately(instance: Instance, now: datetime) -> bool:
+    return instance.archive_tried_at is not None and instance.archive_tried_at > now - ARCHIVE_AGAIN
+
+
+def _is_first_failure(instance: Instance) -> bool:
+    since = instance.stopped_at or instance.created_at
+    return archive_failures(instance.pk, since=since) == 1
+
+
+def _writable(renter: User, connection_id: UUID | None) -> "Connection":
+    assert connection_id is not None
+    connection = connection_of(renter.pk, connection_id)
+    if not connection.can_write:
+        raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
+    return connection
+
+
+def _place_words(sync: "Sync") -> str:
+    place = sync.connection.bucket if sync.connection else sync.connection_name
+    return f"{place}/{sync.folder}: {sync.copied_files + sync.same_files} files"
+
+
+def _tell(instance: Instance, kind: str, sync: "Sync", **more: Any) -> None:
+    payload = {
+        "instance": public_id("inst", instance.pk),
+        "name": instance.name,
+        "sync": public_id("sync", sync.pk),
+        "place": _place_words(sync),
+        "detail": sync.failure_detail,
+        "at": (sync.ended_at or clock.now()).isoformat(),
+        **more,
+    }
+    emit(user_id=instance.renter_id, kind=kind, payload=payload)

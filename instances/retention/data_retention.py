@@ -1,0 +1,222 @@
+"""How long the data of a stopped instance is kept: its free time, and what its renter pays for after that."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from accounts.models import User
+from billing.constants import RETENTION_SOURCE
+from billing.ledger.order_log import record_order
+from billing.metering.costs import open_holds
+from billing.metering.escrow import lock_parties
+from billing.metering.holds import hold_funds
+from billing.metering.meters import cap_meter, open_meter
+from billing.metering.source_selectors import last_openings
+from billing.pricing.rates import hold_of
+from billing.pricing.tariffs import Tariff
+from common import clock
+from common.database import use_case
+from common.errors import StaleRow, UnlawfulMove, wrong_field
+from common.money import format_money
+from instances.constants import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE
+from instances.core.event_messages import HELD
+from instances.core.selectors import instance_of
+from instances.core.timer_selectors import kept_no_more, paid_time_begins
+from instances.core.transitions import RENTER, record_event, touch_renter
+from instances.metering.meters import close_kept, scope_of
+from instances.metering.reserved_terms import locked_with_wallets, payee_of, set_billing
+from instances.models import Instance
+from instances.states import InstanceState
+from marketplace.constants import FREE_DATA_DISK_GB
+from marketplace.errors import PriceChanged
+
+_KEPT: Final = (InstanceState.STOPPED, InstanceState.FAILED)
+_ONE_HOUR: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class KeepPrice:
+    """What so many days more cost: set aside at once, charged by the day from `paid_from` on, until `until`."""
+
+    days: int
+    gb: int
+    micros_per_gb_day: int
+    fee_micros: int
+    paid_from: datetime
+    until: datetime
+
+
+def keep_price(instance: Instance, *, days: int) -> KeepPrice:
+    """The disk's price for the root and for what the free quota covers of the data disk; the rest of it is charged anyway.
+
+    With its offer loaded. What is kept for a fee already goes on at the price of its first day.
+    """
+    assert instance.release_at is not None
+    gb = kept_gb(instance)
+    daily = daily_micros(instance)
+    return KeepPrice(
+        days=days,
+        gb=gb,
+        micros_per_gb_day=daily // gb,
+        fee_micros=daily * days,
+        paid_from=instance.paid_from or instance.release_at,
+        until=instance.release_at + timedelta(days=days),
+    )
+
+
+def kept_gb(instance: Instance) -> int:
+    return KEEP_ROOT_GB + min(instance.data_disk_gb, FREE_DATA_DISK_GB)
+
+
+def can_be_kept(instance: Instance) -> bool:
+    """Whether a date for its data stands that could be later."""
+    return instance.state in _KEPT and instance.is_let_go and instance.release_at is not None
+
+
+def keep_data(*, renter: User, instance_id: UUID, days: int, max_fee_micros: int | None = None) -> Instance:
+    """Keep the data of a stopped instance for so many days more. The whole fee is set aside now; a start or a release
+    before the end gives back what was not used. Raises UnlawfulMove, InvalidInput, PriceChanged or InsufficientFunds.
+    """
+    with use_case():
+        found = instance_of(renter, instance_id)
+        lock_parties(renter_id=renter.pk, host_owner_id=payee_of(found))
+        instance = instance_of(renter, instance_id)
+        _check(instance, days)
+        price = keep_price(instance, days=days)
+        if max_fee_micros is not None and price.fee_micros > max_fee_micros:
+            raise PriceChanged(f"It costs {format_money(price.fee_micros)} now.", fee=format_money(price.fee_micros))
+        _pay(instance, price, at=clock.now())
+        daily = daily_micros(instance)
+        set_billing(instance, release_at=price.until, paid_from=price.paid_from, retention_micros_per_day=daily)
+        _write_down(instance, price)
+    return instance
+
+
+def follow_paid_time(*, now: datetime) -> int:
+    """Sweep: charge for what is kept beyond its free time, and for nothing that is not; how many meters began or ended."""
+    ended = [_end(instance_id) for instance_id in kept_no_more(list(open_holds(source_kind=RETENTION_SOURCE)))]
+    return sum(_try_begin(instance_id, now) for instance_id in paid_time_begins(now)) + sum(ended)
+
+
+def end_paid_time(instance: Instance) -> None:
+    """It starts again: what its renter paid for and did not use is free. After `lock_parties`."""
+    if instance.paid_from is not None:
+        close_kept(RETENTION_SOURCE, instance.pk)
+
+
+def resume_paid_time(instance: Instance, *, at: datetime) -> bool:
+    """Its host is heard again, so its data costs again from now on. After `lock_parties`."""
+    if instance.state not in _KEPT or instance.paid_from is None:
+        return False
+    _begin(instance, at=at)
+    return True
+
+
+def free_time_left(instance: Instance) -> timedelta | None:
+    """Of a stopped instance that stands in line: what is left for the data when it gives up its place."""
+    ends = instance.paid_from or instance.release_at
+    return None if ends is None else max(KEPT_AFTER_LINE, ends - clock.now())
+
+
+def daily_micros(instance: Instance) -> int:
+    return instance.retention_micros_per_day or instance.offer.disk_micros_gb_day * kept_gb(instance)
+
+
+def _check(instance: Instance, days: int) -> None:
+    if not can_be_kept(instance):
+        raise UnlawfulMove(
+            "Only the data of a stopped instance has a date that can be put off.",
+            state=instance.state,
+            actions=instance.actions,
+        )
+    if not 1 <= days <= KEEP_DAYS_MAX:
+        raise wrong_field("days", f"Choose 1 to {KEEP_DAYS_MAX} days.")
+    assert instance.release_at is not None
+    if instance.release_at + timedelta(days=days) > clock.now() + KEEP_AHEAD:
+        raise wrong_field("days", f"Data is kept at most {KEEP_AHEAD.days} days ahead.")
+
+
+def _pay(instance: Instance, price: KeepPrice, *, at: datetime) -> None:
+    """Where the paid time runs already it is charged up to now, and goes on with more money behind it."""
+    runs = instance.paid_from is not None and instance.paid_from <= at
+    if runs:
+        _begin(instance, at=at)
+        close_kept(RETENTION_SOURCE, instance.pk, at=at)
+    hours = -((at if runs else price.paid_from) - price.until) // _ONE_HOUR
+    tariff = Tariff(daily_micros(instance), hours=24)
+    hold_funds(
+        owner_id=instance.renter_id,
+        amount_micros=hold_of(tariff, hours),
+        source_kind=RETENTION_SOURCE,
+        source_id=instance.pk,
+        scope=scope_of(instance),
+    )
+    if runs:
+        _open(instance, daily_micros=tariff.rate_micros, at=at, until=price.until)
+
+
+def _try_begin(instance_id: UUID, now: datetime) -> bool:
+    try:
+        with use_case():
+            instance = locked_with_wallets(instance_id)
+            if instance.state not in _KEPT or instance.paid_from is None or instance.paid_from > now:
+                return False
+            _begin(instance, at=now)
+    except StaleRow:
+        return False
+    return True
+
+
+def _end(instance_id: UUID) -> bool:
+    """It runs or is gone, whatever way led there: what is held for its data is free."""
+    with use_case():
+        instance = locked_with_wallets(instance_id)
+        if instance.paid_from is not None:
+            return False
+        close_kept(RETENTION_SOURCE, instance_id)
+    return True
+
+
+def _begin(instance: Instance, *, at: datetime) -> None:
+    """From the end of the free time on, though the sweep came by later; after a silence of its host from now on.
+
+    Does nothing where it is charged already.
+    """
+    assert instance.paid_from is not None
+    assert instance.release_at is not None
+    begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=[instance.pk]).get(instance.pk)
+    begins = at if begun is not None and begun >= instance.paid_from else min(instance.paid_from, at)
+    _open(instance, daily_micros=instance.retention_micros_per_day, at=begins, until=instance.release_at)
+
+
+def _open(instance: Instance, *, daily_micros: int, at: datetime, until: datetime) -> None:
+    gb = kept_gb(instance)
+    open_meter(
+        source_kind=RETENTION_SOURCE,
+        source_id=instance.pk,
+        payer_id=instance.renter_id,
+        payee_id=payee_of(instance),
+        label=f"{instance.name}: {gb} GB kept after the free time"[:200],
+        tariff=Tariff(daily_micros, hours=24),
+        at=at,
+        calendar=True,
+    )
+    cap_meter(source_kind=RETENTION_SOURCE, source_id=instance.pk, at=until)
+
+
+def _write_down(instance: Instance, price: KeepPrice) -> None:
+    """Before the next one: an order, an event, and the pages."""
+    fee = format_money(price.fee_micros)
+    record_order(
+        owner_id=instance.renter_id,
+        kind="renewal",
+        key=f"retention:{instance.pk.hex}:{price.until:%Y%m%dT%H%M%S.%f}",
+        source_kind=RETENTION_SOURCE,
+        source_id=instance.pk,
+        title=f"{instance.name}: data kept {price.days} days longer, up to {fee}",
+        billing_mode=instance.billing_mode,
+    )
+    detail = HELD % {"days": price.days, "fee": fee, "at": clock.minute(price.until)}
+    record_event(instance, kind="data_kept", actor=RENTER, detail=detail)
+    touch_renter(instance)

@@ -1,0 +1,74 @@
+"""GPUs that a stopped instance keeps for a fee: asked for at the stop, ended by a start, a release or an empty wallet."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from billing.budgets.selectors import over_budget
+from billing.constants import HOLD_SOURCE
+from billing.metering.costs import exhausted_sources
+from billing.pricing.estimates import HOURLY, TIERED
+from common.database import use_case
+from common.errors import StaleRow, UnlawfulMove
+from common.money import divide_half_up
+from instances.constants import RETENTION
+from instances.core.capacity_hints import hint_waiting
+from instances.core.selectors import active_term, any_instance, apart_from_hosts
+from instances.core.transitions import SYSTEM, record_event, touch_host, touch_renter
+from instances.metering.meters import close_keeping, hold_for_keeping
+from instances.metering.reserved_terms import set_billing
+from instances.models import Instance
+from instances.spot.bids import hint_freed
+from instances.states import InstanceState
+from marketplace.leasing.lease import release_leases
+
+_BPS: Final = 10_000
+
+
+def hold_fee(instance: Instance) -> int:
+    """What keeping its GPUs costs an hour by the offer's present share of the price that it pays while it runs."""
+    return divide_half_up(instance.rate_micros_per_hour * instance.offer.hold_bps, _BPS)
+
+
+def ask_to_keep(instance: Instance) -> int:
+    """Set the first hour's fee aside; the fee, frozen from now on. Raises UnlawfulMove or InsufficientFunds."""
+    if instance.runs_without_gpus:
+        raise UnlawfulMove("It runs without GPUs: there is nothing to keep.", actions=instance.actions)
+    if instance.billing_mode not in (HOURLY, TIERED):
+        raise UnlawfulMove("GPUs are kept for a fee in the hourly and tiered modes alone.", actions=instance.actions)
+    instance.hold_micros_per_hour = hold_fee(instance)
+    hold_for_keeping(instance)
+    return instance.hold_micros_per_hour
+
+
+def let_go_of_gpus(instance: Instance, *, at: datetime, reason: str) -> None:
+    """A stopped instance's GPUs are free again, and its data is kept as after any stop. Settle money before."""
+    if release_leases(holder=instance.pk, reason=reason):
+        hint_waiting()
+        hint_freed(instance.offer_id)
+    set_billing(instance, holds_gpus=False, release_at=at + RETENTION)
+    record_event(instance, kind="gpus_released", actor=SYSTEM)
+    touch_host(instance)
+    touch_renter(instance)
+
+
+def drop_unpaid_gpus(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
+    """Let GPUs go for whose keeping nobody pays any more, or no budget allows; how many instances. `spared`: not on these
+    hosts.
+    """
+    unpaid = {*exhausted_sources(source_kind=HOLD_SOURCE, now=now), *over_budget(source_kind=HOLD_SOURCE, now=now)}
+    return sum(_try(instance_id, now) for instance_id in apart_from_hosts(sorted(unpaid), spared))
+
+
+def _try(instance_id: UUID, now: datetime) -> bool:
+    try:
+        with use_case():
+            close_keeping(instance_id, at=now)
+            instance = any_instance(instance_id)
+            if instance.state != InstanceState.STOPPED or not instance.holds_gpus or active_term(instance_id):
+                return False
+            record_event(instance, kind="keeping_unpaid", actor=SYSTEM)
+            let_go_of_gpus(instance, at=now, reason="not paid for")
+    except StaleRow:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Timers and schedules of instances."""

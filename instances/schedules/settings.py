@@ -1,0 +1,162 @@
+"""What a renter sets of an instance without moving it: timers, its week, the stop of what idles, its lock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from accounts.models import User
+from common import clock
+from common.database import use_case
+from common.errors import UnlawfulMove, wrong_field
+from instances.constants import IDLE_MINUTES, TIMER_LONGEST, WEEKLY_AT_MOST
+from instances.core import event_messages as details
+from instances.core.selectors import instance_of
+from instances.core.transitions import RENTER, record_event, touch_renter
+from instances.models import Instance
+from instances.schedules.recurrence import Entry, is_zone
+from instances.schedules.timers import due_moment
+from instances.states import ENDING
+
+_PCT_MAX: Final = 100
+_BY_ITSELF: Final = {"timed_stop_at", "timed_release_at", "weekly", "time_zone", "idle_below_pct", "idle_minutes"}
+
+
+@dataclass(frozen=True)
+class Week:
+    """Starts and stops that come round, in a time zone. No entries: there is no schedule."""
+
+    entries: Sequence[Entry] = ()
+    time_zone: str = ""
+
+
+@dataclass(frozen=True)
+class IdleRule:
+    """Stop it when its GPUs do less than so many percent for so many minutes and nobody is in it."""
+
+    below_pct: int
+    minutes: int
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is to change, by name; what is not named stays. None takes a timer or a rule away.
+
+    Names: `name`, `locked`, `stop_at`, `release_at`, `week` (a Week), `idle` (an IdleRule).
+    """
+
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+def change_settings(*, renter: User, instance_id: UUID, wishes: Wishes) -> Instance:
+    """All of it or nothing. Raises InvalidInput, or UnlawfulMove for what is gone."""
+    changes, now = wishes.changes, clock.now()
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        _check_open(instance, changes)
+        columns = _columns(instance, changes, now)
+        new = {name for name, value in columns.items() if getattr(instance, name) != value}
+        for name, value in columns.items():
+            setattr(instance, name, value)
+        if set(changes) & {"stop_at", "release_at", "week"}:
+            columns["due_at"] = instance.due_at = _due(instance, now, new_week="week" in changes)
+        Instance.objects.filter(pk=instance.pk).update(**columns)
+        _write_down(instance, new)
+        touch_renter(instance)
+    return instance
+
+
+def _due(instance: Instance, now: datetime, *, new_week: bool) -> datetime | None:
+    """What has come round and waits for the sweep is not lost by a change of something else."""
+    if instance.due_at is not None and instance.due_at <= now and not new_week:
+        return instance.due_at
+    return due_moment(instance, now)
+
+
+def _check_open(instance: Instance, changes: dict[str, Any]) -> None:
+    """The name of what is gone may still change: it stands on statements."""
+    if instance.state in ENDING and set(changes) - {"name"}:
+        raise UnlawfulMove(
+            f"An instance that is {instance.state} does nothing by itself any more.",
+            state=instance.state,
+            actions=instance.actions,
+        )
+
+
+def _columns(instance: Instance, changes: dict[str, Any], now: datetime) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: changes[name] for name in ("name", "locked") if name in changes}
+    if "stop_at" in changes:
+        columns["timed_stop_at"] = _moment("schedule.stop_at", changes["stop_at"], now)
+    if "release_at" in changes:
+        columns["timed_release_at"] = _moment("schedule.release_at", changes["release_at"], now)
+        _check_release(columns["timed_release_at"], locked=columns.get("locked", instance.locked))
+    if "week" in changes:
+        columns |= _week(changes["week"] or Week())
+    if "idle" in changes:
+        columns |= _idle(changes["idle"], now)
+        if (columns["idle_below_pct"], columns["idle_minutes"]) == (instance.idle_below_pct, instance.idle_minutes):
+            del columns["idle_from"]  # said again, as the page's form does: it goes on counting
+    return columns
+
+
+def _moment(name: str, moment: datetime | None, now: datetime) -> datetime | None:
+    if moment is not None and not now < moment <= now + TIMER_LONGEST:
+        raise wrong_field(name, "Choose a time to come, within a year.")
+    return moment
+
+
+def _check_release(moment: datetime | None, *, locked: bool) -> None:
+    if moment is not None and locked:
+        raise wrong_field("schedule.release_at", "It is locked against release: unlock it first.")
+
+
+def _week(week: Week) -> dict[str, Any]:
+    if not week.entries:
+        return {"weekly": [], "time_zone": ""}
+    if not is_zone(week.time_zone):
+        raise wrong_field("schedule.time_zone", "Name a time zone such as Europe/Berlin or Asia/Shanghai.")
+    if len(week.entries) > WEEKLY_AT_MOST:
+        raise wrong_field("schedule.weekly", f"A week has at most {WEEKLY_AT_MOST} entries.")
+    _check_clashes(week.entries)
+    return {"weekly": [entry.row for entry in week.entries], "time_zone": week.time_zone}
+
+
+def _check_clashes(entries: Sequence[Entry]) -> None:
+    """A start and a stop at the same moment would leave open which comes first."""
+    taken: dict[tuple[int, Any], str] = {}
+    for entry in entries:
+        if not entry.days:
+            raise wrong_field("schedule.weekly", "Choose at least one day for each entry.")
+        for day in entry.days:
+            if taken.setdefault((day, entry.at), entry.action) != entry.action:
+                raise wrong_field("schedule.weekly", f"A start and a stop are both set for {entry.at:%H:%M} of one day.")
+
+
+def _idle(rule: IdleRule | None, now: datetime) -> dict[str, Any]:
+    if rule is None:
+        return {"idle_below_pct": None, "idle_minutes": None, "idle_from": None}
+    shortest, longest = IDLE_MINUTES
+    if not 1 <= rule.below_pct <= _PCT_MAX:
+        raise wrong_field("idle_stop.below_pct", f"Choose 1 to {_PCT_MAX} percent.")
+    if not shortest <= rule.minutes <= longest:
+        raise wrong_field("idle_stop.minutes", f"Choose {shortest} to {longest} minutes.")
+    return {"idle_below_pct": rule.below_pct, "idle_minutes": rule.minutes, "idle_from": now}
+
+
+def _write_down(instance: Instance, new: set[str]) -> None:
+    """A name is for the renter's eyes alone; the rest is what the instance will do, so its history says who set it."""
+    if "locked" in new:
+        record_event(instance, kind="locked" if instance.locked else "unlocked", actor=RENTER)
+    if new & _BY_ITSELF:
+        record_event(instance, kind="schedule_set", actor=RENTER, detail=_summary(instance))
+
+
+def _summary(instance: Instance) -> str:
+    parts = [
+        instance.timed_stop_at and details.STOP_AT % {"at": clock.minute(instance.timed_stop_at)},
+        instance.timed_release_at and details.RELEASE_AT % {"at": clock.minute(instance.timed_release_at)},
+        instance.weekly and details.WEEKLY % {"count": len(instance.weekly), "zone": instance.time_zone},
+        instance.idle_minutes and details.STOP_IDLE % {"percent": instance.idle_below_pct, "minutes": instance.idle_minutes},
+    ]
+    return details.JOINT.join(part for part in parts if part) or details.NOTHING_SCHEDULED

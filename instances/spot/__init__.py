@@ -1,0 +1,1 @@
+"""Spot bids, their clearing and preemption."""

@@ -1,0 +1,120 @@
+"""What a renter changes about a bid: its maximum, in place; that it is to end; that the rent goes on in another mode."""
+
+from uuid import UUID
+
+from accounts.models import User
+from billing.constants import INSTANCE_SOURCE
+from billing.metering.meters import raise_most
+from common import clock
+from common.database import use_case
+from common.errors import FieldError, InvalidInput, StaleRow, UnlawfulMove
+from common.money import format_money
+from instances.core.selectors import instance_of
+from instances.core.transitions import RENTER, record_event, retry_stale, touch_renter
+from instances.metering.meters import hold_for_use
+from instances.models import Instance, SpotBid
+from instances.spot.bids import bid_of, check_bidder, end_bid, hint_tick
+from instances.states import BidState, InstanceState
+from marketplace.spot_market.services import drop_claim, keep_leases
+
+_ENDED = (BidState.ENDED, BidState.YIELDING)
+
+
+def change_bid(*, renter: User, instance_id: UUID, max_price_micros: int) -> Instance:
+    """Another maximum, in place: the container is not touched. The same one again changes nothing.
+
+    Raises BidBarred, InsufficientFunds, InvalidInput or UnlawfulMove (no bid stands). An equal bid of someone else now
+    comes first.
+    """
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        bid = _standing(instance)
+        check_bidder(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
+        _check_maximum(instance, max_price_micros)
+        if max_price_micros != bid.max_price_micros:
+            _change(instance, bid, max_price_micros)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def withdraw_bid(*, renter: User, instance_id: UUID) -> Instance:
+    """What has yielded is not to go on by itself. A rent that runs, or waits, is stopped instead. Twice is as once."""
+
+    def attempt() -> Instance:
+        instance = instance_of(renter, instance_id)
+        bid = bid_of(instance.pk)
+        if bid is None or bid.state == BidState.ENDED:
+            return instance
+        if instance.state not in (InstanceState.STOPPING, InstanceState.STOPPED):
+            raise UnlawfulMove(
+                f"An instance that is {instance.state} is stopped or released instead.",
+                state=instance.state,
+                actions=instance.actions,
+            )
+        end_bid(bid)
+        record_event(instance, kind="bid_withdrawn", actor=RENTER)
+        touch_renter(instance)
+        return instance
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def leave_spot(*, instance: Instance) -> None:
+    """The rent goes on in another mode: its leases do not yield any more, and its bid ends.
+
+    Inside the caller's transaction, after its money and before its instance. Raises GpuTaken when an order that came
+    earlier has been promised its GPUs.
+    """
+    keep_leases(holder=instance.pk, price_micros=instance.offer.price_micros)
+    bid = bid_of(instance.pk)
+    if bid is not None and bid.state != BidState.ENDED:
+        end_bid(bid)
+
+
+def leave_queue(*, instance: Instance) -> None:
+    """What waited for GPUs waits no more: its claim goes, its bid ends. After the money, before the instance moves."""
+    if drop_claim(holder=instance.pk):
+        hint_tick(instance.offer_id)
+    bid = bid_of(instance.pk)
+    if bid is not None and bid.state == BidState.WAITING:
+        end_bid(bid)
+
+
+def _standing(instance: Instance) -> SpotBid:
+    bid = bid_of(instance.pk)
+    if bid is None or bid.state in _ENDED:
+        raise UnlawfulMove(
+            f"An instance that is {instance.state} has no standing bid.", state=instance.state, actions=instance.actions
+        )
+    return bid
+
+
+def _check_maximum(instance: Instance, max_price_micros: int) -> None:
+    floor = instance.offer.spot_floor_micros
+    if floor is None:
+        raise UnlawfulMove("The spot market of this offer is closed: standing bids stay as they are.")
+    if max_price_micros < floor:
+        detail = f"Name the most that you pay per GPU and hour, {format_money(floor)} or more."
+        raise InvalidInput(detail, errors=[FieldError("max_price", "invalid", detail)])
+
+
+def _change(instance: Instance, bid: SpotBid, max_price_micros: int) -> None:
+    """Money first. A lower maximum keeps what is held: it is renewed at the new one."""
+    before, instance.spot_max_micros = bid.max_price_micros, max_price_micros
+    if max_price_micros > before:
+        hold_for_use(instance)
+        most = max_price_micros * bid.gpu_count
+        raise_most(source_kind=INSTANCE_SOURCE, source_id=instance.pk, most_micros=most)
+    same = SpotBid.objects.filter(pk=bid.pk, state=bid.state, generation=bid.generation)
+    changed = {"max_price_micros": max_price_micros, "placed_at": clock.now(), "generation": bid.generation + 1}
+    if not same.update(**changed):
+        raise StaleRow("The bid changed meanwhile.")
+    Instance.objects.filter(pk=instance.pk).update(spot_max_micros=max_price_micros)
+    detail = f"{format_money(before)} → {format_money(max_price_micros)} per GPU and hour"
+    record_event(instance, kind="bid_changed", actor=RENTER, detail=detail)
+    touch_renter(instance)
+    hint_tick(bid.offer_id)

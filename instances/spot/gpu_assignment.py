@@ -1,0 +1,100 @@
+"""GPUs given to who waited for them: claims of accepted orders first, then the winners of the auction, by rank."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from common.errors import StaleRow, UnlawfulMove
+from instances.core.transitions import BEGINS_ANEW, SYSTEM, move_instance, touch_to_run
+from instances.models import Instance, SpotBid
+from instances.spot.bids import move_bid
+from instances.states import BidState, Desired, InstanceState
+from marketplace.errors import GpuTaken
+from marketplace.leasing.lease import LeasedGpus
+from marketplace.spot_market.services import SpotMarket, drop_claim, lease_claimed, lease_spot, open_spot_market
+
+if TYPE_CHECKING:
+    from marketplace.models import Claim
+
+logger = logging.getLogger(__name__)
+
+
+def serve_claims(market: SpotMarket) -> SpotMarket:
+    """Strictly in the order in which they came: a later one is not given what an earlier one waits for."""
+    for claim in market.claims:
+        if market.free < claim.gpu_count or not market.hears:
+            break
+        if not _serve(market, claim):
+            break
+        market = _again(market)
+    return market
+
+
+def grant_winners(market: SpotMarket, winners: Sequence[SpotBid], now: datetime) -> list[SpotBid]:
+    """Those of the waiting winners who got GPUs now; the others' are not free yet."""
+    granted, left = [], market.free - market.claimed
+    for bid in winners:
+        if bid.gpu_count <= left and _grant(market, bid, now):
+            left -= bid.gpu_count
+            granted.append(bid)
+    return granted
+
+
+def _serve(market: SpotMarket, claim: "Claim") -> bool:
+    """False when it must go on waiting. An order that has ended meanwhile has no claim any more."""
+    instance = Instance.objects.filter(pk=claim.holder).first()
+    if instance is None or instance.state != InstanceState.WAITING:
+        drop_claim(holder=claim.holder)
+        return True
+    try:
+        with transaction.atomic():
+            leased = lease_claimed(market, claim, prefer=instance.gpu_uuids)
+            _set_going(instance, leased, kind="gpus_free")
+    except (GpuTaken, StaleRow, UnlawfulMove) as error:
+        logger.info("the claim of %s is not served yet: %s", claim.holder, error)
+        return False
+    return True
+
+
+def _grant(market: SpotMarket, bid: SpotBid, now: datetime) -> bool:
+    instance, price = bid.instance, bid.price_micros or 0
+    try:
+        with transaction.atomic():
+            leased = lease_spot(market, holder=bid.pk, count=bid.gpu_count, price_micros=price, prefer=instance.gpu_uuids)
+            began = {"held_since": now, "price_micros": price, "floor_micros": market.offer.spot_floor_micros}
+            move_bid(bid, BidState.HOLDING, resumes_from=None, **began)
+            _set_going(instance, leased, kind="bid_won", rate_micros_per_hour=price * bid.gpu_count)
+    except (GpuTaken, StaleRow, UnlawfulMove) as error:
+        logger.info("bid of %s is not served yet: %s", bid.pk, error)
+        return False
+    return True
+
+
+def _set_going(instance: Instance, leased: LeasedGpus, *, kind: str, **fields: Any) -> None:
+    """From waiting to its first start, or to another one: a new fence and generation for the agent."""
+    first = instance.observed_generation == 0
+    move_instance(
+        instance,
+        InstanceState.REQUESTED if first else InstanceState.STARTING,
+        kind=kind,
+        actor=SYSTEM,
+        desired=Desired.RUNNING,
+        run_generation=instance.run_generation + 1,
+        fence=instance.fence + 1,
+        gpu_uuids=list(leased.gpu_uuids),
+        cpu_millis=leased.cpu_millis,
+        ram_mb=leased.ram_mb,
+        **BEGINS_ANEW,
+        **fields,
+    )
+    touch_to_run(instance)
+
+
+def _again(market: SpotMarket) -> SpotMarket:
+    """Counted anew under the same locks."""
+    found = open_spot_market(market.offer.pk)
+    assert found is not None
+    return found

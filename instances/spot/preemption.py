@@ -1,0 +1,130 @@
+"""Who has lost gets notice; when it is over the rent is stopped; a rent that has stopped waits for its next turn."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+
+from billing.errors import InsufficientFunds
+from billing.pricing.estimates import SPOT
+from common import clock
+from common.database import use_case
+from common.errors import StaleRow, UnlawfulMove
+from common.jobs import enqueue
+from common.prepared import Prepared
+from instances.constants import SPOT_NOTICE, SPOT_REST
+from instances.core.event_messages import BID_UNPAID, NOTICE, OUTBID
+from instances.core.transitions import SYSTEM, move_instance, record_event, touch_host, touch_renter
+from instances.core.webhook_events import tell_of_notice
+from instances.metering.meters import cap_use, hold_for_use
+from instances.models import SpotBid
+from instances.spot.bids import NOT_HELD, end_bid, move_bid, standing_bids
+from instances.states import BidState, Desired, InstanceState
+
+_RUNS = (
+    *(InstanceState.REQUESTED, InstanceState.PROVISIONING, InstanceState.STARTING),
+    *(InstanceState.RUNNING, InstanceState.RESTARTING),
+)
+# In which states of its instance a bid stands; in any other the renter, the host or the wallet was faster.
+_FITS = {
+    BidState.WAITING: (InstanceState.WAITING,),
+    BidState.HOLDING: _RUNS,
+    BidState.NOTICE: _RUNS,
+    BidState.YIELDING: (InstanceState.STOPPING, InstanceState.STOPPED),
+}
+# Nothing is to be done about these, which are nearly all.
+_IN_STEP = Q(instance__billing_mode=SPOT) & (
+    Q(state=BidState.WAITING, instance__state=InstanceState.WAITING)
+    | Q(state__in=[BidState.HOLDING, BidState.NOTICE], instance__state__in=_RUNS)
+    | Q(state=BidState.YIELDING, instance__state=InstanceState.STOPPING)
+)
+_OUT_OF_STEP = Prepared(lambda offer_id: standing_bids(offer_id).exclude(_IN_STEP).select_related("instance"), offer_id=UUID)
+
+
+def give_notice(bid: SpotBid, now: datetime) -> None:
+    """Its container, its page and its renter are told when its GPUs go to others. The rent goes on until then."""
+    yields_at = now + SPOT_NOTICE
+    move_bid(bid, BidState.NOTICE, notice_at=now, yields_at=yields_at, mailed_at=None)
+    detail = NOTICE % {"at": f"{yields_at:%Y-%m-%d %H:%M:%S}"}
+    _tell(bid, kind="preempt_notice", detail=detail)
+    tell_of_notice(bid.instance, stops_at=f"{yields_at:%Y-%m-%dT%H:%M:%SZ}")
+    enqueue("instances.queue_notice_mails")
+
+
+def take_back_notice(bid: SpotBid, *, detail: str = "") -> None:
+    """It wins again, or its host cannot hear of the notice: what was said does not hold any more."""
+    move_bid(bid, BidState.HOLDING, notice_at=None, yields_at=None)
+    _tell(bid, kind="preempt_taken_back", detail=detail)
+
+
+def begin_yield(bid: SpotBid) -> bool:
+    """Stop what had notice. False when someone was faster: the renter's stop, an end of the notice, another tick.
+
+    One stop, one reason: the bid and its instance move together or not at all, and the first to commit has the say.
+    """
+    now = clock.now()
+    try:
+        with use_case():
+            cap_use(bid.instance)
+            move_bid(bid, BidState.YIELDING, resumes_from=now + SPOT_REST)
+            move_instance(
+                bid.instance,
+                InstanceState.STOPPING,
+                kind="preempted",
+                actor=SYSTEM,
+                detail=OUTBID,
+                desired=Desired.STOPPED,
+                stop_requested_at=now,
+                progress="",
+            )
+            touch_host(bid.instance)
+    except (StaleRow, UnlawfulMove):
+        return False
+    return True
+
+
+def follow_instances(offer_id: UUID) -> None:
+    """Bids follow what has become of their instances: what yielded and stopped waits again, what ended bids no more."""
+    for bid in _OUT_OF_STEP.all(offer_id=offer_id):
+        fits = bid.instance.state in _FITS[BidState(bid.state)] and bid.instance.billing_mode == SPOT
+        if bid.state == BidState.YIELDING and bid.instance.state == InstanceState.STOPPED and fits:
+            _wait_again(bid)
+        elif not fits:
+            _try_end(bid)
+
+
+def _wait_again(bid: SpotBid) -> None:
+    """An hour at its maximum is set aside again: a bid without money behind it would make others pay more for nothing."""
+    try:
+        with use_case():
+            hold_for_use(bid.instance)
+            move_bid(bid, BidState.WAITING, **NOT_HELD)
+            move_instance(
+                bid.instance,
+                InstanceState.WAITING,
+                kind="waits_for_gpus",
+                actor=SYSTEM,
+                desired=Desired.RUNNING,
+                release_at=None,
+            )
+    except InsufficientFunds as error:
+        _try_end(bid, kind="bid_ended", detail=BID_UNPAID % {"why": error.detail})
+    except (StaleRow, UnlawfulMove):
+        return
+
+
+def _try_end(bid: SpotBid, *, kind: str = "", detail: str = "") -> None:
+    try:
+        with use_case():
+            end_bid(bid)
+            if kind:
+                record_event(bid.instance, kind=kind, actor=SYSTEM, detail=detail)
+                touch_renter(bid.instance)
+    except StaleRow:
+        return
+
+
+def _tell(bid: SpotBid, *, kind: str, detail: str) -> None:
+    record_event(bid.instance, kind=kind, actor=SYSTEM, detail=detail)
+    touch_renter(bid.instance)
+    touch_host(bid.instance)

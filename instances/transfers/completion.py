@@ -1,0 +1,269 @@
+"""What follows from the copying of a clone or a move: the target starts, the source goes; or everything is as it was."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from accounts.models import User
+from common import clock, wake
+from common.database import use_case
+from common.errors import DomainError, StaleRow, UnlawfulMove
+from common.ids import public_id
+from common.transitions import move
+from instances.constants import RETENTION
+from instances.core.capacity_hints import hint_waiting
+from instances.core.selectors import any_instance, instance_of
+from instances.core.transitions import (
+    BEGINS_ANEW,
+    RENTER,
+    SYSTEM,
+    check_action,
+    move_instance,
+    record_event,
+    touch_host,
+    touch_to_run,
+)
+from instances.metering.meters import close_disk, close_use, open_disk
+from instances.metering.order_log import record_start_on_gpus
+from instances.metering.reserved_terms import payee_of
+from instances.models import Instance, InstancePort, Move
+from instances.retention.data_retention import end_paid_time
+from instances.spot.bids import hint_freed
+from instances.states import ENDING, MOVE_MACHINE, Desired, InstanceState, MoveKind, MoveState
+from instances.transfers.selectors import ARRIVING, moves_clearing, moves_under_way, open_move
+from instances.transfers.start import COPY, RECEIVE, SEND
+from instances.volumes.transfers import cancel_bringing
+from marketplace.hosts.incidents import open_incident
+from marketplace.leasing.lease import release_leases
+from marketplace.states import HostState
+from storage.operations.selectors import operations_of
+from storage.operations.services import withdraw_operations
+from storage.states import OperationState
+
+if TYPE_CHECKING:
+    from marketplace.models import Host
+
+logger = logging.getLogger(__name__)
+
+KINDS: Final = (COPY, SEND, RECEIVE)
+CANCELLED: Final = "cancelled"
+_ENDED: Final = (OperationState.FAILED, OperationState.CANCELLED)
+
+
+def conclude_copy(operation: Any) -> None:
+    """One of the hosts has done its part, or could not; inside the transaction that takes this up."""
+    row = Move.objects.select_for_update(no_key=True).filter(pk=operation.subject, state=MoveState.COPYING).first()
+    if row is not None:
+        _judge(row)
+
+
+def cancel_move(*, renter: User, instance_id: UUID) -> Instance:
+    """Give the copying up: whatever was copied goes, and the source is as it was. Raises UnlawfulMove."""
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        check_action(instance, "cancel-move")
+        found = open_move(instance.pk)
+        if found is None and cancel_bringing(instance):
+            return instance
+        row = found and Move.objects.select_for_update(no_key=True).filter(pk=found.pk, state=MoveState.COPYING).first()
+        if not row:
+            raise UnlawfulMove("Its copying has just ended.", actions=instance.actions)
+        _give_up(row, code=CANCELLED, detail="", actor=RENTER)
+    return instance_of(renter, instance_id)
+
+
+def follow_moves(*, now: datetime) -> int:
+    """Sweep: moves whose target has run, has failed or was released, copying that nobody is at any more, and what a host
+    that was written off will not clear."""
+    return sum(_follow(key, now) for key in moves_under_way())
+
+
+def note_cleared(*, host_id: UUID, absent: Sequence[UUID], at: datetime) -> None:
+    """The host has proven that nothing is left of these instances: the moves that waited for it are over."""
+    for key in moves_clearing(host_id, absent) if absent else ():
+        with use_case():
+            _end_cleared(key, host_id, at)
+
+
+def _follow(key: UUID, now: datetime) -> bool:
+    try:
+        with use_case():
+            row = Move.objects.select_for_update(no_key=True).filter(pk=key).first()
+            if row is None:
+                return False
+            if row.state == MoveState.COPYING:
+                return _judge(row)
+            if row.state == MoveState.STARTING:
+                return _follow_start(row)
+            return _waited_for(row).state == HostState.RETIRED and _end_cleared(row.pk, _waited_for(row).pk, now)
+    except StaleRow:
+        return False  # the instance moved meanwhile: the next turn sees it
+    except DomainError as error:
+        logger.exception("move %s does not get on", key)
+        open_incident(kind="move_stuck", subject=public_id("move", key), detail=error.detail)
+        return False
+
+
+def _judge(row: Move) -> bool:
+    """By what the operations have come to; whether that ended the copying."""
+    operations = list(operations_of(row.pk))
+    if any(each.kind in ARRIVING and each.state == OperationState.DONE for each in operations):
+        _hand_over(row)
+        return True
+    broken = next((each for each in operations if each.state in _ENDED), None)
+    if broken is not None:
+        _give_up(row, code=broken.failure_code, detail=broken.detail, actor=SYSTEM)
+    return broken is not None
+
+
+# -- everything is there
+
+
+def _hand_over(row: Move) -> None:
+    withdraw_operations(subject=row.pk, reason="done")
+    if row.kind == MoveKind.CLONE:
+        _begin_clone(row)
+    else:
+        _switch(row)
+
+
+def _begin_clone(row: Move) -> None:
+    now = clock.now()
+    target, source = _whole(row.target_id), _whole(row.source_id)
+    open_disk(target, at=now, payee_id=payee_of(target))
+    move_instance(target, InstanceState.REQUESTED, kind="cloned", actor=SYSTEM, progress="")
+    move_instance(source, InstanceState.STOPPED, kind="clone_made", actor=SYSTEM, detail=target.name, progress="")
+    _move(row, MoveState.DONE, reason="copied", switched_at=now, ended_at=now)
+    touch_to_run(target)
+    touch_host(source)
+
+
+def _switch(row: Move) -> None:
+    """From here on it is the new host's. The old one keeps what it has until the new one has run it."""
+    now = clock.now()
+    instance = any_instance(row.source_id)
+    close_disk(instance.pk, at=now)  # metered again, at the new host's price, by the sweep of disks
+    end_paid_time(instance)
+    move_instance(
+        instance,
+        InstanceState.STARTING,
+        kind="moved",
+        actor=SYSTEM,
+        desired=Desired.RUNNING,
+        **_columns(row.after),
+        **BEGINS_ANEW,
+    )
+    _move(row, MoveState.STARTING, reason="copied", switched_at=now)
+    record_start_on_gpus(instance, gpu_model=row.to_offer.gpu_model)
+    touch_to_run(_whole(instance.pk))
+    _touch_hosts(row)
+
+
+def _follow_start(row: Move) -> bool:
+    instance = any_instance(row.source_id)
+    began = instance.state == InstanceState.RUNNING or _has_run_since(instance, row.switched_at)
+    if began or instance.state in ENDING:
+        _move(row, MoveState.CLEARING, reason="running")
+        if began:
+            record_event(instance, kind="move_done", actor=SYSTEM, detail=row.to_host.name)
+        _touch_hosts(row)
+        return True
+    if instance.state == InstanceState.FAILED and instance.is_let_go:
+        _take_back(row, instance)
+        return True
+    return False
+
+
+def _has_run_since(instance: Instance, moment: datetime | None) -> bool:
+    return moment is not None and instance.started_at is not None and instance.started_at > moment
+
+
+def _take_back(row: Move, instance: Instance) -> None:
+    """It does not run there: it is stopped where it came from, as it was."""
+    now = clock.now()
+    close_disk(instance.pk, at=now)
+    kept = {"run_generation": instance.run_generation, "fence": instance.fence}
+    code, detail = instance.failure_code, instance.failure_detail
+    move_instance(
+        instance,
+        InstanceState.STOPPED,
+        kind="moved_back",
+        actor=SYSTEM,
+        detail=detail,
+        stopped_at=now,
+        release_at=now + RETENTION,
+        failure_code="",
+        failure_detail="",
+        fault_of="",
+        data_disk_lost_at=None,
+        **(_columns(row.before) | kept),
+    )
+    _move(row, MoveState.UNDOING, reason=code, failure_code=code, failure_detail=detail)
+    _touch_hosts(row)
+
+
+# -- it could not be copied
+
+
+def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
+    """Nothing was charged; money and GPUs are free again. What the target's host has of it goes."""
+    withdraw_operations(subject=row.pk, reason=CANCELLED)
+    close_use(row.target_id)
+    if release_leases(holder=row.target_id, reason="not copied"):
+        hint_waiting()
+        hint_freed(row.to_offer_id)
+    source = any_instance(row.source_id)
+    failure = {"failure_code": code[:40], "failure_detail": detail[:300]}
+    word = "cancelled" if code == CANCELLED else "failed"
+    if row.kind == MoveKind.CLONE:
+        close_disk(row.target_id)
+        target = any_instance(row.target_id)
+        now = clock.now()
+        ends = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, "progress": "", **failure}
+        move_instance(target, InstanceState.RELEASING, kind=f"clone_{word}", actor=actor, detail=detail, **ends)
+        touch_host(target)
+        ended = MoveState.CANCELLED if code == CANCELLED else MoveState.FAILED
+        _move(row, ended, reason=code, ended_at=clock.now(), **failure)
+    else:
+        row.after["run_generation"], row.after["fence"] = row.before["run_generation"], row.before["fence"]
+        Move.objects.filter(pk=row.pk).update(after=row.after)
+        _move(row, MoveState.UNDOING, reason=code, **failure)
+    kind = f"{'clone' if row.kind == MoveKind.CLONE else 'move'}_{word}"
+    move_instance(source, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, progress="")
+    _touch_hosts(row)
+
+
+def _waited_for(row: Move) -> "Host":
+    """Whose proof ends it."""
+    return row.from_host if row.state == MoveState.CLEARING else row.to_host
+
+
+def _end_cleared(key: UUID, host_id: UUID, at: datetime) -> bool:
+    row = Move.objects.select_for_update(no_key=True).filter(pk=key, ended_at=None).first()
+    if row is None or row.state not in (MoveState.CLEARING, MoveState.UNDOING):
+        return False
+    InstancePort.objects.filter(instance_id=row.source_id, host_id=host_id).delete()
+    undone = MoveState.CANCELLED if row.failure_code == CANCELLED else MoveState.FAILED
+    _move(row, MoveState.DONE if row.state == MoveState.CLEARING else undone, reason="cleared", ended_at=at)
+    _touch_hosts(row)
+    return True
+
+
+def _columns(side: Mapping[str, Any]) -> dict[str, Any]:
+    """What was kept as JSON, as the columns want it."""
+    return {**side, "host_id": UUID(side["host_id"]), "offer_id": UUID(side["offer_id"])}
+
+
+def _whole(instance_id: UUID) -> Instance:
+    """With host, offer and image as they are now."""
+    return Instance.objects.select_related("host", "offer", "image").get(pk=instance_id)
+
+
+def _move(row: Move, target: MoveState, *, reason: str, **fields: Any) -> None:
+    move(row, target, machine=MOVE_MACHINE, reason=reason or "ended", actor=SYSTEM, **fields)
+
+
+def _touch_hosts(row: Move) -> None:
+    wake.touch(f"host:{row.from_host_id.hex}", f"host:{row.to_host_id.hex}", f"user:{row.renter_id.hex}")

@@ -1,0 +1,129 @@
+"""Reads of moves: for their renters, for both hosts, for the sweep."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import F, Q, QuerySet
+
+from accounts.models import User
+from common.prepared import Prepared
+from instances.constants import SWEEP_BATCH
+from instances.core.selectors import DesiredRow, Holding, desired_instances
+from instances.core.write_off_selectors import left_over_rows
+from instances.models import Move
+from instances.states import Desired, MoveKind, MoveState
+from storage.operations.selectors import operations_of
+
+ARRIVING = ("copy_root", "receive_root")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the copying is, in bytes, and the last sentence about it."""
+
+    done_bytes: int
+    total_bytes: int
+    detail: str
+
+    @property
+    def percent(self) -> int:
+        """Of what is known; 0 while nothing is."""
+        return min(100, self.done_bytes * 100 // self.total_bytes) if self.total_bytes else 0
+
+
+def moves_of(renter: User, instance_id: UUID) -> QuerySet[Move]:
+    """All that ever were from or to this instance of the renter, newest first."""
+    own = Move.objects.filter(Q(source_id=instance_id) | Q(target_id=instance_id), renter=renter)
+    return own.select_related("source", "target", "from_host", "to_host")
+
+
+def open_move(instance_id: UUID) -> Move | None:
+    """The one that it takes part in now, as what is copied or as the copy; the copying first."""
+    rows = Move.objects.filter(Q(source_id=instance_id) | Q(target_id=instance_id), ended_at=None)
+    found = list(rows.select_related("source", "target", "from_host", "to_host"))
+    return min(found, key=lambda move: move.state != MoveState.COPYING, default=None)
+
+
+def progress_of(move: Move) -> Progress:
+    """By the side that knows it best: who receives, once something has come, else who packs and sends."""
+    rows = list(operations_of(move.pk))
+    told = [row for row in rows if row.kind in ARRIVING and row.total_bytes] or [row for row in rows if row.detail] or rows
+    if not told:
+        return Progress(0, 0, "")
+    return Progress(told[0].done_bytes, told[0].total_bytes, told[0].detail)
+
+
+def outcome_of(move: Move) -> dict[str, str]:
+    """What the receiving host told at the end: checksum, bytes, how often it was cut off."""
+    ended = operations_of(move.pk).filter(kind__in=ARRIVING).first()
+    return dict(ended.outcome) if ended else {}
+
+
+# -- for hosts
+
+_LEAVING = Prepared(
+    lambda host_id: (
+        Move.objects.filter(ended_at=None, kind=MoveKind.MIGRATE)
+        .filter(
+            Q(from_host_id=host_id, state=MoveState.STARTING)
+            | Q(from_host_id=host_id, state=MoveState.CLEARING)
+            | Q(to_host_id=host_id, state=MoveState.UNDOING)
+        )
+        .annotate(image_reference=F("source__image__reference"))
+        .order_by("pk")
+    ),
+    host_id=UUID,
+)
+
+
+def desired_on_host(
+    host_id: UUID, *, mounts: bool = True, moves: bool = True, former: Sequence[UUID] = ()
+) -> list[DesiredRow]:
+    """Everything that should be on the host, and what is to leave it: an instance that has moved away is kept untouched
+    until it has run on its new host, then removed; one that could not move is removed from where it should have gone.
+
+    Who knows that nothing is mounted there, or that nothing moves, spares a query for each. `former`: hosts that were
+    written off and had the GPUs of this one, of whose instances something may be left.
+    """
+    leaving = _LEAVING.all(host_id=host_id) if moves else []
+    left_over = left_over_rows(former) if former else []
+    return [*left_over, *desired_instances(host_id, mounts=mounts), *map(_leaving_row, leaving)]
+
+
+def _leaving_row(move: Move) -> DesiredRow:
+    kept = move.state == MoveState.STARTING
+    side = move.after if move.state == MoveState.UNDOING else move.before
+    return DesiredRow(
+        id=move.source_id,
+        generation=side["run_generation"],
+        fence=side["fence"],
+        run=Desired.STOPPED if kept else Desired.GONE,
+        image=move.image_reference,  # type: ignore[attr-defined]  # annotated
+    )
+
+
+def ids_moved(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of the ids that once moved from or to this host: its reports of them are late, not strange."""
+    moves = Move.objects.filter(Q(from_host_id=host_id) | Q(to_host_id=host_id), source_id__in=ids)
+    return set(moves.order_by().values_list("source_id", flat=True))
+
+
+def moves_clearing(host_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+    """The moves that end when this host has proven these instances gone from it."""
+    leaving = Q(from_host_id=host_id, state=MoveState.CLEARING) | Q(to_host_id=host_id, state=MoveState.UNDOING)
+    found = Move.objects.filter(leaving, source_id__in=ids, ended_at=None, kind=MoveKind.MIGRATE)
+    return list(found.order_by("pk").values_list("pk", flat=True))
+
+
+# -- for the sweeps
+
+
+def moves_under_way() -> list[UUID]:
+    return list(Move.objects.filter(ended_at=None).order_by("created_at").values_list("pk", flat=True)[:SWEEP_BATCH])
+
+
+def holdings_to_come() -> list[Holding]:
+    """GPUs that are leased already for instances that are still being moved."""
+    coming = Move.objects.filter(ended_at=None, kind=MoveKind.MIGRATE, state=MoveState.COPYING)
+    return [Holding(source_id, frozenset(uuids)) for source_id, uuids in coming.values_list("source_id", "gpu_uuids")]

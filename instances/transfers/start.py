@@ -1,0 +1,314 @@
+"""Clone an instance, or move it to another host: quoted and paid for like a rent, then copied by its hosts."""
+
+import secrets
+from copy import copy
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from accounts.models import User
+from billing.constants import INSTANCE_SOURCE
+from billing.ledger.order_log import record_order
+from billing.pricing.estimates import HOURLY, TIERED
+from common import clock
+from common.database import use_case
+from common.errors import InvalidInput, UnlawfulMove, wrong_field
+from common.money import format_money
+from instances.access.guards import check_list_kept
+from instances.constants import DEADLINES, MOVE_WITHIN
+from instances.core.host_ports import take_ports
+from instances.core.selectors import instance_of
+from instances.core.stream_tickets import pair_ticket
+from instances.core.transitions import RENTER, check_action, move_instance
+from instances.errors import QuoteMismatch
+from instances.metering.meters import hold_for_disk, hold_for_use
+from instances.models import Instance, InstanceEvent, Move, Quote
+from instances.orders.quote_claims import claim_quote
+from instances.orders.quotes import Wish, check_offer, draft_quote, plan_of
+from instances.orders.rent import container_ports, draft_instance, gpu_terms
+from instances.states import InstanceState, MoveKind
+from instances.transfers.selectors import open_move
+from instances.volumes.attach import check_not_restored
+from marketplace.constants import FREE_DATA_DISK_GB
+from marketplace.errors import PriceChanged
+from marketplace.leasing.lease import LeasedGpus, lease_gpus
+from marketplace.leasing.offer_selectors import offer_view
+from storage.errors import VolumeBusy
+from storage.images.selectors import unpacked_bytes
+from storage.object_sync.selectors import running_syncs
+from storage.operations.services import ask_operation
+from storage.volumes.selectors import mounts_of
+
+COPY: Final = "copy_root"
+SEND: Final = "send_root"
+RECEIVE: Final = "receive_root"
+_MODES: Final = (HOURLY, TIERED)
+_KEY_BYTES: Final = 32
+_GIB: Final = 1024**3
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where to: by a quote, or by an offer at its present hourly price, at most `max_rate_micros` an hour for everything.
+
+    Left out, the offer and the number of GPUs are those of the source.
+    """
+
+    quote_id: UUID | None = None
+    offer_id: UUID | None = None
+    gpu_count: int | None = None
+    max_rate_micros: int | None = None
+
+
+def quote_move(*, renter: User, instance_id: UUID, verb: str, to: Destination, data_disk: bool = True) -> Quote:
+    """What it would cost, unsaved; nothing changes. Raises what the order would, but for money and GPUs that others take."""
+    source = instance_of(renter, instance_id)
+    _check_lawful(source, verb, to)
+    return _draft(source, to, data_disk_gb=source.data_disk_gb if data_disk else 0)
+
+
+def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_disk: bool = True, name: str = "") -> Instance:
+    """A new instance from the root of a stopped one, with a copy of its data disk or without.
+
+    It is rented at once, on its own GPUs; it starts, and is charged, when everything has been copied and runs. Raises what
+    a rent raises, and UnlawfulMove.
+    """
+    with use_case():
+        source = instance_of(renter, instance_id)
+        _check_lawful(source, "clone", to)
+        quote = _agree(renter, source, to, data_disk_gb=source.data_disk_gb if data_disk else None)
+        target = draft_instance(quote)
+        target.name = (name or f"{source.name}-clone")[:80]
+        target.ssh_keys, target.all_keys = source.ssh_keys, source.all_keys
+        target.allow_from = source.allow_from
+        target.state, target.deadline = InstanceState.COPYING, clock.now() + DEADLINES[InstanceState.COPYING]
+        target.brought_root = target.root_number
+        carries_disk = target.data_disk_made = data_disk and source.data_disk_made
+        hold_for_use(target)
+        hold_for_disk(target)
+        leased = _lease(quote, target.pk)
+        target.gpu_uuids, target.cpu_millis, target.ram_mb = list(leased.gpu_uuids), leased.cpu_millis, leased.ram_mb
+        target.ports = _ports(quote, target.pk, container_ports(quote.image))
+        target.save(force_insert=True)
+        InstanceEvent.objects.create(
+            instance=target, kind="cloned_from", to_state=target.state, detail=source.name, actor=RENTER
+        )
+        _record(target, quote, kind="rent", key=f"rent:{target.pk.hex}")
+        row = _begin(MoveKind.CLONE, source, target, quote, leased, carries_disk=carries_disk)
+        move_instance(source, InstanceState.COPYING, kind="clone_asked", actor=RENTER, detail=target.name)
+        _ask(row, source, number=0)
+    return target
+
+
+def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Instance:
+    """The same instance on another host: same id, name and history, everything that was installed, and its data disk.
+
+    It stays as it is where it is until it has run on the new host. Raises what a rent raises, and UnlawfulMove.
+    """
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        _check_lawful(instance, "migrate", to)
+        quote = _agree(renter, instance, to, data_disk_gb=instance.data_disk_gb)
+        there = _as_there(instance, quote)
+        hold_for_use(there)
+        leased = _lease(quote, instance.pk)
+        there.ports = _ports(quote, instance.pk, [inside for inside, _outside in instance.ports])
+        row = _begin(MoveKind.MIGRATE, instance, instance, quote, leased, carries_disk=instance.data_disk_made)
+        row.before, row.after = (
+            side_of(instance),
+            side_of(there)
+            | {
+                "gpu_uuids": list(leased.gpu_uuids),
+                "cpu_millis": leased.cpu_millis,
+                "ram_mb": leased.ram_mb,
+                "run_generation": instance.run_generation + 1,
+                "fence": instance.fence + 1,
+            },
+        )
+        row.save(update_fields=["before", "after"])
+        detail = f"{instance.host.name} → {quote.offer.host.name}"
+        move_instance(instance, InstanceState.COPYING, kind="move_asked", actor=RENTER, detail=detail)
+        _ask(row, instance, number=instance.run_generation)
+    return instance
+
+
+def side_of(instance: Instance) -> dict[str, Any]:
+    """What belongs to the host that it is on."""
+    return {
+        "host_id": instance.host_id.hex,
+        "offer_id": instance.offer_id.hex,
+        "billing_mode": instance.billing_mode,
+        "rate_micros_per_hour": instance.rate_micros_per_hour,
+        "tiers": instance.tiers,
+        "gpu_count": instance.gpu_count,
+        "gpu_uuids": instance.gpu_uuids,
+        "cpu_millis": instance.cpu_millis,
+        "ram_mb": instance.ram_mb,
+        "disk_micros_per_day": instance.disk_micros_per_day,
+        "ports": [[inside, outside] for inside, outside in instance.ports],
+        "brought_root": instance.brought_root,
+        "run_generation": instance.run_generation,
+        "fence": instance.fence,
+    }
+
+
+def _as_there(instance: Instance, quote: Quote) -> Instance:
+    """The instance as it will be on the other host; the row itself stays as it is."""
+    there = copy(instance)
+    there.offer, there.host, there.gpu_count = quote.offer, quote.offer.host, quote.gpu_count
+    for name, value in gpu_terms(quote).items():
+        setattr(there, name, value)
+    there.disk_micros_per_day = quote.offer.disk_micros_gb_day * max(0, instance.data_disk_gb - FREE_DATA_DISK_GB)
+    there.brought_root = instance.root_number
+    return there
+
+
+def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
+    check_action(source, verb)
+    if source.awaits_root:
+        raise UnlawfulMove("Its fresh root has not run yet: start it once, then stop it.", actions=source.actions)
+    if open_move(source.pk) is not None:
+        raise UnlawfulMove("Its last move is still being cleared up. Try again in a minute.", actions=source.actions)
+    check_not_restored(source)
+    if source.pk in running_syncs([source.pk]):
+        raise VolumeBusy("Its data disk is being copied to or from object storage. End that sync, or wait for it.")
+    if verb != "migrate":
+        return
+    if source.billing_mode not in _MODES or source.holds_gpus:
+        raise UnlawfulMove(
+            "Only an instance that is paid hourly or tiered, and keeps no GPUs, can move. Change how it is paid for, or let"
+            " its GPUs go, first.",
+            actions=source.actions,
+        )
+    if mounts_of(source.pk):
+        raise UnlawfulMove("Volumes and data sets stay on their host: detach them first.", actions=source.actions)
+    if to.quote_id is None and to.offer_id in (None, source.offer_id):
+        raise wrong_field("offer", "Choose an offer of another host.")
+
+
+def _agree(renter: User, source: Instance, to: Destination, *, data_disk_gb: int | None) -> Quote:
+    """The quote that it is done by, spent. `data_disk_gb` None: a fresh disk of any size."""
+    if to.quote_id is None:
+        quote = _draft(source, to, data_disk_gb=data_disk_gb or 0)
+        quote.used_at = clock.now()
+        quote.save(force_insert=True)
+    else:
+        quote = claim_quote(renter, to.quote_id)
+        _check_quote(source, quote, data_disk_gb)
+    if to.max_rate_micros is not None and quote.rate_micros_per_hour > to.max_rate_micros:
+        now = format_money(quote.rate_micros_per_hour)
+        raise PriceChanged(f"It costs {now} an hour by now, more than max_hourly_rate allows.", hourly_rate=now)
+    check_list_kept(quote.offer.host, source.allow_from)
+    return quote
+
+
+def _check_quote(source: Instance, quote: Quote, data_disk_gb: int | None) -> None:
+    if quote.image_id != source.image_id:
+        raise QuoteMismatch("The quote is for another image than the instance has.")
+    if data_disk_gb is not None and quote.data_disk_gb != data_disk_gb:
+        raise QuoteMismatch(
+            f"The quote is for a data disk of {quote.data_disk_gb} GB; the instance's has {data_disk_gb} GB."
+        )
+    if quote.billing_mode not in _MODES:
+        raise InvalidInput("Clones and moves are paid hourly or tiered; the mode can be changed afterwards.")
+
+
+def _draft(source: Instance, to: Destination, *, data_disk_gb: int) -> Quote:
+    offer = offer_view(to.offer_id or source.offer_id)
+    count = to.gpu_count or source.gpu_count
+    wish = Wish(HOURLY, "", "", None, 1)
+    plan = plan_of(offer, wish)
+    check_offer(offer, source.image, gpu_count=count, data_disk_gb=data_disk_gb)
+    quote = draft_quote(offer, wish, plan, gpu_count=count, data_disk_gb=data_disk_gb)
+    quote.renter_id, quote.image = source.renter_id, source.image
+    return quote
+
+
+def _lease(quote: Quote, holder: UUID) -> LeasedGpus:
+    return lease_gpus(offer_id=quote.offer_id, count=quote.gpu_count, holder=holder, expected_version=quote.offer_version)
+
+
+def _ports(quote: Quote, instance_id: UUID, inside: list[int]) -> list[tuple[int, int]]:
+    host = quote.offer.host
+    taken = take_ports(
+        instance_id=instance_id, host_id=host.pk, first=host.port_first, last=host.port_last, count=len(inside)
+    )
+    return list(zip(inside, taken, strict=True))
+
+
+def _begin(
+    kind: MoveKind, source: Instance, target: Instance, quote: Quote, leased: LeasedGpus, *, carries_disk: bool
+) -> Move:
+    if kind == MoveKind.MIGRATE and quote.offer.host_id == source.host_id:
+        raise wrong_field("offer", "Choose an offer of another host.")
+    return Move.objects.create(
+        kind=kind,
+        renter_id=source.renter_id,
+        source=source,
+        target=target,
+        quote=quote,
+        from_host_id=source.host_id,
+        to_host_id=quote.offer.host_id,
+        to_offer_id=quote.offer_id,
+        with_data_disk=carries_disk,
+        gpu_uuids=list(leased.gpu_uuids),
+    )
+
+
+def _ask(row: Move, source: Instance, *, number: int) -> None:
+    """One host copies; two meet at the relay, under a key that only they are told."""
+    args = {
+        "source": row.source_id.hex,
+        "target": row.target_id.hex,
+        "number": str(number),
+        "disk_gb": str(source.data_disk_gb if row.with_data_disk else 0),
+    }
+    if row.from_host_id == row.to_host_id:
+        _ask_host(row, row.from_host_id, COPY, args)
+        return
+    args["root_bytes"] = str(unpacked_bytes(source.image) + source.system_disk_gb * _GIB)  # a host may send anything
+    args["image"] = source.image.reference  # of which the other host may have the layers
+    args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
+    args |= _direct_way(row)
+    for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
+        ticket = pair_ticket(pair=row.pk, host_id=host_id, side=side, lifetime=MOVE_WITHIN + timedelta(minutes=5))
+        _ask_host(row, host_id, kind, args, {"ticket": ticket, "key": key})
+
+
+def _direct_way(row: Move) -> dict[str, str]:
+    """Where the new host may be called: at a port of the instance that comes. A host behind NAT has no address.
+
+    An address of a LAN is dialled for the same owner alone: another's could lead to whatever the sending host reaches there.
+    """
+    there = row.to_host
+    ports = row.after["ports"] if row.kind == MoveKind.MIGRATE else row.target.ports
+    if there.behind_nat or not ports:
+        return {}
+    private = there.owner_id == row.from_host.owner_id
+    return {"direct_address": there.address, "direct_port": str(ports[0][1]), "direct_private": str(int(private))}
+
+
+def _ask_host(row: Move, host_id: UUID, kind: str, args: dict[str, str], told: dict[str, str] | None = None) -> None:
+    ask_operation(
+        host_id=host_id,
+        owner_id=row.renter_id,
+        kind=kind,
+        subject=row.pk,
+        args=args,
+        secrets=told,
+        within=MOVE_WITHIN,
+    )
+
+
+def _record(instance: Instance, quote: Quote, *, kind: str, key: str) -> None:
+    record_order(
+        owner_id=instance.renter_id,
+        kind=kind,
+        key=key,
+        source_kind=INSTANCE_SOURCE,
+        source_id=instance.pk,
+        title=f"{instance.name}: {instance.gpu_count} × {quote.offer.gpu_model}",
+        billing_mode=instance.billing_mode,
+        rate_micros_per_hour=instance.rate_micros_per_hour,
+    )

@@ -1,0 +1,171 @@
+"""Volumes and public data sets of instances: attached and detached while no container of theirs runs, or with the order."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db.models import F
+
+from accounts.models import User
+from common.database import use_case
+from common.errors import NotFound, UnlawfulMove
+from instances.core.selectors import instance_of
+from instances.core.transitions import RENTER, record_event, touch_host, touch_renter
+from instances.models import Instance
+from instances.states import InstanceState
+from instances.volumes.transfers import bring_volumes
+from storage.errors import VolumeBusy
+from storage.states import SnapshotSource
+from storage.volumes import attachments
+from storage.volumes.selectors import any_data_set, data_set_named, holders_of, is_being_restored, snapshot_of, volume_of
+from storage.volumes.snapshots import ask_to_restore, locked_ready, take_snapshot
+
+if TYPE_CHECKING:
+    from storage.models import Snapshot, Volume
+
+_AT_REST = (InstanceState.STOPPED, InstanceState.FAILED)
+_HAS_A_DISK = (*_AT_REST, InstanceState.RUNNING)
+
+
+def attach_volume(*, renter: User, volume_id: UUID, instance_id: UUID) -> Instance:
+    """From its next start on the instance finds it at /mnt/<name>, and nobody else can have it.
+
+    Raises NotFound, UnlawfulMove (it runs), VolumeElsewhere, VolumeBusy or TooManyVolumes.
+    """
+    with use_case():
+        volume_of(renter.pk, volume_id)
+        instance = _locked_at_rest(renter, instance_id)
+        volume = attachments.attach(owner_id=renter.pk, holder=instance.pk, host_id=instance.host_id, volume_id=volume_id)
+        _tell(instance, "volume_attached", volume.name)
+    return instance
+
+
+def detach_volume(*, renter: User, volume_id: UUID) -> None:
+    """It is free for another instance. Does nothing for one that is. Raises NotFound or UnlawfulMove."""
+    with use_case():
+        volume = volume_of(renter.pk, volume_id)
+        holder = holders_of([volume.pk]).get(volume.pk)
+        if holder is None:
+            return
+        instance = _locked_at_rest(renter, holder)
+        if attachments.detach(holder=holder, volume_id=volume.pk):
+            _tell(instance, "volume_detached", volume.name)
+
+
+def attach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
+    """From its next start on the instance reads it at /pub/<slug>. Raises as `attach_volume` does."""
+    with use_case():
+        data_set_named(slug)
+        instance = _locked_at_rest(renter, instance_id)
+        attachments.attach_data_set(holder=instance.pk, host_id=instance.host_id, slug=slug)
+        _tell(instance, "data_set_attached", slug)
+    return instance
+
+
+def detach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
+    """Raises NotFound or UnlawfulMove."""
+    with use_case():
+        any_data_set(slug)
+        instance = _locked_at_rest(renter, instance_id)
+        if attachments.detach_data_set(holder=instance.pk, slug=slug):
+            _tell(instance, "data_set_detached", slug)
+    return instance
+
+
+def mount_ordered(
+    instance: Instance, *, volume_ids: Sequence[UUID], data_sets: Sequence[str] = (), coming: Sequence["Volume"] = ()
+) -> None:
+    """With a rent, inside its use case: the instance has just been written, so nobody else knows it."""
+    if volume_ids:
+        _mount_volumes(instance, volume_ids, coming)
+    for slug in dict.fromkeys(data_sets):
+        attachments.attach_data_set(holder=instance.pk, host_id=instance.host_id, slug=slug)
+
+
+def remount(instance: Instance, *, volume_ids: Sequence[UUID], coming: Sequence["Volume"] = ()) -> None:
+    """With a start, inside its use case, before the move: these volumes and no others."""
+    Instance.objects.select_for_update(of=("self",), no_key=True).get(pk=instance.pk)
+    _mount_volumes(instance, volume_ids, coming)
+
+
+def check_not_restored(instance: Instance) -> None:
+    """Raises VolumeBusy while one of its disks is being put back: nothing may run on it, nor take it away."""
+    if is_being_restored(instance.pk):
+        raise VolumeBusy("A disk of this instance is being restored. Wait until that is done.")
+
+
+# -- snapshots of data disks
+
+
+def snapshot_disk(*, renter: User, instance_id: UUID, name: str = "") -> "Snapshot":
+    """Copy the data disk as it is now, running or not. Raises NotFound, UnlawfulMove, VolumeBusy or InsufficientFunds."""
+    with use_case():
+        instance = instance_of(renter, instance_id)
+        if not instance.data_disk_gb:
+            raise UnlawfulMove("This instance has no data disk.", state=instance.state, actions=instance.actions)
+        if instance.state not in _HAS_A_DISK or instance.started_at is None:
+            raise UnlawfulMove(
+                f"An instance that is {instance.state} has no data disk to copy yet, or it is on its way out.",
+                state=instance.state,
+                actions=instance.actions,
+            )
+        snapshot = take_snapshot(
+            owner=renter,
+            host_id=instance.host_id,
+            source_kind=SnapshotSource.DISK,
+            source_id=instance.pk,
+            source_name=instance.name,
+            size_gb=instance.data_disk_gb,
+            name=name,
+        )
+        record_event(instance, kind="snapshot_asked", actor=RENTER, detail=snapshot.name)
+        touch_renter(instance)
+    return snapshot
+
+
+def restore_disk(*, renter: User, snapshot_id: UUID) -> Instance:
+    """Put the data disk of a stopped instance back to what it was; what was written since is lost.
+
+    Raises NotFound, SnapshotNotReady, UnlawfulMove or VolumeBusy.
+    """
+    with use_case():
+        source = snapshot_of(renter.pk, snapshot_id)
+        instance = _locked_at_rest(renter, source.source_id)
+        snapshot = locked_ready(renter, snapshot_id)
+        if snapshot.host_id != instance.host_id:
+            raise NotFound("The instance has moved to another host since; make a volume from the snapshot instead.")
+        ask_to_restore(snapshot, size_gb=instance.data_disk_gb)
+        _tell(instance, "disk_restored", snapshot.name)
+    return instance
+
+
+def _mount_volumes(instance: Instance, volume_ids: Sequence[UUID], coming: Sequence["Volume"]) -> None:
+    attachments.replace_volumes(
+        owner_id=instance.renter_id,
+        holder=instance.pk,
+        host_id=instance.host_id,
+        volume_ids=volume_ids,
+        coming=[volume.pk for volume in coming],
+    )
+    bring_volumes(instance, coming)
+
+
+def _locked_at_rest(renter: User, instance_id: UUID) -> Instance:
+    """Its row, locked and one move on: a start or stop that has read it before fails, and tries again."""
+    instance = instance_of(renter, instance_id)
+    rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=instance.pk)
+    instance = rows.select_related("host", "offer", "image").get()
+    if instance.state not in _AT_REST or not instance.is_let_go:
+        raise UnlawfulMove(
+            f"The instance is {instance.get_state_display()}: stop it first.", state=instance.state, actions=instance.actions
+        )
+    check_not_restored(instance)
+    Instance.objects.filter(pk=instance.pk).update(generation=F("generation") + 1)
+    instance.generation += 1
+    return instance
+
+
+def _tell(instance: Instance, kind: str, name: str) -> None:
+    record_event(instance, kind=kind, actor=RENTER, detail=name)
+    touch_host(instance)
+    touch_renter(instance)

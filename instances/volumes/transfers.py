@@ -1,0 +1,180 @@
+"""Volumes carried between hosts: by themselves, or because an instance on another host is to have them when it runs."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from accounts.models import User
+from billing.pricing.estimates import HOURLY, TIERED
+from common import clock
+from common.database import use_case
+from common.errors import DomainError, StaleRow
+from common.ids import public_id
+from common.jobs import enqueue
+from instances.constants import RETENTION
+from instances.core.capacity_hints import hint_waiting
+from instances.core.stream_tickets import pair_ticket
+from instances.core.transitions import RENTER, SYSTEM, move_instance, record_event, touch_host, touch_to_run
+from instances.metering.meters import close_disk, close_use, open_disk
+from instances.metering.reserved_terms import payee_of
+from instances.models import Instance
+from instances.spot.bids import hint_freed
+from instances.states import Desired, InstanceState
+from marketplace.hosts.incidents import open_incident
+from marketplace.hosts.storage_selectors import storage_host
+from marketplace.leasing.lease import release_leases
+from storage.errors import VolumeElsewhere
+from storage.states import VolumeMoveState
+from storage.volumes import transfer_completion as ends
+from storage.volumes import transfers as orders
+from storage.volumes.attachments import attach_arriving, detach
+from storage.volumes.selectors import volume_of
+from storage.volumes.transfer_selectors import holders_waiting, moves_waited_for
+
+if TYPE_CHECKING:
+    from storage.models import Operation, Volume, VolumeMove
+
+logger = logging.getLogger(__name__)
+
+_MODES: Final = (HOURLY, TIERED)
+_BROKEN: Final = (VolumeMoveState.UNDOING, VolumeMoveState.FAILED, VolumeMoveState.CANCELLED)
+_NOTHING: Final[dict[str, Any]] = {"failure_code": "", "failure_detail": "", "progress": ""}
+
+
+def move_volume_to_host(
+    *, owner: User, volume_id: UUID, host_id: UUID, max_micros_per_day: int | None = None
+) -> "VolumeMove":
+    """A free volume goes to another host of its region. Raises what `send_volume` raises."""
+    return orders.send_volume(
+        owner=owner, volume_id=volume_id, host_id=host_id, ticket=_ticket, max_micros_per_day=max_micros_per_day
+    )
+
+
+def copy_volume_to_host(
+    *, owner: User, volume_id: UUID, host_id: UUID, name: str, max_micros_per_day: int | None = None
+) -> "VolumeMove":
+    """A new volume on another host, with what a free one has. Raises what `copy_volume` raises."""
+    return orders.copy_volume(
+        owner=owner, volume_id=volume_id, host_id=host_id, name=name, ticket=_ticket, max_micros_per_day=max_micros_per_day
+    )
+
+
+def volumes_to_bring(*, renter_id: UUID, host_id: UUID, volume_ids: Sequence[UUID] | None) -> list["Volume"]:
+    """Those of the wanted volumes that lie on other hosts. Raises NotFound."""
+    wanted = [volume_of(renter_id, volume_id) for volume_id in sorted(set(volume_ids or ()))]
+    return [volume for volume in wanted if volume.host_id != host_id]
+
+
+def check_can_wait(instance: Instance, coming: Sequence["Volume"], *, leased: bool) -> None:
+    """Its GPUs are held for it without charge while the volumes come. Raises VolumeElsewhere where that cannot be."""
+    if not coming:
+        return
+    where = f"The volume {coming[0].name} lies on the host {coming[0].host.name}"
+    if instance.billing_mode not in _MODES:
+        raise VolumeElsewhere(f"{where}. With hourly or tiered billing it is moved by itself; else move it first.")
+    if not leased:
+        raise VolumeElsewhere(f"{where}, and no GPUs are free here at once to wait for it. Move it first.")
+
+
+def bring_volumes(instance: Instance, coming: Sequence["Volume"]) -> None:
+    """Inside the use case of its rent or start: they are its own from now on, and it runs when they have come."""
+    for volume in coming:
+        orders.begin_move(volume, storage_host(instance.host_id), ticket=_ticket, waits_for=instance.pk)
+        attach_arriving(holder=instance.pk, host_id=instance.host_id, volume=volume)
+        record_event(instance, kind="volume_coming", actor=RENTER, detail=volume.name)
+
+
+def conclude_carry(operation: "Operation") -> None:
+    """The instance that waits for it is looked at in a transaction of its own: instances are locked before volumes."""
+    ends.conclude_carry(operation)
+    enqueue("instances.follow_volume_moves")
+
+
+def follow_volume_moves(*, now: datetime) -> int:
+    """Sweep: ends that nobody took up, and instances whose volumes have come, or will not; how many got on."""
+    return ends.follow_volume_moves(now=now) + sum(_follow(holder) for holder in holders_waiting())
+
+
+def cancel_bringing(instance: Instance, *, actor: str = RENTER) -> bool:
+    """Inside a use case: nothing is brought any more, and it is as before its order. False where nothing was on its way."""
+    close_use(instance.pk)
+    if not ends.cancel_waited_for(holder=instance.pk):
+        return False
+    _give_up(instance, code=ends.CANCELLED, detail="", actor=actor)
+    return True
+
+
+def _follow(holder: UUID) -> bool:
+    try:
+        with use_case():
+            return _look(holder)
+    except StaleRow:
+        return False  # it moved meanwhile: the next turn sees it
+    except DomainError as error:
+        logger.exception("instance %s does not get on with its volumes", holder)
+        open_incident(kind="volume_move_stuck", subject=public_id("inst", holder), detail=error.detail)
+        return False
+
+
+def _look(holder: UUID) -> bool:
+    instance = Instance.objects.select_related("host", "offer", "image").filter(pk=holder).first()
+    rows = moves_waited_for(holder)
+    if instance is None or instance.state != InstanceState.COPYING:
+        ends.forget_waiting(holder=holder)
+        return True
+    broken = next((row for row in rows if row.state in _BROKEN), None)
+    if broken is not None:
+        close_use(instance.pk)
+        ends.cancel_waited_for(holder=holder)
+        _give_up(instance, code=broken.failure_code, detail=broken.failure_detail, actor=SYSTEM)
+    elif all(row.switched_at is not None for row in rows):
+        _run(instance, ", ".join(row.source.name for row in rows))
+    else:
+        return False
+    return True
+
+
+def _run(instance: Instance, names: str) -> None:
+    """With everything there it goes on as any other: the rent is requested, the start begins."""
+    open_disk(instance, at=clock.now(), payee_id=payee_of(instance))
+    if _is_new(instance):
+        move_instance(instance, InstanceState.REQUESTED, kind="volume_arrived", actor=SYSTEM, detail=names, progress="")
+    else:
+        begun = {"run_generation": instance.run_generation + 1, "progress": "", "retention_left": None}
+        move_instance(instance, InstanceState.STARTING, kind="volume_arrived", actor=SYSTEM, detail=names, **begun)
+    ends.forget_waiting(holder=instance.pk)
+    touch_to_run(instance)
+
+
+def _give_up(instance: Instance, *, code: str, detail: str, actor: str) -> None:
+    """Nothing was charged; money and GPUs are free again. The wallets are locked by now."""
+    now = clock.now()
+    if release_leases(holder=instance.pk, reason="not copied"):
+        hint_waiting()
+        hint_freed(instance.offer_id)
+    kind = "volume_cancelled" if code == ends.CANCELLED else "volume_not_moved"
+    if _is_new(instance):
+        close_disk(instance.pk)
+        failure = {"failure_code": code[:40], "failure_detail": detail[:300]}
+        gone = {"desired": Desired.GONE, "stop_requested_at": now, "stopped_at": now, "progress": "", **failure}
+        move_instance(instance, InstanceState.RELEASING, kind=kind, actor=actor, detail=detail, **gone)
+    else:
+        kept = RETENTION if instance.retention_left is None else instance.retention_left
+        rests = {"desired": Desired.STOPPED, "stop_requested_at": now, "stopped_at": now, "release_at": now + kept}
+        move_instance(instance, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, **rests, **_NOTHING)
+    for row in moves_waited_for(instance.pk):
+        if row.switched_at is None:
+            detach(holder=instance.pk, volume_id=row.source_id)  # what has come meanwhile it keeps
+    ends.forget_waiting(holder=instance.pk)
+    touch_host(instance)
+
+
+def _is_new(instance: Instance) -> bool:
+    """Whether it waits with its rent, not with a later start, which has a fence of its own."""
+    return instance.fence == 1
+
+
+def _ticket(pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
+    return pair_ticket(pair=pair, host_id=host_id, side=side, lifetime=lifetime)

@@ -1,0 +1,41 @@
+"""Data disks that nobody pays for: not charged meanwhile, kept as long as they would be, metered again with money."""
+
+from datetime import datetime
+from uuid import UUID
+
+from billing.constants import DISK_SOURCE
+from billing.errors import InsufficientFunds
+from billing.metering.costs import exhausted_sources, open_holds
+from common.database import use_case
+from instances.core.selectors import with_paid_disks
+from instances.metering.meters import close_disk, hold_for_disk, open_disk
+from instances.metering.reserved_terms import locked_with_wallets, payee_of
+from instances.states import ENDING
+
+
+def follow_disks(*, now: datetime) -> int:
+    """Sweep: end meters whose money is used up, so that no later top-up pays for that time; begin again with money."""
+    ended = [_end(instance_id, now) for instance_id in exhausted_sources(source_kind=DISK_SOURCE, now=now)]
+    candidates = with_paid_disks(now)
+    metered = open_holds(source_kind=DISK_SOURCE, source_ids=candidates)
+    begun = [_begin(instance_id, now) for instance_id in candidates if instance_id not in metered]
+    return sum(ended) + sum(begun)
+
+
+def _end(instance_id: UUID, now: datetime) -> bool:
+    with use_case():
+        close_disk(instance_id, at=now)
+    return True
+
+
+def _begin(instance_id: UUID, now: datetime) -> bool:
+    try:
+        with use_case():
+            instance = locked_with_wallets(instance_id)
+            if instance.state in ENDING:
+                return False
+            hold_for_disk(instance)
+            open_disk(instance, at=now, payee_id=payee_of(instance))
+    except InsufficientFunds:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Searches that wait for a GPU."""

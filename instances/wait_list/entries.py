@@ -1,0 +1,132 @@
+"""What a place in the wait list asks for: its search, its order, and the money that keeps it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.utils.translation import get_language
+
+from accounts.models import User
+from accounts.selectors import ssh_keys_of
+from billing.pricing.rates import hold_for
+from common import clock
+from common.errors import FieldError, InvalidInput
+from common.money import MICROS_PER_UNIT
+from instances.constants import WATCH_LONGEST, WATCH_MAX_PRICE_MICROS, WATCH_OFFERS_TRIED, WATCH_SHORTEST
+from instances.models import Watch
+from instances.orders.quotes import HOURLY
+from instances.states import WatchAction
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from marketplace.pricing.offer_requirements import NO_IMAGE
+from marketplace.search.language.fields import Condition, OfferQuery, Op
+from marketplace.search.language.parser import parse_line, write_line
+from storage.images.selectors import find_image, needs_of_image
+
+if TYPE_CHECKING:
+    from storage.models import Image
+
+_LINE_CHARS: Final = 500
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a `rent` watch orders, and what narrows a `tell` watch. None for disk and image: as the search line says."""
+
+    image: str = ""
+    max_price_micros: int | None = None
+    data_disk_gb: int | None = None
+    ssh_key_ids: Sequence[UUID] | None = None
+    name: str = ""
+
+
+def draft_watch(*, user: User, line: str, action: str, order: Order, lifetime: timedelta) -> Watch:
+    """What `create_watch` would write, checked, with nothing written and nothing held."""
+    asked = parse_line(line)
+    slug = order.image or asked.image
+    image = find_image(slug, user) if slug else None
+    disk_gb = asked.data_disk_gb if order.data_disk_gb is None else order.data_disk_gb
+    _check_wishes(asked, order.max_price_micros, disk_gb, lifetime)
+    if action == WatchAction.RENT:
+        _check_order(asked, image, order.max_price_micros, disk_gb)
+        ssh_keys_of(user, order.ssh_key_ids)
+    now = clock.now()
+    return Watch(
+        user=user,
+        line=_canonical(asked),
+        action=action,
+        gpu_count=asked.gpu_count,
+        max_price_micros=order.max_price_micros,
+        image=image,
+        data_disk_gb=disk_gb,
+        ssh_key_ids=None if order.ssh_key_ids is None else list(order.ssh_key_ids),
+        name=order.name,
+        language=get_language() or "en",
+        created_at=now,
+        expires_at=now + lifetime,
+    )
+
+
+def most_micros(watch: Watch) -> int:
+    """One hour of all its GPUs at the highest price that its user accepts: what is held, and never more is paid."""
+    return hold_for((watch.max_price_micros or 0) * watch.gpu_count)
+
+
+def query_of(watch: Watch) -> OfferQuery:
+    """The search that a watch waits for: its line, its own highest price and what its order needs."""
+    asked = _read_again(watch.line)
+    own = list(asked.conditions)
+    if watch.max_price_micros is not None:
+        own.append(Condition("price", Op.LE, Decimal(watch.max_price_micros) / MICROS_PER_UNIT))
+    if watch.data_disk_gb:
+        own.append(Condition("disk_free", Op.GE, Decimal(watch.data_disk_gb)))
+    return replace(
+        asked,
+        conditions=tuple(own),
+        gpu_count=watch.gpu_count,
+        data_disk_gb=watch.data_disk_gb,
+        image=watch.image.slug if watch.image else "",
+        image_needs=needs_of_image(watch.image) if watch.image else NO_IMAGE,
+        limit=WATCH_OFFERS_TRIED,
+        cursor=None,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _read_again(line: str) -> OfferQuery:
+    """Each pass reads every waiting line, and most of them say what others say."""
+    return parse_line(line)
+
+
+def _check_wishes(asked: OfferQuery, max_price_micros: int | None, disk_gb: int, lifetime: timedelta) -> None:
+    if not WATCH_SHORTEST <= lifetime <= WATCH_LONGEST:
+        raise _wrong("expires_in_hours", "Wait from 1 hour to 30 days.")
+    if max_price_micros is not None and not 0 < max_price_micros <= WATCH_MAX_PRICE_MICROS:
+        raise _wrong("max_price", "Give a price per GPU and hour above zero and at most 10,000.")
+    if not 0 <= disk_gb <= DATA_DISK_GB_MAX:
+        raise _wrong("data_disk_gb", f"Choose 0 to {DATA_DISK_GB_MAX} GB.")
+
+
+def _check_order(asked: OfferQuery, image: "Image | None", max_price_micros: int | None, disk_gb: int) -> None:
+    if asked.billing_mode != HOURLY:
+        raise _wrong("q", "Only hourly rents are made from the wait list; leave the mode out of the search.")
+    if image is None:
+        raise _wrong("image", "Choose the image that is to run.", code="required")
+    if max_price_micros is None:
+        raise _wrong("max_price", "Give the highest price per GPU and hour that you accept.", code="required")
+    if disk_gb > FREE_DATA_DISK_GB:
+        raise _wrong("data_disk_gb", f"Up to {FREE_DATA_DISK_GB} GB can be ordered from the wait list.", code="too_large")
+
+
+def _canonical(asked: OfferQuery) -> str:
+    line = write_line(asked)
+    if len(line) > _LINE_CHARS:
+        raise _wrong("q", f"The search is too long; at most {_LINE_CHARS} characters.")
+    return line
+
+
+def _wrong(name: str, detail: str, *, code: str = "invalid") -> InvalidInput:
+    return InvalidInput(detail, errors=[FieldError(name, code, detail)])

@@ -1,0 +1,38 @@
+"""Mail about places of the wait list that have ended: each is put into the outbox once, with the mark that it was."""
+
+from datetime import datetime
+
+from accounts.policy import MAIL_TRIED
+from accounts.services.mails import queue_mail
+from common.database import use_case
+from instances.constants import FREE_GPU_TOLD
+from instances.models import Watch
+from instances.states import WatchState
+from instances.wait_list.messages import mail_of
+from instances.wait_list.selectors import watches_to_mail
+
+
+def queue_watch_mails(*, now: datetime) -> int:
+    """Write to everyone whose place has ended and who was not written to; how many messages are in the outbox for it."""
+    return sum(_queue(watch, now) for watch in watches_to_mail(now))
+
+
+def _queue(watch: Watch, now: datetime) -> bool:
+    mail = mail_of(watch)
+    with use_case():
+        if not Watch.objects.filter(pk=watch.pk, mailed_at=None).update(mailed_at=now):
+            return False  # another worker was faster
+        queue_mail(
+            to=watch.user.email,
+            subject=mail.subject,
+            body=mail.body,
+            key=f"watch:{watch.pk.hex}",
+            expires_at=_until(watch),
+        )
+    return True
+
+
+def _until(watch: Watch) -> datetime:
+    """That GPUs are free is not told when they are likely to be gone again."""
+    assert watch.ended_at is not None
+    return watch.ended_at + (FREE_GPU_TOLD if watch.state == WatchState.TOLD else MAIL_TRIED)

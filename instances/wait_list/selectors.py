@@ -1,0 +1,74 @@
+"""Reads of the wait list."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from accounts.models import User
+from accounts.policy import MAIL_TRIED
+from billing.constants import WATCH_SOURCE
+from billing.metering.costs import open_holds
+from common.errors import NotFound
+from instances.constants import SWEEP_BATCH
+from instances.models import Watch
+from instances.states import WatchAction, WatchState
+
+
+def watches_of(user: User) -> QuerySet[Watch]:
+    """The user's places in the wait list, newest first, each with how many waiting places are `ahead` of it."""
+    before = Watch.objects.filter(state=WatchState.WAITING, place__lt=OuterRef("place")).order_by()
+    ahead = Subquery(before.values("state").annotate(count=Count("pk")).values("count"))
+    own = Watch.objects.filter(user=user).select_related("image", "instance", "offer__host")
+    return own.annotate(ahead=Coalesce(ahead, 0)).order_by("-place")
+
+
+def watches_in(user: User, states: Sequence[str]) -> QuerySet[Watch]:
+    """Those in these states; all that wait or have ended lately when none is named."""
+    return watches_of(user).filter(state__in=states) if states else watches_of(user)
+
+
+def watch_of(user: User, watch_id: UUID) -> Watch:
+    """Raises NotFound for what is not theirs, as for what does not exist."""
+    watch = watches_of(user).filter(pk=watch_id).first()
+    if watch is None:
+        raise NotFound("There is no such place in the wait list.")
+    return watch
+
+
+def waiting_of(user: User) -> QuerySet[Watch]:
+    return Watch.objects.filter(user=user, state=WatchState.WAITING)
+
+
+def waiting_after(place: int) -> list[Watch]:
+    """The next stretch of the wait list, in order."""
+    waiting = Watch.objects.filter(state=WatchState.WAITING, place__gt=place).select_related("user", "image")
+    return list(waiting.order_by("place")[:SWEEP_BATCH])
+
+
+def expired_watches(now: datetime) -> list[Watch]:
+    due = Watch.objects.filter(state=WatchState.WAITING, expires_at__lte=now)
+    return list(due.order_by("expires_at")[:SWEEP_BATCH])
+
+
+def watches_to_mail(now: datetime) -> list[Watch]:
+    """Ended places whose users were not written to; who cancelled knows it already."""
+    ended = Watch.objects.filter(
+        mailed_at=None,
+        state__in=[WatchState.TOLD, WatchState.RENTED, WatchState.FAILED, WatchState.EXPIRED],
+        ended_at__gt=now - MAIL_TRIED,
+    )
+    return list(ended.select_related("user", "instance", "offer__host").order_by("ended_at")[:SWEEP_BATCH])
+
+
+def held_for_watches(watches: Sequence[Watch]) -> dict[UUID, int]:
+    """What is set aside for each of them now; a place for which nothing is held is left out."""
+    return open_holds(source_kind=WATCH_SOURCE, source_ids=[watch.pk for watch in watches])
+
+
+def watch_holds_expected() -> set[UUID]:
+    """By the list's own books: for which places money should be held."""
+    orders = Watch.objects.filter(state=WatchState.WAITING, action=WatchAction.RENT)
+    return set(orders.order_by().values_list("pk", flat=True))

@@ -1,0 +1,282 @@
+"""The wait list: places in it, the money held for them, and the pass that gives what is free to who came first."""
+
+import logging
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError
+
+from accounts.errors import TooMany
+from accounts.models import User
+from accounts.selectors import ssh_keys_of
+from billing.constants import WATCH_SOURCE
+from billing.ledger.postings import lock_wallets
+from billing.ledger.wallets import open_wallet
+from billing.metering.holds import hold_funds, release_hold
+from common import clock, wake
+from common.database import joining, only_one, use_case
+from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove
+from common.ids import public_id
+from common.jobs import enqueue
+from common.transitions import move
+from instances.constants import WATCH_KEPT, WATCHES_AT_MOST
+from instances.core.capacity_hints import someone_waits
+from instances.core.transitions import RENTER, SYSTEM, record_event, retry_stale
+from instances.models import Quote, Watch
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.states import WATCH_MACHINE, WatchAction, WatchState
+from instances.wait_list.entries import Order, draft_watch, most_micros, query_of
+from instances.wait_list.selectors import expired_watches, waiting_after, waiting_of, watch_of
+from marketplace.errors import PriceChanged, SearchSyntaxError
+from marketplace.search.language.fields import Condition, OfferQuery, Op
+from marketplace.search.selectors import search_offers
+
+logger = logging.getLogger(__name__)
+
+# One pass at a time, whatever the number of workers: two would overtake each other. The number means nothing.
+_PASS_LOCK: Final = 7_236_180_423
+_WALKS: Final = 3
+
+
+class _Unservable(Exception):
+    """Nothing that becomes free can serve this place any more; `reason` is a code of `instances.notices`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+# -- a place in the list
+
+
+def create_watch(
+    *,
+    user: User,
+    line: str,
+    action: str = WatchAction.TELL,
+    order: Order | None = None,
+    lifetime: timedelta = timedelta(days=7),
+) -> Watch:
+    """Take the last place of the wait list; a `rent` watch holds one hour at its highest price, so that it can be kept.
+
+    Raises SearchSyntaxError, InvalidInput, NotFound (image, SSH keys), TooMany or InsufficientFunds.
+    """
+    watch = draft_watch(user=user, line=line, action=action, order=order or Order(), lifetime=lifetime)
+    with use_case():
+        lock_wallets([open_wallet(owner_id=user.pk).pk])  # two at once may not both take the last place of the limit
+        if waiting_of(user).count() >= WATCHES_AT_MOST:
+            raise TooMany(f"An account has at most {WATCHES_AT_MOST} places in the wait list; cancel some first.")
+        if action == WatchAction.RENT:
+            hold_funds(owner_id=user.pk, amount_micros=most_micros(watch), source_kind=WATCH_SOURCE, source_id=watch.pk)
+        watch.save(force_insert=True)
+        watch.refresh_from_db(fields=["place"])
+        _touch(watch)
+        enqueue("instances.serve_watches")
+    return watch
+
+
+def cancel_watch(*, user: User, watch_id: UUID) -> Watch:
+    """Leave the list; what is held is free again. Asked again, it changes nothing; UnlawfulMove when it ended otherwise."""
+
+    def attempt() -> Watch:
+        watch = watch_of(user, watch_id)
+        if watch.state == WatchState.CANCELLED:
+            return watch
+        if watch.state != WatchState.WAITING:
+            raise UnlawfulMove(f"This place in the wait list has ended: it is {watch.state}.", state=watch.state)
+        _end(watch, WatchState.CANCELLED, actor=RENTER)
+        return watch
+
+    with use_case():
+        return retry_stale(attempt)
+
+
+def expire_watches(*, now: datetime) -> int:
+    """End what has waited its time, and free what was held for it; how many."""
+    return sum(_try_end(watch, WatchState.EXPIRED) for watch in expired_watches(now))
+
+
+def drop_old_watches(*, now: datetime) -> int:
+    """Forget what ended long ago; how many."""
+    with use_case():
+        dropped, _ = Watch.objects.filter(ended_at__lt=now - WATCH_KEPT).delete()
+    return dropped
+
+
+# -- the pass
+
+
+def serve_watches(*, now: datetime) -> int:
+    """Give what is free to the waiting, strictly in the order of their places; how many were told or rented for.
+
+    Another pass under way does the work: then 0. Nothing is kept back for a watch that asks for more than is free.
+    """
+    expire_watches(now=now)
+    served = 0
+    with only_one(_PASS_LOCK) as ours:
+        for _ in range(_WALKS if ours and someone_waits() else 0):
+            walk = _Walk()
+            walk.go()
+            served += walk.served
+            if not walk.overtaking:
+                break
+    return served
+
+
+@dataclass
+class _Walk:
+    """One walk along the list. `passed` are searches that found nothing at their turn, `refused` orders that failed."""
+
+    passed: dict[OfferQuery, None] = field(default_factory=dict)
+    refused: set[tuple[OfferQuery, UUID]] = field(default_factory=set)
+    served: int = 0
+    overtaking: bool = False
+
+    def go(self) -> None:
+        """To the end of the list, or to where someone would overtake an earlier place."""
+        place = 0
+        while batch := waiting_after(place):
+            for watch in batch:
+                self._turn(watch)
+                if self.overtaking:
+                    return
+            place = batch[-1].place
+
+    def _turn(self, watch: Watch) -> None:
+        try:
+            self.served += self._serve(watch)
+        except _Unservable as error:
+            _try_end(watch, WatchState.FAILED, detail=error.reason)
+        except StaleRow:
+            pass  # it was cancelled or served meanwhile
+        except (OperationalError, InterfaceError):
+            raise  # a lock or the database: nobody may pass by, the next sweep begins again
+        except Exception:  # one broken place must not stop everyone behind it
+            logger.exception("watch %s was passed over", watch.pk)
+
+    def _serve(self, watch: Watch) -> bool:
+        query = _checked_query(watch)
+        if query in self.passed:
+            return False
+        offers = search_offers(query).offers
+        if not offers:
+            self.passed[query] = None
+            return False
+        if watch.action == WatchAction.TELL:
+            return _tell(watch, offers[0])
+        return any(self._rent(watch, query, offer) for offer in offers)
+
+    def _rent(self, watch: Watch, query: OfferQuery, offer: dict[str, Any]) -> bool:
+        if self.overtaking or (query, offer["id"]) in self.refused:
+            return False
+        if self._fits_an_earlier_place(offer):
+            self.overtaking = True
+            return False
+        try:
+            _rent_for(watch, offer)
+        except StaleRow:
+            raise
+        except DomainError as error:
+            logger.info("watch %s did not get offer %s: %s", watch.pk, offer["id"], error.code)
+            self.refused.add((query, offer["id"]))
+            return False
+        return True
+
+    def _fits_an_earlier_place(self, offer: dict[str, Any]) -> bool:
+        """Whether it came free after an earlier place had had its turn: then the walk begins again."""
+        here = Condition("host", Op.EQ, public_id("host", offer["host_id"]))
+        for query in self.passed:
+            narrowed = replace(query, conditions=(*query.conditions, here))
+            if any(found["id"] == offer["id"] for found in search_offers(narrowed).offers):
+                return True
+        return False
+
+
+def _checked_query(watch: Watch) -> OfferQuery:
+    """Raises _Unservable when nothing that becomes free could serve it any more."""
+    if not watch.user.is_active:
+        raise _Unservable("account_closed")
+    if watch.action == WatchAction.RENT:
+        if watch.image is None or not watch.image.active:
+            raise _Unservable("image_gone")
+        try:
+            ssh_keys_of(watch.user, watch.ssh_key_ids)
+        except NotFound as error:
+            raise _Unservable("keys_gone") from error
+    try:
+        return query_of(watch)
+    except SearchSyntaxError as error:
+        raise _Unservable("search_unreadable") from error
+
+
+def _tell(watch: Watch, offer: dict[str, Any]) -> bool:
+    with use_case():
+        _end(watch, WatchState.TOLD, offer_id=offer["id"])
+    return True
+
+
+def _rent_for(watch: Watch, offer: dict[str, Any]) -> None:
+    """Hold, quote, order and end in one transaction: the wallet stays locked from the hold's release to the order's hold.
+
+    The swap of the state comes last and is the wall: of two that serve one watch the second takes all of its own back.
+    """
+    assert watch.image is not None
+    with joining():
+        release_hold(source_kind=WATCH_SOURCE, source_id=watch.pk)
+        quote = create_quote(
+            renter=watch.user,
+            offer_id=offer["id"],
+            image=watch.image.slug,
+            gpu_count=watch.gpu_count,
+            data_disk_gb=watch.data_disk_gb,
+        )
+        _check_bargain(watch, quote, offer)
+        instance = rent_instance(renter=watch.user, quote_id=quote.pk, name=watch.name, ssh_key_ids=watch.ssh_key_ids)
+        record_event(instance, kind="rented_from_wait_list", actor=SYSTEM, detail=watch.line)
+        _end(watch, WatchState.RENTED, instance_id=instance.pk, offer_id=offer["id"])
+
+
+def _check_bargain(watch: Watch, quote: Quote, offer: dict[str, Any]) -> None:
+    """Never above the price that was agreed to, and never another shape than the one that was chosen in order of place."""
+    if quote.offer_version != offer["version"]:
+        raise PriceChanged("The offer changed at the moment of the order.")
+    if max(quote.rate_micros_per_hour, quote.due_now_micros) > most_micros(watch):
+        raise PriceChanged("The order would cost more than was agreed to.")
+
+
+# -- ends
+
+
+def _end(watch: Watch, state: WatchState, *, actor: str = SYSTEM, detail: str = "", **fields: Any) -> None:
+    """Inside a use case: the money first (wallets are locked before all else), then the swap of the state."""
+    release_hold(source_kind=WATCH_SOURCE, source_id=watch.pk)
+    move(
+        watch,
+        state,
+        machine=WATCH_MACHINE,
+        reason=state,
+        actor=actor,
+        ended_at=clock.now(),
+        detail=detail,
+        **fields,
+    )
+    _touch(watch)
+    if state != WatchState.CANCELLED:
+        enqueue("instances.queue_watch_mails")
+
+
+def _try_end(watch: Watch, state: WatchState, *, detail: str = "") -> bool:
+    """False when it has ended otherwise meanwhile."""
+    try:
+        with use_case():
+            _end(watch, state, detail=detail)
+    except StaleRow:
+        return False
+    return True
+
+
+def _touch(watch: Watch) -> None:
+    wake.touch(f"user:{watch.user_id.hex}")

@@ -1,0 +1,110 @@
+"""The API of the ways into an instance: who gets in, its log, links to its programs."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker, require_scope
+from accounts.policy import CONNECT
+from common.endpoints import checked
+from common.ids import parse_public_id
+from instances.access.credentials import change_access, clear_password, set_password
+from instances.access.logs import LogSearch, read_log
+from instances.access.web_links import open_web
+from instances.core.selectors import instance_of
+from instances.web import schemas as web_schemas
+from instances.web.access import schemas
+from instances.web.access.serializers import log_shape, password_shape, web_link_shape
+from instances.web.responses import instance_id_of, may_connect
+from instances.web.serializers import access_detail
+
+WAYS: dict[str, str] = {"GET": "instances:read", "PATCH": "instances:write", "DELETE": "instances:write"}
+OPENS: dict[str, str] = {**WAYS, "POST": CONNECT}
+
+
+def read_changes(wanted: dict[str, Any]) -> dict[str, Any]:
+    """What `change_access` is asked for; what was not sent stays as it is."""
+    changes: dict[str, Any] = {"ports": wanted["ports"]} if "ports" in wanted else {}
+    if "allow_from" in wanted:
+        changes["networks"] = wanted["allow_from"]
+    if "ssh_key_ids" in wanted:
+        ids = wanted["ssh_key_ids"]
+        changes["key_ids"] = None if ids is None else [parse_public_id("key", text) for text in ids]
+    return changes
+
+
+class AccessView(APIView):
+    """Every way into an instance, and who gets in."""
+
+    scopes: ClassVar = WAYS
+
+    @extend_schema(operation_id="instances_access", responses=web_schemas.AccessOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id)), opens=may_connect(request)))
+
+    @extend_schema(operation_id="instances_access_change", request=schemas.AccessIn, responses=web_schemas.AccessOut)
+    def patch(self, request: Request, instance_id: str) -> Response:
+        """Needs `instances:connect` as well: keys, addresses and ports are what lets somebody in."""
+        require_scope(request, CONNECT)
+        changes = read_changes(checked(schemas.AccessIn, request.data))
+        changed = change_access(renter=asker(request), instance_id=instance_id_of(instance_id), **changes)
+        return Response(access_detail(changed, opens=may_connect(request)))
+
+
+class PasswordView(APIView):
+    """Root's password for SSH: none unless the renter sets one."""
+
+    scopes: ClassVar = OPENS
+
+    @extend_schema(operation_id="instances_password_set", request=None, responses={201: schemas.PasswordOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """A fresh one; an earlier one ends."""
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_once(
+            request,
+            lambda: (201, password_shape(*set_password(renter=renter, instance_id=row_id))),
+            once=("password",),
+        )
+
+    @extend_schema(operation_id="instances_password_clear", responses={200: web_schemas.AccessOut})
+    def delete(self, request: Request, instance_id: str) -> Response:
+        """Keys alone let in again. Repeating it is harmless."""
+        cleared = clear_password(renter=asker(request), instance_id=instance_id_of(instance_id))
+        return Response(access_detail(cleared, opens=may_connect(request)))
+
+
+class LogsView(APIView):
+    """What an instance's programs have said."""
+
+    scopes: ClassVar = WAYS
+
+    @extend_schema(
+        operation_id="instances_logs",
+        parameters=[schemas.LogsIn],
+        responses={
+            200: schemas.LogsOut,
+            409: OpenApiResponse(description="`log_unavailable`: there is none to read now"),
+        },
+    )
+    def get(self, request: Request, instance_id: str) -> Response:
+        search = LogSearch(**checked(schemas.LogsIn, request.query_params))
+        found = read_log(renter=asker(request), instance_id=instance_id_of(instance_id), search=search)
+        return Response(log_shape(found))
+
+
+class WebLinksView(APIView):
+    """Links to JupyterLab, TensorBoard and whatever else answers HTTP in an instance."""
+
+    scopes: ClassVar = OPENS
+
+    @extend_schema(operation_id="instances_web_links", request=schemas.WebLinkIn, responses={201: schemas.WebLinkOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        port = checked(schemas.WebLinkIn, request.data)["port"]
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_once(
+            request, lambda: (201, web_link_shape(open_web(renter=renter, instance_id=row_id, port=port))), once=("url",)
+        )

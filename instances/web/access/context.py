@@ -1,0 +1,131 @@
+"""What the console shows of the ways into an instance, and how it reads the forms that change them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.http import QueryDict
+
+from accounts.models import SshKey, User
+from accounts.selectors import ssh_keys_of
+from common.addresses import HIGHEST_PORT, in_url
+from common.errors import DomainError, FieldError, InvalidInput, NotFound
+from common.ids import parse_public_id, public_id
+from common.inputs import read_whole
+from instances.access.credentials import change_access, clear_password, set_password
+from instances.access.logs import LogSearch, read_log
+from instances.access.web_links import open_web
+from instances.constants import EXTRA_PORTS_AT_MOST, JUPYTER_PORT, LOG_TAIL, LOG_TAIL_MOST, TENSORBOARD_PORT
+from instances.core.endpoints import extra_ports, ports_pending, public_address
+from instances.core.selectors import instance_of
+from instances.errors import WebLinksOff
+from instances.models import Instance
+from instances.states import InstanceState
+from instances.web.serializers import access_shape
+
+TAILS: Final = (100, 200, 500, LOG_TAIL_MOST)
+_Q_MOST: Final = 100
+_BETWEEN: Final = re.compile(r"[\s,;]+")
+
+
+@dataclass(frozen=True)
+class KeyRow:
+    """A key of the account, and whether it lets in."""
+
+    key: SshKey
+    public: str
+    lets_in: bool
+
+
+def answer_form(renter: User, instance_id: UUID, form: QueryDict) -> str:
+    """Do what one of the page's forms asks for; a new password, if that was it."""
+    match form.get("what", ""):
+        case "password":
+            return set_password(renter=renter, instance_id=instance_id)[1]
+        case "no_password":
+            clear_password(renter=renter, instance_id=instance_id)
+        case what:
+            change_access(renter=renter, instance_id=instance_id, **_change(what, form))
+    return ""
+
+
+def _change(what: str, form: QueryDict) -> dict[str, Any]:
+    match what:
+        case "keys":
+            chosen = [parse_public_id("key", text) for text in form.getlist("ssh_key_ids")]
+            return {"key_ids": None if form.get("every") == "1" else chosen}
+        case "addresses":
+            return {"networks": _words(form.get("allow_from", ""))}
+        case "ports":
+            return {"ports": [_port(text) for text in _words(form.get("ports", ""))]}
+        case _:
+            return {}
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _BETWEEN.split(text) if word]
+
+
+def _port(text: str) -> int:
+    port = read_whole(text, most=HIGHEST_PORT)
+    if not port:
+        raise InvalidInput("A port is a number.", errors=[FieldError("ports", "invalid", f"{text[:20]} is no port.")])
+    return port
+
+
+def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) -> dict[str, Any]:
+    """`typed` is what was refused, so that it can be put right."""
+    instance = instance_of(renter, instance_id)
+    keys = ssh_keys_of(renter, None)
+    extra = extra_ports(instance)
+    return {
+        "instance": instance,
+        "ways": access_shape(instance, opens=True),
+        "keys": [KeyRow(key, public_id("key", key.pk), key.public_key in instance.ssh_keys) for key in keys],
+        "extra": extra,
+        "pending": ports_pending(instance),
+        "ports_most": EXTRA_PORTS_AT_MOST,
+        "ports_text": typed.get("ports", ", ".join(str(inside) for inside, _ in extra)),
+        "allow_text": typed.get("allow_from", "\n".join(instance.allow_from)),
+        "web_links": bool(settings.RELAY_WEB_HOST),
+        "is_running": instance.state == InstanceState.RUNNING,
+        "is_ending": instance.state in (InstanceState.RELEASING, InstanceState.GONE),
+    }
+
+
+def log_context(renter: User, instance_id: UUID, asked: QueryDict) -> dict[str, Any]:
+    """The log as far as it is known. What keeps it from being read is said in its place."""
+    instance = instance_of(renter, instance_id)
+    wanted = str(asked.get("tail", ""))
+    tail = int(wanted) if wanted in {str(size) for size in TAILS} else LOG_TAIL
+    search = LogSearch(tail=tail, q=str(asked.get("q", "")).replace("\0", "")[:_Q_MOST])
+    context: dict[str, Any] = {"instance": instance, "search": search, "tails": TAILS}
+    try:
+        context["log"] = read_log(renter=renter, instance_id=instance_id, search=search)
+    except DomainError as error:
+        context["refused"] = error
+    return context
+
+
+def asked_port(text: str) -> int:
+    """Of a form. Raises InvalidInput."""
+    return _port(text.strip())
+
+
+def web_address(renter: User, instance_id: UUID, port: int) -> str:
+    """Through the relay; where the market has no names for that, at the host itself."""
+    try:
+        return open_web(renter=renter, instance_id=instance_id, port=port).url
+    except WebLinksOff:
+        return _direct(instance_of(renter, instance_id), port)
+
+
+def _direct(instance: Instance, port: int) -> str:
+    shape, address = access_shape(instance, opens=True), public_address(instance)
+    known = {JUPYTER_PORT: shape["jupyter_url"], TENSORBOARD_PORT: shape["tensorboard_url"]}
+    if port not in dict(instance.ports) or not address:
+        raise NotFound("The instance opens no such port.")
+    return known.get(port) or f"http://{in_url(address)}:{dict(instance.ports)[port]}/"

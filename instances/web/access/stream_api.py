@@ -1,0 +1,112 @@
+"""The API of streams: leave to enter an instance through the relay."""
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import User
+from accounts.permissions import asker
+from accounts.policy import CONNECT
+from common.bodies import JsonWithPath
+from common.endpoints import checked
+from instances.core.stream_tickets import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
+from instances.web.responses import instance_id_of
+
+Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
+_KINDS = {"terminal": EXEC, "port": PORT, "files": FILES}
+_DOWNLOAD = "download"
+_PATH_BYTES_AT_MOST = 2048
+
+
+@extend_schema_field({"type": "string"})
+class PathField(serializers.Field[Any, Any, Any, Any]):
+    """An absolute path inside an instance. Bytes that are no UTF-8 come as Python's `surrogateescape` writes them."""
+
+    def to_internal_value(self, value: object) -> str:
+        if not isinstance(value, str) or not value.startswith("/") or "\0" in value:
+            raise serializers.ValidationError("A path begins with / and holds no NUL.")
+        try:
+            spelled = value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise serializers.ValidationError("This path cannot be written in bytes.") from error
+        if len(spelled) > _PATH_BYTES_AT_MOST:
+            raise serializers.ValidationError(f"At most {_PATH_BYTES_AT_MOST} bytes; read it over a stream of files.")
+        return value
+
+    def to_representation(self, value: object) -> str:
+        return str(value)
+
+
+class StreamIn(serializers.Serializer[Any]):
+    """Where to."""
+
+    kind = serializers.ChoiceField(choices=[*_KINDS, _DOWNLOAD])
+    port = Whole(min_value=1, max_value=65_535, required=False, allow_null=True, help_text="Of a port: the container's own")
+    session = serializers.RegexField(
+        r"^[0-9A-Za-z_-]{8,64}$",
+        required=False,
+        allow_null=True,
+        help_text="Of a terminal: a name that you make up; the same again finds the same shell, for ten minutes",
+    )
+
+    path = PathField(required=False, allow_null=True, help_text="Of a download: absolute, in the container")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["kind"] == "port" and not attrs.get("port"):
+            raise serializers.ValidationError({"port": "Which port of the instance?"})
+        if attrs["kind"] == _DOWNLOAD and not attrs.get("path"):
+            raise serializers.ValidationError({"path": "Which file or folder of the instance?"})
+        return attrs
+
+
+class StreamOut(serializers.Serializer[Any]):
+    """A WebSocket to open, once, until then: binary frames are bytes, text frames are JSON words (docs/streams.md, of files
+    docs/files.md). Of a download: an address to GET, also again and from a byte on (`Range`), until then."""
+
+    url = Text()
+    expires_at = Time()
+
+
+class StreamsView(APIView):
+    """A terminal, a connection to a port, or the files of an instance, without its host being reachable from outside."""
+
+    scopes: ClassVar = {"POST": CONNECT}
+    parser_classes = (JsonWithPath,)
+
+    @extend_schema(operation_id="instances_open_stream", request=StreamIn, responses={201: StreamOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """Costs and makes nothing: asked again it gives another ticket."""
+        wanted = checked(StreamIn, request.data)
+        leave = _leave(asker(request), instance_id_of(instance_id), wanted)
+        return Response(_shape(request._request, leave, wanted["kind"]), status=201)
+
+
+def _leave(renter: User, instance_id: UUID, wanted: dict[str, Any]) -> StreamLeave:
+    if wanted["kind"] == _DOWNLOAD:
+        return open_download(renter=renter, instance_id=instance_id, path=wanted["path"])
+    return open_stream(
+        renter=renter,
+        instance_id=instance_id,
+        kind=_KINDS[wanted["kind"]],
+        port=wanted.get("port") or 0,
+        session=wanted.get("session") or "",
+    )
+
+
+def _shape(request: HttpRequest, leave: StreamLeave, kind: str) -> dict[str, Any]:
+    base = _relay_address(request)
+    base = f"http{base.removeprefix('ws')}" if kind == _DOWNLOAD else base
+    return {"url": f"{base}{leave.path}?ticket={leave.ticket}", "expires_at": leave.expires_at}
+
+
+def _relay_address(request: HttpRequest) -> str:
+    """The relay as clients reach its WebSockets, without a slash at the end."""
+    base = settings.RELAY_URL or request.build_absolute_uri("/").rstrip("/")
+    return f"ws{base.removeprefix('http')}"

@@ -1,0 +1,42 @@
+"""The console's pages of the ways into an instance: who gets in, its log, its programs in the browser."""
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id
+from instances.web.access.context import access_context, answer_form, asked_port, log_context, web_address
+
+
+@signed_in
+def access(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """Who gets in; sent, a change of one part of it. A new password is in this one answer alone."""
+    row_id, password, fault = parse_public_id("inst", instance_id), "", None
+    if request.method == "POST":
+        try:
+            password = answer_form(request.user, row_id, request.POST)
+        except DomainError as error:
+            fault = error
+    typed = request.POST if fault else {}
+    context = access_context(request.user, row_id, typed) | {"password": password, "refused": fault}
+    return render(request, page="instances/access.html", part="instances/_access.html", context=context)
+
+
+@require_GET
+@signed_in
+def logs(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    context = log_context(request.user, parse_public_id("inst", instance_id), request.GET)
+    return render(request, page="instances/logs.html", part="instances/_log.html", context=context)
+
+
+@require_GET
+@signed_in
+def web(request: SignedInRequest, instance_id: str, port: int | None = None) -> HttpResponse:
+    """To a program of the instance, by a link that is made now and opens for minutes."""
+    port = asked_port(request.GET.get("port", "")) if port is None else port
+    response = redirect(web_address(request.user, parse_public_id("inst", instance_id), port))
+    response["Referrer-Policy"], response["Cache-Control"] = "no-referrer", "no-store"
+    return response

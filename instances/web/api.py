@@ -1,0 +1,278 @@
+"""The API of quotes and instances."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any, ClassVar, cast
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.models import User
+from accounts.permissions import asker
+from accounts.policy import INSTANCE_SCOPES
+from common import clock
+from common.endpoints import checked
+from common.ids import parse_public_id
+from common.money import parse_money
+from instances.billing_mode.change_quotes import quote_change
+from instances.core.selectors import events_of, instance_of, instances_in, quote_of
+from instances.errors import QuoteExpired, QuoteMismatch
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.start_cpu_only import start_without_gpu
+from instances.metering.costs import bill_of, bills_of, charges_of
+from instances.models import Instance, InstanceEvent, Watch
+from instances.orders.quote_claims import quote_for_order
+from instances.orders.quotes import create_quote, quote_again
+from instances.orders.rent import rent_instance
+from instances.release.services import release_instance
+from instances.schedules.settings import change_settings
+from instances.states import InstanceState, WatchState
+from instances.wait_list.entries import Order
+from instances.wait_list.selectors import held_for_watches, watch_of, watches_in
+from instances.wait_list.wait_list import cancel_watch, create_watch
+from instances.web import schemas
+from instances.web.orders.request_parsing import read_change, read_choices, read_expected, read_volume_ids, read_wishes
+from instances.web.responses import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
+from instances.web.schedules.serializers import read_settings
+from instances.web.serializers import (
+    QUOTE_PREFIX,
+    WATCH_PREFIX,
+    Shape,
+    event_shape,
+    instance_shape,
+    quote_shape,
+    usage_shape,
+    watch_shape,
+)
+from instances.web.wait_list.schemas import WatchIn, WatchOut
+from marketplace.errors import PriceChanged
+from storage.images.resolve import current_image
+
+
+class QuotesView(APIView):
+    """All-in prices for an order, or for a change of an instance in place."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="quotes_create", request=schemas.QuoteIn, responses={201: schemas.QuoteOut})
+    def post(self, request: Request) -> Response:
+        wanted, renter = checked(schemas.QuoteIn, request.data), asker(request)
+        if wanted.get("instance"):
+            change = read_change(wanted)
+            return reply_once(request, lambda: (201, quote_shape(quote_change(renter=renter, **change))))
+        wishes = read_wishes(wanted)
+        wishes["image"] = current_image(user=renter, text=wishes["image"]).slug
+        return reply_once(request, lambda: (201, quote_shape(create_quote(renter=renter, **wishes))))
+
+
+class QuoteView(APIView):
+    """One quote."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="quotes_retrieve", responses=schemas.QuoteOut)
+    def get(self, request: Request, quote_id: str) -> Response:
+        return Response(quote_shape(quote_of(asker(request), parse_public_id(QUOTE_PREFIX, quote_id))))
+
+
+class InstancesView(GenericAPIView[Instance]):
+    """The renter's instances, and new ones."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+    serializer_class = schemas.InstanceOut
+    states: ClassVar = OpenApiParameter(
+        "state", str, many=True, enum=InstanceState.values, description="Only these; left out: all that are not gone"
+    )
+
+    def get_queryset(self) -> QuerySet[Instance]:
+        return instances_in(asker(self.request), self.request.query_params.getlist("state"))
+
+    @extend_schema(operation_id="instances_list", responses=schemas.InstanceOut(many=True), parameters=[states])
+    def get(self, request: Request) -> Response:
+        page = cast("list[Instance]", self.paginate_queryset(self.get_queryset()))
+        now = clock.now()
+        bills, opens = bills_of(page, now), may_connect(request)
+        return self.get_paginated_response([instance_shape(row, bills[row.pk], now, opens=opens) for row in page])
+
+    @extend_schema(operation_id="instances_create", request=schemas.InstanceIn, responses={201: schemas.InstanceOut})
+    def post(self, request: Request) -> Response:
+        """Rent by a quote.
+
+        With volumes, an image that is not the market's own needs `instances:connect` as well: its programs read them.
+        """
+        wanted, renter = checked(schemas.InstanceIn, request.data), asker(request)
+        quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
+        expected = read_expected(wanted)
+        order = {"quote_id": quote_id, "expected": expected, **read_choices(wanted)}
+        if order["volume_ids"]:
+            require_entry_for(request, quote_of(renter, quote_id).image)
+        try:
+            return reply_with_instance(request, lambda: (201, shown(rent_instance(renter=renter, **order))))
+        except (PriceChanged, QuoteExpired) as error:
+            error.extra["quote"] = quote_shape(quote_again(renter=renter, quote_id=quote_id))
+            raise
+        except QuoteMismatch as error:
+            fitting = quote_for_order(renter=renter, quote_id=quote_id, expected=expected)
+            error.extra["quote"] = fitting and quote_shape(fitting)
+            raise
+
+
+class InstanceView(APIView):
+    """One instance."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="instances_retrieve", responses=schemas.InstanceOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response(shown(_own(request, instance_id), opens=may_connect(request)))
+
+    @extend_schema(operation_id="instances_update", request=schemas.InstancePatch, responses=schemas.InstanceOut)
+    def patch(self, request: Request, instance_id: str) -> Response:
+        wanted = checked(schemas.InstancePatch, request.data)
+        changed = change_settings(
+            renter=asker(request), instance_id=instance_id_of(instance_id), wishes=read_settings(wanted)
+        )
+        return Response(shown(changed, opens=may_connect(request)))
+
+    @extend_schema(operation_id="instances_release", responses={202: schemas.InstanceOut})
+    def delete(self, request: Request, instance_id: str) -> Response:
+        """Release: the container and its data end. Repeating it is harmless."""
+        released = release_instance(renter=asker(request), instance_id=instance_id_of(instance_id))
+        return Response(shown(released, opens=may_connect(request)), status=202)
+
+
+class StartView(APIView):
+    """Start a stopped instance again."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="instances_start", request=schemas.StartIn, responses={202: schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """With other volumes, an image that is not the market's own needs `instances:connect` as well."""
+        wanted = checked(schemas.StartIn, request.data)
+        limit = wanted.get("max_hourly_rate")
+        order: dict[str, Any] = {
+            "renter": asker(request),
+            "instance_id": instance_id_of(instance_id),
+            "max_rate_micros": None if limit is None else parse_money(limit),
+            "volume_ids": read_volume_ids(wanted.get("volume_ids")),
+        }
+        if order["volume_ids"]:
+            require_entry_for(request, _own(request, instance_id).image)
+        begin = start_without_gpu if wanted["mode"] == "cpu" else partial(start_instance, wait=wanted["wait"])
+        return reply_with_instance(request, lambda: (202, shown(begin(**order))))
+
+
+class RestartView(APIView):
+    """End and start the container on the same GPUs; the meter goes on."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="instances_restart", request=None, responses={202: schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_with_instance(request, lambda: (202, shown(restart_instance(renter=renter, instance_id=row_id))))
+
+
+class EventsView(GenericAPIView[InstanceEvent]):
+    """What happened to an instance, newest first."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+    serializer_class = schemas.EventOut
+    ordering: ClassVar = ("-id",)
+
+    @extend_schema(operation_id="instances_events", responses=schemas.EventOut(many=True))
+    def get(self, request: Request, instance_id: str) -> Response:
+        page = cast("list[InstanceEvent]", self.paginate_queryset(events_of(_own(request, instance_id))))
+        return self.get_paginated_response([event_shape(event) for event in page])
+
+
+class UsageView(APIView):
+    """What an instance has cost, charge by charge."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="instances_usage", responses=schemas.UsageOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        instance = _own(request, instance_id)
+        return Response(usage_shape(instance, bill_of(instance, clock.now()), charges_of(instance)))
+
+
+class WatchesView(GenericAPIView[Watch]):
+    """The user's places in the wait list, and new ones."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+    serializer_class = WatchOut
+    ordering: ClassVar = ("-place",)
+    states: ClassVar = OpenApiParameter(
+        "state", str, many=True, enum=WatchState.values, description="Only these; left out: all, ended ones for 30 days"
+    )
+
+    def get_queryset(self) -> QuerySet[Watch]:
+        return watches_in(asker(self.request), self.request.query_params.getlist("state"))
+
+    @extend_schema(operation_id="watches_list", responses=WatchOut(many=True), parameters=[states])
+    def get(self, request: Request) -> Response:
+        page = cast("list[Watch]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response(_watch_shapes(page))
+
+    @extend_schema(operation_id="watches_create", request=WatchIn, responses={201: WatchOut})
+    def post(self, request: Request) -> Response:
+        wanted, user = checked(WatchIn, request.data), asker(request)
+        line, action = wanted.pop("q"), wanted.pop("action")
+        lifetime = timedelta(hours=wanted.pop("expires_in_hours"))
+        order = _watch_order(wanted)
+
+        def take_place() -> tuple[int, Shape]:
+            made = create_watch(user=user, line=line, action=action, order=order, lifetime=lifetime)
+            return 201, _shown_watch(user, made.pk)
+
+        return reply_once(request, take_place)
+
+
+class WatchView(APIView):
+    """One place in the wait list."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="watches_retrieve", responses=WatchOut)
+    def get(self, request: Request, watch_id: str) -> Response:
+        return Response(_shown_watch(asker(request), parse_public_id(WATCH_PREFIX, watch_id)))
+
+    @extend_schema(operation_id="watches_cancel", responses={200: WatchOut})
+    def delete(self, request: Request, watch_id: str) -> Response:
+        """Leave the list: what is held is free again. Repeating it is harmless."""
+        user, row_id = asker(request), parse_public_id(WATCH_PREFIX, watch_id)
+        cancel_watch(user=user, watch_id=row_id)
+        return Response(_shown_watch(user, row_id))
+
+
+def _watch_order(wanted: dict[str, Any]) -> Order:
+    price = wanted.pop("max_price")
+    keys = _key_ids(wanted.pop("ssh_key_ids", None))
+    return Order(**wanted, ssh_key_ids=keys, max_price_micros=None if price is None else parse_money(price))
+
+
+def _shown_watch(user: User, watch_id: UUID) -> Shape:
+    return _watch_shapes([watch_of(user, watch_id)])[0]
+
+
+def _watch_shapes(watches: list[Any]) -> list[Shape]:
+    """Each with `ahead`, as `watches_of` annotates it."""
+    held = held_for_watches(watches)
+    return [watch_shape(watch, watch.ahead, held.get(watch.pk, 0)) for watch in watches]
+
+
+def _key_ids(texts: list[str] | None) -> list[UUID] | None:
+    return None if texts is None else [parse_public_id("key", text) for text in texts]
+
+
+def _own(request: Request, instance_id: str) -> Instance:
+    return instance_of(asker(request), instance_id_of(instance_id))

@@ -1,0 +1,1 @@
+"""Changes of the billing mode over HTTP."""

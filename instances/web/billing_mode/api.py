@@ -1,0 +1,57 @@
+"""The API of changing how an instance is billed: another mode, a longer term, a stop that keeps its GPUs."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from common.endpoints import checked
+from instances.billing_mode.convert import convert_instance, extend_instance
+from instances.lifecycle.stop import stop_instance
+from instances.web import schemas
+from instances.web.metering import serializers
+from instances.web.orders.request_parsing import read_order
+from instances.web.responses import instance_id_of, reply_with_instance, shown
+
+WRITE: dict[str, str] = {"POST": "instances:write"}
+
+
+class StopView(APIView):
+    """Stop a running instance, its data stays; or let go of GPUs that a stopped one keeps."""
+
+    scopes: ClassVar = WRITE
+
+    @extend_schema(operation_id="instances_stop", request=serializers.StopIn, responses={202: schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        hold = checked(serializers.StopIn, request.data)["hold"]
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_with_instance(
+            request, lambda: (202, shown(stop_instance(renter=renter, instance_id=row_id, hold=hold)))
+        )
+
+
+class ConvertView(APIView):
+    """Change the billing mode in place, as a quote for this instance says."""
+
+    scopes: ClassVar = WRITE
+
+    @extend_schema(operation_id="instances_convert", request=serializers.ConvertIn, responses={202: schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        order: dict[str, Any] = read_order(checked(serializers.ConvertIn, request.data))
+        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        return reply_with_instance(request, lambda: (202, shown(convert_instance(**who, **order))))
+
+
+class ExtendView(APIView):
+    """Renew the reserved term ahead, or say whether it renews itself."""
+
+    scopes: ClassVar = WRITE
+
+    @extend_schema(operation_id="instances_extend", request=serializers.ExtendIn, responses={202: schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        order: dict[str, Any] = read_order(checked(serializers.ExtendIn, request.data))
+        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        return reply_with_instance(request, lambda: (202, shown(extend_instance(**who, **order))))

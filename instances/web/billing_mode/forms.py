@@ -1,0 +1,33 @@
+"""Input of the page on which the billing mode of an instance is changed, or its term renewed."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext_lazy as _
+
+from billing.pricing.estimates import HOURLY, RESERVED
+from instances.billing_mode.change_quotes import changes_of
+from instances.pricing.price_fields import MODE_HINTS, ModeFields
+
+if TYPE_CHECKING:
+    from instances.models import Instance
+    from marketplace.leasing.offer_selectors import OfferView
+
+_ENDS = _("Ends the reserved term now: what was used is priced anew without the discount, plus 5 %.")
+_RENEWS = _("Another term, which begins when the present one ends.")
+
+
+class ChangeForm(ModeFields):
+    """Only what is lawful for this instance now, and sold by its offer."""
+
+    def __init__(self, *args: Any, instance: "Instance", offer: "OfferView", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reserved = instance.billing_mode == RESERVED
+        self.sell(offer, changes_of(instance))
+
+    @property
+    def is_renewal(self) -> bool:
+        return self.reserved and self.cleaned_data["billing_mode"] == RESERVED
+
+    @property
+    def mode_hints(self) -> dict[str, Any]:
+        return MODE_HINTS | ({HOURLY: _ENDS, RESERVED: _RENEWS} if self.reserved else {})

@@ -1,0 +1,1 @@
+"""Earnings over HTTP."""

@@ -1,0 +1,42 @@
+"""The API of earnings: of all own hosts, and of one."""
+
+from typing import ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from common import clock
+from common.endpoints import checked
+from common.ids import parse_public_id
+from instances.web.earnings import serializers
+from marketplace.hosts.selectors import host_of
+
+
+class EarningsView(APIView):
+    """What the account's own hosts have earned."""
+
+    scopes: ClassVar = {"GET": "hosts:read"}
+
+    @extend_schema(operation_id="hosts_earnings_all", parameters=[serializers.EarningsIn], responses=serializers.EarningsOut)
+    def get(self, request: Request) -> Response:
+        wanted, owner_id, now = checked(serializers.EarningsIn, request.query_params), asker(request).pk, clock.now()
+        return Response(
+            serializers.earnings_answer(owner_id, wanted, now=now) | serializers.standing_answer(owner_id, now=now)
+        )
+
+
+class HostEarningsView(APIView):
+    """What one own host has earned."""
+
+    scopes: ClassVar = {"GET": "hosts:read"}
+
+    @extend_schema(
+        operation_id="hosts_earnings", parameters=[serializers.HostEarningsIn], responses=serializers.HostEarningsOut
+    )
+    def get(self, request: Request, host_id: str) -> Response:
+        wanted, owner_id = checked(serializers.HostEarningsIn, request.query_params), asker(request).pk
+        host = host_of(owner_id, parse_public_id("host", host_id))
+        return Response(serializers.earnings_answer(owner_id, wanted, now=clock.now(), host_id=host.pk))

@@ -1,0 +1,53 @@
+"""The host owner's page of earnings, and the same as a table for a spreadsheet."""
+
+import csv
+from datetime import datetime
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common import clock
+from common.errors import InvalidInput
+from common.htmx import render
+from common.inputs import DayField
+from instances.earnings.periods import Span, read_span, this_month
+from instances.web.earnings.context import GROUPING_WORDS, earnings_context, earnings_table
+
+
+class SpanForm(forms.Form):
+    """From the address: what is wrong there is passed over."""
+
+    since = DayField(required=False)
+    until = DayField(required=False)
+    by = forms.ChoiceField(required=False, choices=[(name, name) for name in GROUPING_WORDS])
+
+
+@signed_in
+def earnings(request: SignedInRequest) -> HttpResponse:
+    now = clock.now()
+    span, by = _asked(request, now)
+    context = earnings_context(request.user.pk, span, by, now=now)
+    return render(request, page="instances/earnings.html", part="instances/_earnings.html", context=context)
+
+
+@signed_in
+def earnings_csv(request: SignedInRequest) -> HttpResponse:
+    span, by = _asked(request, clock.now())
+    reply = HttpResponse(content_type="text/csv; charset=utf-8")
+    reply["Content-Disposition"] = f'attachment; filename="earnings-{by}-{span.since}-{span.until}.csv"'
+    csv.writer(reply).writerows(earnings_table(request.user.pk, span, by))
+    return reply
+
+
+def _asked(request: HttpRequest, now: datetime) -> tuple[Span, str]:
+    form = SpanForm(request.GET)
+    form.is_valid()
+    found = form.cleaned_data
+    by = found.get("by") or "gpu"
+    if not (found.get("since") or found.get("until")):
+        return this_month(now.date()), by
+    try:
+        return read_span(since=found.get("since"), until=found.get("until"), today=now.date()), by
+    except InvalidInput:
+        return this_month(now.date()), by

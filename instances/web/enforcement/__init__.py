@@ -1,0 +1,1 @@
+"""Budgets and fault reports over HTTP."""

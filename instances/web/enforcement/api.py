@@ -1,0 +1,123 @@
+"""The API of budgets: over an instance, a member, a team."""
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from billing.budgets.selectors import BudgetView, budget_of, budget_views, budgets_of
+from billing.budgets.services import change_budget, remove_budget
+from billing.web.budgets.serializers import PERIODS, SCOPES
+from common import clock
+from common.endpoints import Money, checked
+from common.ids import parse_public_id, public_id
+from common.inputs import AmountText
+from common.money import parse_money
+from instances.enforcement.budgets import set_budget
+
+PREFIXES = {"instance": "inst", "member": "user", "team": "team"}
+
+
+class BudgetIn(serializers.Serializer[Any]):
+    """A budget to set."""
+
+    scope = serializers.ChoiceField(choices=SCOPES)
+    subject = serializers.CharField(
+        max_length=60, required=False, default="", help_text="inst_…, user_… or team_…; empty: yourself"
+    )
+    period = serializers.ChoiceField(choices=PERIODS, default="month", help_text="A calendar month (UTC), or in all")
+    limit = AmountText(help_text="A decimal string such as 100.00")
+    hard = serializers.BooleanField(default=False, help_text="true: stops what it covers; false: tells")
+
+
+class BudgetChange(serializers.Serializer[Any]):
+    """What of a budget may change."""
+
+    limit = AmountText(required=False)
+    hard = serializers.BooleanField(required=False)
+
+
+class BudgetOut(serializers.Serializer[Any]):
+    """A budget with what is spent of it."""
+
+    id = serializers.SerializerMethodField()
+    scope = serializers.CharField(source="budget.scope", read_only=True)
+    subject = serializers.SerializerMethodField()
+    name = serializers.CharField(source="budget.name", read_only=True)
+    period = serializers.CharField(source="budget.period", read_only=True)
+    limit = Money("budget.limit_micros")
+    hard = serializers.BooleanField(source="budget.hard", read_only=True)
+    spent = Money("use.spent_micros", help_text="Charged, and used but not charged yet")
+    set_aside = Money("use.held_micros", help_text="Held for hours that have begun; pays what is used and not charged")
+    percent = serializers.IntegerField(read_only=True)
+    created_at = serializers.DateTimeField(source="budget.created_at", read_only=True)
+
+    def get_id(self, view: BudgetView) -> str:
+        return public_id("budg", view.budget.pk)
+
+    def get_subject(self, view: BudgetView) -> str:
+        return public_id(PREFIXES[view.budget.scope], view.budget.subject_id)
+
+
+class BudgetsApi(ListAPIView[Any]):
+    """The budgets that the person has set, and new ones."""
+
+    scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
+    serializer_class = BudgetOut
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self) -> Any:
+        return budgets_of(owner_id=asker(self.request).pk)
+
+    @extend_schema(operation_id="budgets", responses=BudgetOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = self.paginate_queryset(self.get_queryset()) or []
+        return self.get_paginated_response(BudgetOut(budget_views(page, now=clock.now()), many=True).data)
+
+    @extend_schema(operation_id="budgets_create", request=BudgetIn, responses={201: BudgetOut})
+    def post(self, request: Request) -> Response:
+        asked = checked(BudgetIn, request.data)
+        subject, limit = _subject(asked["scope"], asked.pop("subject")), parse_money(asked.pop("limit"))
+
+        def work() -> tuple[int, Any]:
+            return 201, _row(set_budget(owner=asker(request), subject_id=subject, limit_micros=limit, **asked))
+
+        return reply_once(request, work)
+
+
+class BudgetApi(APIView):
+    """One budget."""
+
+    scopes: ClassVar = {"GET": "billing:read", "PATCH": "billing:write", "DELETE": "billing:write"}
+
+    @extend_schema(operation_id="budgets_retrieve", responses=BudgetOut)
+    def get(self, request: Request, budget_id: str) -> Response:
+        return Response(_row(budget_of(owner_id=asker(request).pk, budget_id=parse_public_id("budg", budget_id))))
+
+    @extend_schema(operation_id="budgets_change", request=BudgetChange, responses=BudgetOut)
+    def patch(self, request: Request, budget_id: str) -> Response:
+        asked, key = checked(BudgetChange, request.data), parse_public_id("budg", budget_id)
+        if "limit" in asked:
+            asked["limit_micros"] = parse_money(asked.pop("limit"))
+        return Response(_row(change_budget(owner_id=asker(request).pk, budget_id=key, **asked)))
+
+    @extend_schema(operation_id="budgets_delete", responses={204: None})
+    def delete(self, request: Request, budget_id: str) -> Response:
+        remove_budget(owner_id=asker(request).pk, budget_id=parse_public_id("budg", budget_id))
+        return Response(status=204)
+
+
+def _row(budget: Any) -> dict[str, Any]:
+    return dict(BudgetOut(budget_views([budget], now=clock.now())[0]).data)
+
+
+def _subject(scope: str, text: str) -> UUID | None:
+    """Nobody named is oneself; an instance or a team has to be named."""
+    return None if not text and scope == "member" else parse_public_id(PREFIXES[scope], text)

@@ -1,0 +1,1 @@
+"""Actions on instances over HTTP."""

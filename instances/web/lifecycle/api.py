@@ -1,0 +1,77 @@
+"""The API of what changes an instance itself: a fresh root, another size."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from common.endpoints import checked
+from common.money import parse_money
+from instances.core.selectors import instance_of
+from instances.lifecycle.reimage import reimage_instance, take_back_reimage
+from instances.lifecycle.resize import price_of_size, resize_instance, size_of
+from instances.web import schemas as web_schemas
+from instances.web.lifecycle import schemas
+from instances.web.lifecycle.serializers import size_shape
+from instances.web.responses import instance_id_of, may_connect, reply_with_instance, require_entry_for, shown
+from storage.images.selectors import find_image
+
+
+class ReimageView(APIView):
+    """A fresh root file system from an image; the data disk stays."""
+
+    scopes: ClassVar = {"POST": "instances:write", "DELETE": "instances:write"}
+
+    @extend_schema(operation_id="instances_reimage", request=schemas.ReimageIn, responses={202: web_schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """Of a running instance at once, of a stopped one with its next start. If it fails, the former root runs again.
+
+        An image that is not the market's own needs `instances:connect` as well: its programs run beside the kept data.
+        """
+        image = checked(schemas.ReimageIn, request.data)["image"]
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        require_entry_for(request, find_image(image, renter))
+        return reply_with_instance(
+            request, lambda: (202, shown(reimage_instance(renter=renter, instance_id=row_id, image=image)))
+        )
+
+    @extend_schema(operation_id="instances_reimage_take_back", responses={200: web_schemas.InstanceOut})
+    def delete(self, request: Request, instance_id: str) -> Response:
+        """Keep the root that there is, while nothing has been done about the fresh one. Repeating it is harmless."""
+        kept = take_back_reimage(renter=asker(request), instance_id=instance_id_of(instance_id))
+        return Response(shown(kept, opens=may_connect(request)))
+
+
+class ResizeView(APIView):
+    """The number of GPUs and the size of the data disk."""
+
+    scopes: ClassVar = {"GET": "instances:read", "POST": "instances:write"}
+
+    @extend_schema(
+        operation_id="instances_resize_price",
+        parameters=[schemas.SizeIn],
+        responses={
+            200: schemas.SizeOut,
+            409: OpenApiResponse(description="This size cannot be had now; `code` says why"),
+        },
+    )
+    def get(self, request: Request, instance_id: str) -> Response:
+        """What a size would cost; nothing changes. Refused like the resize itself where it cannot be had."""
+        wanted = checked(schemas.SizeIn, request.query_params)
+        instance = instance_of(asker(request), instance_id_of(instance_id))
+        return Response(size_shape(price_of_size(instance, **_size(wanted)), size_of(instance)))
+
+    @extend_schema(operation_id="instances_resize", request=schemas.ResizeIn, responses={202: web_schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        wanted = checked(schemas.ResizeIn, request.data)
+        limits = {"max_rate_micros": wanted.get("max_hourly_rate"), "max_disk_micros_per_day": wanted.get("max_disk_daily")}
+        most: dict[str, Any] = {name: None if text is None else parse_money(text) for name, text in limits.items()}
+        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        return reply_with_instance(request, lambda: (202, shown(resize_instance(**who, **_size(wanted), **most))))
+
+
+def _size(wanted: dict[str, Any]) -> dict[str, Any]:
+    return {name: wanted.get(name) for name in ("gpu_count", "data_disk_gb")}

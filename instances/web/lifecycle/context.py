@@ -1,0 +1,81 @@
+"""What the pages say of fresh roots, other sizes and runs without a GPU."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from billing.pricing.estimates import RESERVED
+from common.errors import DomainError
+from instances.constants import CPU_RUN_MICROS_PER_HOUR, CPU_RUN_MILLIS, CPU_RUN_RAM_MB
+from instances.core.selectors import instance_of
+from instances.lifecycle.resize import price_of_size, size_of
+from instances.models import Instance
+from instances.states import InstanceState
+from instances.web.lifecycle.forms import ReimageForm, ResizeForm
+from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
+from storage.images.selectors import active_images
+from storage.operations.selectors import operations_of
+
+ACTION_WORDS: Final[Mapping[str, str | Promise]] = {
+    "cpu_start_asked": _("You started it without a GPU"),
+    "reimage_asked": _("You asked for a fresh root"),
+    "reimage_set": _("A fresh root comes with the next start"),
+    "reimage_taken_back": _("You keep the root that there is"),
+    "reimage_failed": _("The fresh root failed: the former one is taken up again"),
+    "reimaged": _("It runs on its fresh root"),
+    "resized": _("You changed its number of GPUs"),
+    "disk_set": _("You gave it a data disk"),
+    "growth_asked": _("You asked for a larger data disk"),
+    "disk_grown": _("Its data disk is larger"),
+    "disk_grown_at_next_start": _("Its data disk is larger from the next start or restart on"),
+    "growth_failed": _("Its data disk could not be made larger"),
+    "disk_unpaid": _("Nobody pays for the larger disk yet"),
+}
+CPU_RUN: Final = {"rate_micros": CPU_RUN_MICROS_PER_HOUR, "cpu_millis": CPU_RUN_MILLIS, "ram_mb": CPU_RUN_RAM_MB}
+_AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)
+_GROWTH: Final = "grow_disk"
+
+
+def changes_context(instance: Instance) -> dict[str, Any]:
+    """What the instance's page says of changes that are under way or possible."""
+    growing = operations_of(instance.pk).filter(kind=_GROWTH, ended_at=None).first()
+    return {"growing": growing, "growing_gb": growing.args["size_gb"] if growing else "", "cpu_run": CPU_RUN}
+
+
+def reimage_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Raises NotFound."""
+    instance = instance_of(renter, instance_id)
+    images = [image for image in active_images(renter) if image.host_id in (None, instance.host_id)]
+    form = ReimageForm(params, instance=instance, images=images)
+    return {"instance": instance, "form": form, "runs": instance.state == InstanceState.RUNNING}
+
+
+def resize_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The form and what its choices cost; `params` None: as it is. Raises NotFound."""
+    instance = instance_of(renter, instance_id)
+    context: dict[str, Any] = {
+        "instance": instance,
+        "form": ResizeForm(params, instance=instance),
+        "now": size_of(instance),
+        "counts": instance.state in _AT_REST and instance.billing_mode != RESERVED and not instance.holds_gpus,
+        "most_gb": min(DATA_DISK_GB_MAX, instance.data_disk_gb + instance.offer.disk_free_gb),
+        "free_gb": FREE_DATA_DISK_GB,
+        "runs": instance.state == InstanceState.RUNNING,
+    }
+    return context | _priced(instance, context["form"])
+
+
+def _priced(instance: Instance, form: ResizeForm) -> dict[str, Any]:
+    """Nothing for what is no size; a form that nobody has filled in costs what the instance has."""
+    if form.is_bound and not form.is_valid():
+        return {}
+    asked = form.size if form.is_bound else {"gpu_count": None, "data_disk_gb": None}
+    try:
+        size = price_of_size(instance, **asked)
+    except DomainError as error:
+        return {"refused": error}
+    return {"size": size, "changes": size != size_of(instance)}

@@ -1,0 +1,60 @@
+"""Pages of what changes an instance itself: a fresh root, another size."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render as render_page
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id
+from instances.lifecycle.reimage import reimage_instance, take_back_reimage
+from instances.lifecycle.resize import resize_instance
+from instances.web.htmx_responses import changed, gone_to
+from instances.web.lifecycle.context import reimage_context, resize_context
+
+_REIMAGE = {"page": "instances/reimage.html", "part": "instances/_reimage_form.html"}
+_RESIZE = {"page": "instances/resize.html", "part": "instances/_resize_form.html"}
+
+
+@signed_in
+def instance_reimage(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """The choice of images; sent, the order."""
+    key = parse_public_id("inst", instance_id)
+    context = reimage_context(request.user, key, request.POST if request.method == "POST" else None)
+    form = context["form"]
+    try:
+        if form.is_valid():
+            reimage_instance(renter=request.user, instance_id=key, image=form.cleaned_data["image"])
+            messages.success(request, _("A fresh root is on its way; /data stays as it is."))
+            return gone_to(request, "instance", instance_id)
+    except DomainError as error:
+        context["refused"] = error
+    return render(request, **_REIMAGE, context=context)
+
+
+@require_POST
+@signed_in
+def instance_keep_root(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    take_back_reimage(renter=request.user, instance_id=parse_public_id("inst", instance_id))
+    return changed(request, "instance", instance_id)
+
+
+@signed_in
+def instance_resize(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """The form; with `price` in the address, what its choices cost; sent, the order at the prices that were shown."""
+    key = parse_public_id("inst", instance_id)
+    if "price" in request.GET:
+        return render_page(request, "instances/_resize_price.html", resize_context(request.user, key, request.GET))
+    context = resize_context(request.user, key, request.POST if request.method == "POST" else None)
+    form = context["form"]
+    try:
+        if form.is_valid() and "refused" not in context:
+            resize_instance(renter=request.user, instance_id=key, **form.size, **form.limits)
+            messages.success(request, _("The new size is on its way."))
+            return gone_to(request, "instance", instance_id)
+    except DomainError as error:
+        context["refused"] = error
+    return render(request, **_RESIZE, context=context)

@@ -1,0 +1,1 @@
+"""Costs of instances over HTTP."""

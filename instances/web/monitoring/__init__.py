@@ -1,0 +1,1 @@
+"""Usage, alerts and events over HTTP."""

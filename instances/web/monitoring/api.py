@@ -1,0 +1,164 @@
+"""The API of alerts, and of everything that happened to one's instances."""
+
+from typing import Any, ClassVar, cast
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from accounts.policy import INSTANCE_SCOPES
+from common.endpoints import checked
+from common.ids import parse_public_id, public_id
+from instances.core.alert_messages import english_sentences_of, english_title_of
+from instances.core.event_selectors import events_in
+from instances.core.selectors import instance_of
+from instances.models import Alert, InstanceEvent
+from instances.monitoring.alert_selectors import alerts_of, muted_kinds
+from instances.monitoring.alerts import resolve_alert, set_muted
+from instances.web.monitoring.timeline import GROUPS, group_of, in_group, instance_id_in
+from instances.web.responses import instance_id_of
+from instances.web.serializers import event_shape
+
+
+class AlertOut(serializers.Serializer[Any]):
+    """Something amiss with an instance; `resolution` is over, renter or ended."""
+
+    id = serializers.CharField()
+    instance = serializers.CharField()
+    name = serializers.CharField()
+    kind = serializers.ChoiceField(choices=Alert.Kind.values)
+    title = serializers.CharField()
+    detail = serializers.CharField()
+    fault_of = serializers.CharField(allow_null=True, help_text="Of a GPU's fault: renter, host, or platform (unknown)")
+    facts = serializers.JSONField()
+    raised_at = serializers.DateTimeField()
+    seen_at = serializers.DateTimeField(help_text="When it was last found to be so")
+    resolved_at = serializers.DateTimeField(allow_null=True)
+    resolution = serializers.CharField(allow_null=True)
+
+
+class ResolveIn(serializers.Serializer[Any]):
+    """Whether to hear of this kind again for this instance."""
+
+    mute = serializers.BooleanField(default=False)
+
+
+class AlertRules(serializers.Serializer[Any]):
+    """Of which kinds of alerts of an instance its renter does not want to hear."""
+
+    muted = serializers.ListField(child=serializers.ChoiceField(choices=Alert.Kind.values), max_length=20)
+
+
+class AnyEventOut(serializers.Serializer[Any]):
+    """One event of one of the renter's instances."""
+
+    instance = serializers.CharField()
+    name = serializers.CharField()
+    group = serializers.ChoiceField(choices=list(GROUPS))
+    kind = serializers.CharField()
+    from_state = serializers.CharField(allow_null=True)
+    to_state = serializers.CharField(allow_null=True)
+    detail = serializers.CharField()
+    actor = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class EventsIn(serializers.Serializer[Any]):
+    """Which events."""
+
+    instance = serializers.CharField(required=False, default="", help_text="inst_…")
+    group = serializers.ChoiceField(choices=list(GROUPS), required=False)
+    since = serializers.DateTimeField(required=False, default=None)
+    until = serializers.DateTimeField(required=False, default=None)
+
+
+class AlertsIn(serializers.Serializer[Any]):
+    """Which alerts."""
+
+    instance = serializers.CharField(required=False, default="", help_text="inst_…")
+    open = serializers.BooleanField(default=False, help_text="Only those that go on")
+
+
+class EventsOfAllView(GenericAPIView[InstanceEvent]):
+    """What happened to one's instances, newest first."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+    serializer_class = AnyEventOut
+    ordering: ClassVar = ("-id",)
+
+    @extend_schema(operation_id="events_list", parameters=[EventsIn], responses=AnyEventOut(many=True))
+    def get(self, request: Request) -> Response:
+        wanted = checked(EventsIn, request.query_params)
+        instance_id, group = instance_id_in(wanted.pop("instance")), wanted.pop("group", None)
+        events = events_in(asker(request), instance_id=instance_id, **wanted)
+        found = self.paginate_queryset(in_group(events, group) if group else events)
+        return self.get_paginated_response([_event(event) for event in cast("list[InstanceEvent]", found)])
+
+
+class AlertsView(GenericAPIView[Alert]):
+    """Alerts of one's instances, newest first; those that are over are kept for 180 days."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+    serializer_class = AlertOut
+    ordering: ClassVar = ("-raised_at", "-id")
+
+    @extend_schema(operation_id="alerts_list", parameters=[AlertsIn], responses=AlertOut(many=True))
+    def get(self, request: Request) -> Response:
+        wanted = checked(AlertsIn, request.query_params)
+        found = alerts_of(asker(request), instance_id=instance_id_in(wanted["instance"]), open_only=wanted["open"])
+        page = cast("list[Alert]", self.paginate_queryset(found))
+        return self.get_paginated_response([alert_shape(alert) for alert in page])
+
+
+class AlertResolveView(APIView):
+    """Set an alert aside; it comes back after a day if it still is so, or never when muted."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="alerts_resolve", request=ResolveIn, responses={200: AlertOut})
+    def post(self, request: Request, alert_id: str) -> Response:
+        mute, row_id, renter = checked(ResolveIn, request.data)["mute"], parse_public_id("alrt", alert_id), asker(request)
+        return reply_once(request, lambda: (200, alert_shape(resolve_alert(renter=renter, alert_id=row_id, mute=mute))))
+
+
+class AlertRulesView(APIView):
+    """The kinds of alerts that are muted for an instance."""
+
+    scopes: ClassVar = {**INSTANCE_SCOPES, "PUT": "instances:write"}
+
+    @extend_schema(operation_id="instances_alert_rules", responses=AlertRules)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response({"muted": muted_kinds(instance_of(asker(request), instance_id_of(instance_id)))})
+
+    @extend_schema(operation_id="instances_alert_rules_set", request=AlertRules, responses=AlertRules)
+    def put(self, request: Request, instance_id: str) -> Response:
+        kinds = checked(AlertRules, request.data)["muted"]
+        muted = set_muted(renter=asker(request), instance_id=instance_id_of(instance_id), kinds=kinds)
+        return Response({"muted": muted})
+
+
+def alert_shape(alert: Alert) -> dict[str, Any]:
+    return {
+        "id": public_id("alrt", alert.pk),
+        "instance": public_id("inst", alert.instance_id),
+        "name": alert.instance.name,
+        "kind": alert.kind,
+        "title": english_title_of(alert),
+        "detail": english_sentences_of(alert),
+        "fault_of": alert.fault_of or None,
+        "facts": alert.facts,
+        "raised_at": alert.raised_at,
+        "seen_at": alert.seen_at,
+        "resolved_at": alert.resolved_at,
+        "resolution": alert.resolution or None,
+    }
+
+
+def _event(event: InstanceEvent) -> dict[str, Any]:
+    named = {"instance": public_id("inst", event.instance_id), "name": event.instance.name, "group": group_of(event.kind)}
+    return {**named, **event_shape(event)}

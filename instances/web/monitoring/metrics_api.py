@@ -1,0 +1,98 @@
+"""The API of use over time."""
+
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from accounts.policy import INSTANCE_SCOPES
+from common import clock
+from common.endpoints import checked
+from common.errors import wrong_field
+from instances.constants import METRICS_MINUTES_MAX, METRICS_POINTS_MAX
+from instances.core.selectors import instance_of
+from instances.monitoring.usage_selectors import Sample, latest_sample, metrics_of, nice_step, source_for
+from instances.web.responses import instance_id_of
+
+_LATEST_FOR = timedelta(minutes=2)
+
+
+class MetricsIn(serializers.Serializer[Any]):
+    """The stretch of time to look at, and how fine."""
+
+    minutes = serializers.IntegerField(
+        min_value=1, max_value=METRICS_MINUTES_MAX, default=60, help_text="How far to look back"
+    )
+    step = serializers.IntegerField(
+        min_value=1,
+        max_value=604_800,
+        required=False,
+        help_text="Seconds between two points; left out: at least 20, so that there are about 240. 1 is there for two hours",
+    )
+
+
+class MetricsPoint(serializers.Serializer[Any]):
+    """Mean use over one step of time; `_max` is the highest reading in it."""
+
+    at = serializers.DateTimeField()
+    cpu_pct = serializers.FloatField(help_text="Percent of one core")
+    ram_mb = serializers.FloatField()
+    disk_mb = serializers.IntegerField()
+    rx_bytes = serializers.IntegerField(allow_null=True, help_text="null where steps are seconds: not measured so often")
+    tx_bytes = serializers.IntegerField(allow_null=True)
+    gpu_util_pct = serializers.FloatField(help_text="Mean of the instance's GPUs")
+    vram_used_mb = serializers.FloatField(help_text="Sum of the instance's GPUs")
+    gpu_util_max_pct = serializers.FloatField()
+    power_w = serializers.FloatField(help_text="Sum of the instance's GPUs")
+    temperature_c = serializers.FloatField(help_text="Of the hottest GPU")
+    ram_max_mb = serializers.FloatField()
+    vram_max_mb = serializers.FloatField()
+
+
+class GpuNow(serializers.Serializer[Any]):
+    """One GPU by the last report."""
+
+    uuid = serializers.CharField()
+    util_pct = serializers.IntegerField()
+    vram_used_mb = serializers.IntegerField()
+    temperature_c = serializers.IntegerField()
+    power_w = serializers.IntegerField()
+
+
+class MetricsOut(serializers.Serializer[Any]):
+    """Use over time, oldest first. Steps in which nothing was reported are left out."""
+
+    step = serializers.IntegerField(help_text="Seconds")
+    made_of = serializers.CharField(help_text="What the points are made of: second, sample, minute, hour, day")
+    points = MetricsPoint(many=True)
+    gpus = GpuNow(many=True, help_text="Empty when the last report is older than two minutes")
+
+
+class MetricsView(APIView):
+    """Use over time: GPU, its memory, power and temperature, CPU, memory, disk, network."""
+
+    scopes: ClassVar = INSTANCE_SCOPES
+
+    @extend_schema(operation_id="instances_metrics", parameters=[MetricsIn], responses=MetricsOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        wanted, now = checked(MetricsIn, request.query_params), clock.now()
+        length = timedelta(minutes=wanted["minutes"])
+        step = wanted.get("step") or nice_step(length)
+        if length.total_seconds() / step > METRICS_POINTS_MAX:
+            raise wrong_field("step", f"At most {METRICS_POINTS_MAX} points: take a larger step or fewer minutes.")
+        instance = instance_of(asker(request), instance_id_of(instance_id))
+        source = source_for(since=now - length, until=now, step_s=step)
+        samples = metrics_of(instance, since=now - length, until=now, step_s=step)
+        return Response(metrics_shape(samples, step, source.name, latest_sample(instance)))
+
+
+def metrics_shape(samples: list[Sample], step: int, source: str, latest: Any) -> dict[str, Any]:
+    fresh = latest is not None and clock.now() - latest.at < _LATEST_FOR
+    names = ("uuid", "util_pct", "vram_used_mb", "temperature_c", "power_w")
+    gpus = [dict(zip(names, row, strict=True)) for row in latest.gpus] if fresh else []
+    return {"step": step, "made_of": source, "points": [vars(sample) for sample in samples], "gpus": gpus}

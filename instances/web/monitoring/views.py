@@ -1,0 +1,40 @@
+"""The pages of watching: everything that happened, and alerts with the buttons that set them aside."""
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.htmx import render
+from common.ids import parse_public_id
+from instances.monitoring.alerts import resolve_alert, set_muted
+from instances.web.monitoring.timeline import timeline_context
+
+
+@signed_in
+def activity(request: SignedInRequest) -> HttpResponse:
+    asked = {name: request.GET.get(name, "") for name in ("instance", "group")}
+    context = timeline_context(request.user, **asked, page=request.GET.get("page"))
+    return render(request, page="instances/activity.html", part="instances/_activity.html", context=context)
+
+
+@require_POST
+@signed_in
+def alert_resolve(request: SignedInRequest, alert_id: str) -> HttpResponse:
+    mute = request.POST.get("mute") == "1"
+    resolve_alert(renter=request.user, alert_id=parse_public_id("alrt", alert_id), mute=mute)
+    return _seen(request)
+
+
+@require_POST
+@signed_in
+def alerts_unmute(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    set_muted(renter=request.user, instance_id=parse_public_id("inst", instance_id), kinds=[])
+    return _seen(request)
+
+
+def _seen(request: SignedInRequest) -> HttpResponse:
+    """htmx looks at its live parts again; a browser without it goes to the list."""
+    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
+    return redirect("activity")

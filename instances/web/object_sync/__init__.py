@@ -1,0 +1,1 @@
+"""Object storage sync over HTTP."""

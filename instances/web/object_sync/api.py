@@ -1,0 +1,248 @@
+"""The API of object storage: connections, syncs of volumes and data disks, their schedules, archives before deletion."""
+
+from typing import Any, ClassVar, cast
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.models import User
+from accounts.permissions import asker
+from accounts.policy import STORAGE_SCOPES
+from common.endpoints import checked
+from common.ids import parse_public_id
+from instances.core.selectors import instance_of
+from instances.object_sync.disk_syncs import sync_disk
+from instances.object_sync.schedules import add_schedule, remove_schedule
+from instances.retention.archive import remove_place, set_archive, set_archive_default
+from instances.retention.selectors import archive_default
+from instances.web.object_sync import schemas as schema
+from instances.web.object_sync.request_parsing import connection_id_of, order_of_schedule, wish_of
+from instances.web.object_sync.serializers import (
+    CONNECTION_PREFIX,
+    SCHEDULE_PREFIX,
+    SYNC_PREFIX,
+    archive_default_shape,
+    archive_shape,
+    connection_shape,
+    schedule_shape,
+    sync_shape,
+)
+from instances.web.responses import instance_id_of
+from instances.web.serializers import Shape
+from instances.web.volumes.serializers import VOLUME_PREFIX
+from storage.object_sync.connections import change_login, retry_connection, save_connection, try_connection
+from storage.object_sync.selectors import connection_of, connections_of, schedules_of, sync_of, syncs_of
+from storage.object_sync.syncs import cancel_sync, sync_volume
+from storage.volumes.selectors import volume_of
+
+SCOPES: dict[str, str] = {**STORAGE_SCOPES, "PUT": "storage:write"}
+
+
+class ConnectionsView(GenericAPIView[Any]):
+    """The account's connections to object storages, and new ones."""
+
+    scopes: ClassVar = SCOPES
+    serializer_class = schema.ConnectionOut
+    ordering: ClassVar = ("name",)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return connections_of(asker(self.request).pk)
+
+    @extend_schema(operation_id="connections_list", responses=schema.ConnectionOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response([connection_shape(row) for row in page])
+
+    @extend_schema(operation_id="connections_create", request=schema.ConnectionIn, responses={201: schema.ConnectionOut})
+    def post(self, request: Request) -> Response:
+        """Saved once the object storage has let this key list the folder."""
+        wanted, owner = checked(schema.ConnectionIn, request.data), asker(request)
+        name = wanted.pop("name")
+        tried = try_connection(**wanted)
+        return reply_once(request, lambda: (201, connection_shape(save_connection(owner=owner, name=name, tried=tried))))
+
+
+class ConnectionView(APIView):
+    """One connection."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="connections_retrieve", responses=schema.ConnectionOut)
+    def get(self, request: Request, connection_id: str) -> Response:
+        row_id = parse_public_id(CONNECTION_PREFIX, connection_id)
+        return Response(connection_shape(connection_of(asker(request).pk, row_id)))
+
+    @extend_schema(operation_id="connections_login", request=schema.ConnectionLogin, responses=schema.ConnectionOut)
+    def put(self, request: Request, connection_id: str) -> Response:
+        """Another access key, tried first."""
+        owner, row_id = asker(request), parse_public_id(CONNECTION_PREFIX, connection_id)
+        tried = retry_connection(owner=owner, connection_id=row_id, **checked(schema.ConnectionLogin, request.data))
+        return Response(connection_shape(change_login(owner=owner, connection_id=row_id, tried=tried)))
+
+    @extend_schema(operation_id="connections_remove", responses={204: None})
+    def delete(self, request: Request, connection_id: str) -> Response:
+        """With its schedules. What runs goes on."""
+        remove_place(owner=asker(request), connection_id=parse_public_id(CONNECTION_PREFIX, connection_id))
+        return Response(status=204)
+
+
+class SyncsView(GenericAPIView[Any]):
+    """All runs of the account, the newest first."""
+
+    scopes: ClassVar = SCOPES
+    serializer_class = schema.SyncOut
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return syncs_of(asker(self.request).pk)
+
+    @extend_schema(operation_id="syncs_list", responses=schema.SyncOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response([sync_shape(row) for row in page])
+
+
+class SyncView(APIView):
+    """One run."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="syncs_retrieve", responses=schema.SyncOut)
+    def get(self, request: Request, sync_id: str) -> Response:
+        return Response(sync_shape(sync_of(asker(request).pk, parse_public_id(SYNC_PREFIX, sync_id))))
+
+
+class SyncCancelView(APIView):
+    """End a run. What was copied stays."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="syncs_cancel", request=None, responses={202: schema.SyncOut})
+    def post(self, request: Request, sync_id: str) -> Response:
+        owner, row_id = asker(request), parse_public_id(SYNC_PREFIX, sync_id)
+
+        def cancel() -> tuple[int, Shape]:
+            return 202, sync_shape(sync_of(owner.pk, cancel_sync(owner=owner, sync_id=row_id).pk))
+
+        return reply_once(request, cancel)
+
+
+class VolumeSyncsView(GenericAPIView[Any]):
+    """The runs of one volume, and new ones."""
+
+    scopes: ClassVar = SCOPES
+    serializer_class = schema.SyncOut
+
+    @extend_schema(operation_id="volumes_syncs_list", responses=schema.SyncOut(many=True))
+    def get(self, request: Request, volume_id: str) -> Response:
+        volume = volume_of(asker(request).pk, parse_public_id(VOLUME_PREFIX, volume_id))
+        page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, volume.pk)))
+        return self.get_paginated_response([sync_shape(row) for row in page])
+
+    @extend_schema(operation_id="volumes_syncs_create", request=schema.SyncIn, responses={202: schema.SyncOut})
+    def post(self, request: Request, volume_id: str) -> Response:
+        """Copy it, or a folder of it, to or from object storage."""
+        owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        order = _order(checked(schema.SyncIn, request.data))
+        return reply_once(request, lambda: _begun(owner, sync_volume(owner=owner, volume_id=row_id, **order)))
+
+
+class InstanceSyncsView(GenericAPIView[Any]):
+    """The runs of one instance's data disk, and new ones."""
+
+    scopes: ClassVar = SCOPES
+    serializer_class = schema.SyncOut
+
+    @extend_schema(operation_id="instances_syncs_list", responses=schema.SyncOut(many=True))
+    def get(self, request: Request, instance_id: str) -> Response:
+        instance = instance_of(asker(request), instance_id_of(instance_id))
+        page = cast("list[Any]", self.paginate_queryset(syncs_of(asker(request).pk, instance.pk)))
+        return self.get_paginated_response([sync_shape(row) for row in page])
+
+    @extend_schema(operation_id="instances_syncs_create", request=schema.SyncIn, responses={202: schema.SyncOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """Copy its data disk, or a folder of it, to or from object storage: while it runs, or stopped."""
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        order = _order(checked(schema.SyncIn, request.data))
+        return reply_once(request, lambda: _begun(renter, sync_disk(renter=renter, instance_id=row_id, **order)))
+
+
+class SyncSchedulesView(GenericAPIView[Any]):
+    """The syncs that come round, and new ones."""
+
+    scopes: ClassVar = SCOPES
+    serializer_class = schema.SyncScheduleOut
+    ordering: ClassVar = ("next_at",)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return schedules_of(asker(self.request).pk)
+
+    @extend_schema(operation_id="sync_schedules_list", responses=schema.SyncScheduleOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response([schedule_shape(row) for row in page])
+
+    @extend_schema(
+        operation_id="sync_schedules_create", request=schema.SyncScheduleIn, responses={201: schema.SyncScheduleOut}
+    )
+    def post(self, request: Request) -> Response:
+        owner, order = asker(request), order_of_schedule(checked(schema.SyncScheduleIn, request.data))
+        return reply_once(request, lambda: (201, schedule_shape(add_schedule(owner=owner, **order))))
+
+
+class SyncScheduleView(APIView):
+    """One of them."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="sync_schedules_remove", responses={204: None})
+    def delete(self, request: Request, schedule_id: str) -> Response:
+        """What it has begun goes on."""
+        remove_schedule(owner=asker(request), schedule_id=parse_public_id(SCHEDULE_PREFIX, schedule_id))
+        return Response(status=204)
+
+
+class InstanceArchiveView(APIView):
+    """What becomes of an instance's data disk before it is deleted for having been stopped too long."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="instances_archive", responses=schema.ArchiveOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response(archive_shape(instance_of(asker(request), instance_id_of(instance_id))))
+
+    @extend_schema(operation_id="instances_archive_set", request=schema.ArchiveIn, responses=schema.ArchiveOut)
+    def put(self, request: Request, instance_id: str) -> Response:
+        renter, wanted = asker(request), checked(schema.ArchiveIn, request.data)
+        chosen = connection_id_of(wanted.get("connection"), needed=wanted["archive"] == "on")
+        row_id = instance_id_of(instance_id)
+        set_archive(renter=renter, instance_id=row_id, choice=wanted["archive"], connection_id=chosen)
+        return Response(archive_shape(instance_of(renter, row_id)))
+
+
+class ArchiveDefaultView(APIView):
+    """The same for every instance that says nothing else."""
+
+    scopes: ClassVar = SCOPES
+
+    @extend_schema(operation_id="archive_default", responses=schema.ArchiveDefaultOut)
+    def get(self, request: Request) -> Response:
+        return Response(archive_default_shape(archive_default(asker(request).pk)))
+
+    @extend_schema(operation_id="archive_default_set", request=schema.ArchiveDefaultIn, responses=schema.ArchiveDefaultOut)
+    def put(self, request: Request) -> Response:
+        renter, wanted = asker(request), checked(schema.ArchiveDefaultIn, request.data)
+        set_archive_default(renter=renter, connection_id=connection_id_of(wanted["connection"]))
+        return Response(archive_default_shape(archive_default(renter.pk)))
+
+
+def _order(wanted: dict[str, Any]) -> dict[str, Any]:
+    return {"connection_id": connection_id_of(wanted["connection"], needed=True), "wish": wish_of(wanted)}
+
+
+def _begun(owner: User, begun: Any) -> tuple[int, Shape]:
+    return 202, sync_shape(sync_of(owner.pk, begun.pk))

@@ -1,0 +1,150 @@
+"""What the console shows of object storage: connections, runs, schedules, archives before deletion."""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.paginator import Paginator
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from common.ids import parse_public_id, public_id
+from instances.constants import ARCHIVE_TRIED
+from instances.core.storage_selectors import instances_with_disks
+from instances.models import Instance
+from instances.models.archives import ArchiveChoice
+from instances.retention.selectors import archive_default, archive_place, is_archive_awaited, is_archived
+from instances.web.object_sync.forms import ConnectionForm, SyncForm
+from instances.web.schedules.forms import DAY_WORDS
+from instances.web.volumes.rows import percent_of
+from storage.object_sync.selectors import connections_of, running_syncs, schedules_of, sync_of, syncs_of
+from storage.states import SnapshotSource, SyncCause, SyncState, VolumeState
+from storage.volumes.selectors import volumes_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from storage.models import Sync, SyncSchedule
+
+ROWS_ON_A_PAGE: Final = 15
+SYNC_EVENTS: Final[Mapping[str, str | Promise]] = {
+    "sync_asked": _("You began a sync with object storage"),
+    "sync_done": _("A sync with object storage is done"),
+    "sync_failed": _("A sync with object storage failed"),
+    "archive_set": _("You changed whether its data is archived before deletion"),
+    "archive_begun": _("Its data disk is being archived before its deletion"),
+    "archived": _("Its data disk is archived"),
+    "archive_failed": _("Its data disk could not be archived; it is tried again"),
+    "archive_given_up": _("Deleted without an archive: it failed for three days"),
+}
+# Why a sync failed, by its code.
+SYNC_FAULTS: Final[Mapping[str, str | Promise]] = {
+    "storage_login_refused": _("The object storage does not take this access key, or does not let it do this."),
+    "storage_unreachable": _("The host does not reach the object storage."),
+    "storage_full": _("The object storage is full."),
+    "bucket_missing": _("The object storage has no such bucket any more."),
+    "folder_missing": _("There is no such folder to copy from."),
+    "disk_full": _("The disk is full."),
+    "disk_missing": _("The disk is not on its host."),
+    "image_missing": _("The host could not load the program that copies."),
+    "out_of_time": _("It took longer than a day, or its host was away."),
+    "volume_busy": _("Its host was at work on this disk, perhaps on the sync before."),
+    "unlawful_action": _("The instance was on its way from one state to another."),
+    "connection_read_only": _("The access key of this connection may not write."),
+}
+
+
+class SyncRow:
+    """One run as the console shows it."""
+
+    def __init__(self, sync: "Sync", disks: Collection[str] = ()) -> None:
+        """`disks`: what can be copied now, as the form names them."""
+        self.sync = sync
+        self.work = sync.operation if sync.state == SyncState.RUNNING else None
+        self.percent = percent_of(self.work)
+        self.is_volume = sync.subject_kind == SnapshotSource.VOLUME
+        self.fault = SYNC_FAULTS.get(sync.failure_code, "")
+        self.simulated = sync.host.runtime == "simulated"
+        ended_early = sync.state in (SyncState.FAILED, SyncState.CANCELLED) and sync.cause != SyncCause.ARCHIVE
+        self.can_be_repeated = ended_early and bool(sync.connection_id) and _disk_id(sync) in disks
+
+
+class ScheduleRow:
+    """One schedule in words."""
+
+    def __init__(self, schedule: "SyncSchedule") -> None:
+        self.schedule = schedule
+        self.days = [DAY_WORDS[day] for day in schedule.days]
+        self.daily = len(schedule.days) == len(DAY_WORDS)
+
+
+def storage_context(user: User, page: str | None) -> dict[str, Any]:
+    found = list(connections_of(user.pk))
+    return {
+        "connections": found,
+        "default": archive_default(user.pk),
+        "writable": [row for row in found if row.can_write],
+        "tried_days": ARCHIVE_TRIED.days,
+        **runs_context(user, page),
+    }
+
+
+def runs_context(user: User, page: str | None) -> dict[str, Any]:
+    found = Paginator(syncs_of(user.pk), ROWS_ON_A_PAGE).get_page(page)
+    disks = [key for key, _words in _sources(user)]
+    return {
+        "page": found,
+        "rows": [SyncRow(row, disks) for row in found.object_list],
+        "schedules": [ScheduleRow(row) for row in schedules_of(user.pk)],
+        "has_connection": connections_of(user.pk).exists(),
+    }
+
+
+def sync_form(user: User, sent: Any, asked: Mapping[str, str]) -> SyncForm:
+    """`asked` may name a disk as `source`, or an earlier sync as `again`. Raises NotFound."""
+    places = [(public_id("conn", row.pk), f"{row.name} · {row.place}") for row in connections_of(user.pk)]
+    return SyncForm(sent, auto_id="sync-%s", initial=_initial(user, asked), sources=_sources(user), connections=places)
+
+
+def _initial(user: User, asked: Mapping[str, str]) -> dict[str, Any]:
+    if "again" not in asked:
+        return {"source": asked.get("source", "")}
+    past = sync_of(user.pk, parse_public_id("sync", asked["again"]))
+    place = past.connection_id and public_id("conn", past.connection_id)
+    said = {name: getattr(past, name) for name in ("direction", "path", "folder", "delete_extra")}
+    return {"source": _disk_id(past), "connection": place, **said}
+
+
+def _disk_id(sync: "Sync") -> str:
+    return public_id("vol" if sync.subject_kind == SnapshotSource.VOLUME else "inst", sync.subject_id)
+
+
+def _sources(user: User) -> list[tuple[str, str]]:
+    """The disks that can be copied now, by their ids, in words."""
+    volumes = volumes_of(user.pk).filter(state=VolumeState.READY)
+    sources = [(public_id("vol", row.pk), f"{row.name} · {row.size_gb} GB") for row in volumes]
+    disks = instances_with_disks(user.pk)
+    return sources + [(public_id("inst", row.pk), f"{row.name} · /data · {row.data_disk_gb} GB") for row in disks]
+
+
+def connection_form(sent: Any) -> ConnectionForm:
+    return ConnectionForm(sent, auto_id="connection-%s")
+
+
+def archive_context(instance: Instance, now: "datetime") -> dict[str, Any]:
+    """For the disks of an instance's page: what runs on its disk, and what becomes of it before a deletion."""
+    running = running_syncs([instance.pk]).get(instance.pk)
+    place = archive_place(instance)
+    return {
+        "sync": SyncRow(running) if running else None,
+        "archive_place": place,
+        "archive_default": archive_default(instance.renter_id),
+        "archive_own": instance.archive_to_id and public_id("conn", instance.archive_to_id),
+        "archive_off": instance.archive_choice == ArchiveChoice.OFF,
+        "archived": is_archived(instance),
+        "archive_awaited": instance.release_at is not None
+        and instance.release_at <= now
+        and is_archive_awaited(instance, now),
+        "archive_days": ARCHIVE_TRIED.days,
+        "writable": [row for row in connections_of(instance.renter_id) if row.can_write],
+    }

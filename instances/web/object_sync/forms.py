@@ -1,0 +1,153 @@
+"""Input of the pages about object storage."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from common.inputs import NameField
+from instances.object_sync.schedules import HOURS_MAX, Rhythm
+from instances.schedules.recurrence import is_zone
+from instances.web.object_sync.request_parsing import connection_id_of, subject_of
+from instances.web.schedules.forms import DAY_WORDS
+from storage.object_sync.syncs import Wish
+
+_PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
+_DAYS = [(str(number), word) for number, word in enumerate(DAY_WORDS)]
+
+
+class LoginForm(forms.Form):
+    """Another access key for the same place."""
+
+    key_id = forms.CharField(label=_("Access key ID"), max_length=200, widget=forms.TextInput(attrs=_PLAIN))
+    secret = forms.CharField(
+        label=_("Secret access key"),
+        max_length=200,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=_(
+            "Tried at once, kept encrypted, told to nobody but the host that copies. Use a key for this bucket alone."
+        ),
+    )
+
+
+class ConnectionForm(LoginForm):
+    """A place in an object storage."""
+
+    name = NameField(label=_("Name"), max_length=60, help_text=_("For you, such as “backups”."))
+    endpoint = forms.CharField(
+        label=_("Endpoint"),
+        max_length=300,
+        help_text=_(
+            "Such as s3.eu-central-1.amazonaws.com, oss-cn-beijing.aliyuncs.com or your own MinIO at a public address."
+        ),
+        widget=forms.TextInput(attrs=_PLAIN),
+    )
+    region = forms.CharField(
+        label=_("Region"),
+        max_length=60,
+        required=False,
+        help_text=_("Left empty: us-east-1."),
+        widget=forms.TextInput(attrs=_PLAIN),
+    )
+    bucket = forms.CharField(label=_("Bucket"), max_length=63, widget=forms.TextInput(attrs=_PLAIN))
+    root_folder = forms.CharField(
+        label=_("Folder in the bucket"),
+        max_length=300,
+        required=False,
+        help_text=_("Left empty: all of it."),
+        widget=forms.TextInput(attrs=_PLAIN),
+    )
+    field_order = ("name", "endpoint", "region", "bucket", "root_folder", "key_id", "secret")
+
+    @property
+    def order(self) -> dict[str, str]:
+        """What `try_connection` is asked for."""
+        given = dict(self.cleaned_data)
+        del given["name"]
+        return {"prefix": given.pop("root_folder"), **given}
+
+
+class SyncForm(forms.Form):
+    """A sync that begins now, or one that comes round."""
+
+    source = forms.ChoiceField(label=_("Disk"))
+    connection = forms.ChoiceField(label=_("Object storage"))
+    direction = forms.ChoiceField(
+        label=_("Which way"), choices=[("up", _("Disk → object storage")), ("down", _("Object storage → disk"))]
+    )
+    path = forms.CharField(
+        label=_("Folder on the disk"),
+        max_length=300,
+        required=False,
+        help_text=_("Left empty: all of it."),
+        widget=forms.TextInput(attrs=_PLAIN),
+    )
+    folder = forms.CharField(
+        label=_("Folder in object storage"),
+        max_length=300,
+        required=False,
+        help_text=_("Inside the folder of the connection."),
+        widget=forms.TextInput(attrs=_PLAIN),
+    )
+    delete_extra = forms.BooleanField(label=_("Delete at the destination what the source does not have"), required=False)
+    repeat = forms.ChoiceField(
+        label=_("How often"),
+        choices=[("once", _("Once, now")), ("hours", _("Every few hours")), ("days", _("On chosen days"))],
+    )
+    every_hours = forms.IntegerField(
+        label=_("Hours between two"), min_value=1, max_value=HOURS_MAX, required=False, initial=24
+    )
+    days = forms.MultipleChoiceField(
+        label=_("Days"),
+        choices=_DAYS,
+        required=False,
+        initial=[str(day) for day in range(7)],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    at = forms.TimeField(
+        label=_("Time"), required=False, initial="03:00", widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
+    )
+    time_zone = forms.CharField(label=_("Time zone"), max_length=64, required=False, initial="UTC")
+
+    def __init__(
+        self, *args: Any, sources: list[tuple[str, str]], connections: list[tuple[str, str]], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        for name, choices in (("source", sources), ("connection", connections)):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = choices
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        repeat = given.get("repeat")
+        if repeat == "hours" and not given.get("every_hours"):
+            self.add_error("every_hours", _("Say how many hours."))
+        if repeat == "days" and not (given.get("days") and given.get("at")):
+            self.add_error("days", _("Choose days and a time."))
+        if repeat == "days" and not is_zone(given.get("time_zone", "")):
+            self.add_error("time_zone", _("Name a time zone such as Europe/Berlin or Asia/Shanghai."))
+        return given
+
+    @property
+    def order(self) -> dict[str, Any]:
+        """What the services are asked for."""
+        given = self.cleaned_data
+        which = "volume" if given["source"].startswith("vol_") else "instance"
+        kind, subject_id = subject_of({which: given["source"]})
+        return {
+            "subject_kind": kind,
+            "subject_id": subject_id,
+            "connection_id": connection_id_of(given["connection"], needed=True),
+            "wish": Wish(given["direction"], given["path"], given["folder"], given["delete_extra"]),
+        }
+
+    @property
+    def rhythm(self) -> Rhythm | None:
+        """None: once, now."""
+        given = self.cleaned_data
+        if given["repeat"] == "hours":
+            return Rhythm(given["every_hours"])
+        if given["repeat"] == "days":
+            return Rhythm(None, tuple(int(day) for day in given["days"]), given["at"], given["time_zone"])
+        return None

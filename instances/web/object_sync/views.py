@@ -1,0 +1,126 @@
+"""The console's pages of object storage."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.shortcuts import render as render_page
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id
+from instances.object_sync.schedules import remove_schedule
+from instances.retention.archive import remove_place, set_archive, set_archive_default
+from instances.web.htmx_responses import changed
+from instances.web.object_sync.context import connection_form, runs_context, storage_context, sync_form
+from instances.web.object_sync.form_orders import begin_or_schedule
+from instances.web.object_sync.forms import LoginForm
+from instances.web.object_sync.request_parsing import connection_id_of
+from storage.object_sync.connections import change_login, retry_connection, save_connection, try_connection
+from storage.object_sync.selectors import connection_of
+from storage.object_sync.syncs import cancel_sync
+
+
+@signed_in
+def object_storage(request: SignedInRequest) -> HttpResponse:
+    context = storage_context(request.user, request.GET.get("page"))
+    return render(request, page="storage/object_storage.html", part="storage/_syncs.html", context=context)
+
+
+@signed_in
+def sync_runs(request: SignedInRequest) -> HttpResponse:
+    """The live part: runs and schedules."""
+    return render_page(request, "storage/_syncs.html", runs_context(request.user, request.GET.get("page")))
+
+
+@signed_in
+def connection_new(request: SignedInRequest) -> HttpResponse:
+    form, fault = connection_form(request.POST or None), None
+    try:
+        if request.method == "POST" and form.is_valid():
+            tried = try_connection(**form.order)
+            saved = save_connection(owner=request.user, name=form.cleaned_data["name"], tried=tried)
+            messages.success(request, _("“%(name)s” works; it is saved.") % {"name": saved.name})
+            return redirect("object_storage")
+    except DomainError as error:
+        fault = error
+    return _form(request, "connection", {"form": form, "refused": fault})
+
+
+@signed_in
+def connection_login(request: SignedInRequest, connection_id: str) -> HttpResponse:
+    row_id, form, fault = parse_public_id("conn", connection_id), LoginForm(request.POST or None), None
+    connection = connection_of(request.user.pk, row_id)
+    try:
+        if request.method == "POST" and form.is_valid():
+            tried = retry_connection(owner=request.user, connection_id=row_id, **form.cleaned_data)
+            change_login(owner=request.user, connection_id=row_id, tried=tried)
+            messages.success(request, _("“%(name)s” works; it is saved.") % {"name": connection.name})
+            return redirect("object_storage")
+    except DomainError as error:
+        fault = error
+    return _form(request, "login", {"form": form, "refused": fault, "connection": connection})
+
+
+@require_POST
+@signed_in
+def connection_remove(request: SignedInRequest, connection_id: str) -> HttpResponse:
+    remove_place(owner=request.user, connection_id=parse_public_id("conn", connection_id))
+    messages.success(request, _("The connection is removed; what lies in the object storage stays."))
+    return redirect("object_storage")
+
+
+@signed_in
+def sync_new(request: SignedInRequest) -> HttpResponse:
+    form, fault = sync_form(request.user, request.POST or None, request.GET.dict()), None
+    try:
+        if request.method == "POST" and form.is_valid():
+            begin_or_schedule(owner=request.user, order=form.order, rhythm=form.rhythm)
+            messages.success(request, _("The schedule is set.") if form.rhythm else _("The sync begins."))
+            return redirect("object_storage")
+    except DomainError as error:
+        fault = error
+    return _form(request, "sync", {"form": form, "refused": fault})
+
+
+@require_POST
+@signed_in
+def sync_cancel(request: SignedInRequest, sync_id: str) -> HttpResponse:
+    cancel_sync(owner=request.user, sync_id=parse_public_id("sync", sync_id))
+    return changed(request, "object_storage")
+
+
+@require_POST
+@signed_in
+def schedule_remove(request: SignedInRequest, schedule_id: str) -> HttpResponse:
+    remove_schedule(owner=request.user, schedule_id=parse_public_id("plan", schedule_id))
+    return changed(request, "object_storage")
+
+
+@require_POST
+@signed_in
+def archive_default_set(request: SignedInRequest) -> HttpResponse:
+    set_archive_default(renter=request.user, connection_id=connection_id_of(request.POST.get("connection")))
+    messages.success(request, _("Saved."))
+    return redirect("object_storage")
+
+
+@require_POST
+@signed_in
+def archive_set(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """`archive` is `account`, `off`, or a connection's id."""
+    wanted = request.POST.get("archive", "account")
+    choice = wanted if wanted in ("account", "off") else "on"
+    place = connection_id_of(wanted) if choice == "on" else None
+    set_archive(renter=request.user, instance_id=parse_public_id("inst", instance_id), choice=choice, connection_id=place)
+    return changed(request, "instance", instance_id)
+
+
+def _form(request: SignedInRequest, kind: str, context: dict[str, Any]) -> HttpResponse:
+    fault = context["refused"]
+    status = fault.status if fault else 400 if request.method == "POST" else 200
+    return render_page(request, "storage/sync_form.html", {**context, "kind": kind}, status=status)

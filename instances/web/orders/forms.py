@@ -1,0 +1,144 @@
+"""Input of the rent page and of an instance's name."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from billing.pricing.estimates import RESERVED
+from common.ids import parse_public_id, public_id
+from common.inputs import NameField, read_whole
+from common.money import parse_money
+from instances.pricing.price_fields import ModeFields
+from instances.states import WatchAction
+from instances.wait_list.entries import Order
+from instances.web.volumes.forms import MountFields
+from marketplace.constants import DATA_DISK_GB_MAX
+from marketplace.pricing.cpu_ram_share import usual_counts
+
+if TYPE_CHECKING:
+    from accounts.models import SshKey
+    from marketplace.leasing.offer_selectors import OfferView
+    from storage.models import Image
+
+DISKS_GB: Final = (0, 10, 20, 30, 50, 100, 200, 500, 1000)
+HOURS: Final = ((1, _("1 hour")), (8, _("8 hours")), (24, _("1 day")), (168, _("1 week")), (720, _("30 days")))
+_FIRST_DISK_GB: Final = 20
+
+
+class RentForm(MountFields, ModeFields):
+    """What a renter chooses; the offer says how many GPUs there are to choose from."""
+
+    gpu_count = forms.TypedChoiceField(label=_("Number of GPUs"), coerce=int, widget=forms.RadioSelect)
+    image = forms.ChoiceField(label=_("Image"), widget=forms.RadioSelect)
+    data_disk_gb = forms.TypedChoiceField(
+        label=_("Data disk"),
+        coerce=int,
+        widget=forms.RadioSelect,
+    )
+    hours = forms.TypedChoiceField(label=_("If it runs for"), coerce=int, choices=HOURS, initial=24)
+    name = NameField(label=_("Name"), max_length=80, required=False)
+    ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
+
+    def __init__(
+        self, *args: Any, offer: "OfferView", images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.images = {image.slug: image for image in images}
+        names = [(public_id("key", key.pk), key.name) for key in keys]
+        self._choose("gpu_count", [(count, str(count)) for count in usual_counts(offer.gpu_total)], 1)
+        self._choose(
+            "data_disk_gb", [(size, f"{size} GB" if size else _("none")) for size in self._disks(offer)], _FIRST_DISK_GB
+        )
+        self._choose("image", [(image.slug, image.title) for image in images], next(iter(self.images), ""))
+        self._choose("ssh_key_ids", names, [key_id for key_id, _name in names])
+        self.sell(offer)
+
+    def _disks(self, offer: "OfferView") -> list[int]:
+        """The usual sizes that fit on the host, and the one that was asked for."""
+        text = str(self.data.get("data_disk_gb", "") or self.initial.get("data_disk_gb", ""))
+        asked = read_whole(text, most=DATA_DISK_GB_MAX)
+        sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
+        return sorted(sizes if asked is None else {*sizes, asked})
+
+    @property
+    def key_ids(self) -> list[UUID] | None:
+        """None when every key is ticked: then those that are added later let in too."""
+        ticked = self.cleaned_data["ssh_key_ids"]
+        every = len(ticked) == len(list(self["ssh_key_ids"]))
+        return None if every else [parse_public_id("key", text) for text in ticked]
+
+    @property
+    def order(self) -> dict[str, Any]:
+        """What the order says beside its quote."""
+        given = self.cleaned_data
+        return {"name": given["name"], "ssh_key_ids": self.key_ids, "auto_renew": given["auto_renew"], **self.mounts}
+
+    @property
+    def wishes(self) -> dict[str, Any]:
+        """What a quote is made of."""
+        wishes = {name: self.cleaned_data[name] for name in ("gpu_count", "image", "data_disk_gb", "hours")}
+        modes = self.mode_wishes
+        if modes["billing_mode"] == RESERVED:
+            wishes["hours"] = None  # the whole term
+        return wishes | modes
+
+
+class NameForm(forms.Form):
+    name = NameField(label=_("Name"), max_length=80)
+
+
+WAITS: Final = (
+    (6, _("6 hours")),
+    (24, _("1 day")),
+    (72, _("3 days")),
+    (168, _("1 week")),
+    (720, _("30 days")),
+)
+_FIRST_WAIT_H: Final = 168
+
+
+class WatchForm(forms.Form):
+    """A place in the wait list; what the service refuses is said above the fields."""
+
+    q = forms.CharField(label=_("What to wait for"), max_length=500, required=False)
+    action = forms.ChoiceField(choices=WatchAction, initial=WatchAction.TELL, widget=forms.RadioSelect)
+    max_price = forms.CharField(label=_("Highest price per GPU-hour"), max_length=20, required=False)
+    image = forms.ChoiceField(label=_("Image"), required=False)
+    data_disk_gb = forms.IntegerField(label=_("Data disk (GB)"), required=False, min_value=0, max_value=DATA_DISK_GB_MAX)
+    ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
+    name = NameField(label=_("Name of the instance"), max_length=80, required=False)
+    hours = forms.TypedChoiceField(label=_("Wait for at most"), coerce=int, choices=WAITS, initial=_FIRST_WAIT_H)
+
+    def __init__(self, *args: Any, images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = [(public_id("key", key.pk), key.name) for key in keys]
+        self._choose("image", [(image.slug, image.title) for image in images])
+        self._choose("ssh_key_ids", names)
+        self.fields["ssh_key_ids"].initial = [key_id for key_id, _name in names]
+
+    def _choose(self, name: str, choices: list[tuple[Any, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What `create_watch` is asked for. Raises InvalidInput for a price that is none."""
+        given = self.cleaned_data
+        rents = given["action"] == WatchAction.RENT
+        return {
+            "line": given["q"],
+            "action": given["action"],
+            "lifetime": timedelta(hours=given["hours"]),
+            "order": Order(
+                image=given["image"] if rents else "",
+                max_price_micros=parse_money(given["max_price"]) if given["max_price"] else None,
+                data_disk_gb=given["data_disk_gb"] if rents else None,
+                ssh_key_ids=[parse_public_id("key", text) for text in given["ssh_key_ids"]] if rents else None,
+                name=given["name"] if rents else "",
+            ),
+        }

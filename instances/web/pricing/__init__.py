@@ -1,0 +1,1 @@
+"""Prices over HTTP."""

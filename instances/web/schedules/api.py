@@ -1,0 +1,30 @@
+"""The API of keeping a stopped instance's data for longer."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from common.endpoints import checked
+from common.money import parse_money
+from instances.retention.data_retention import keep_data
+from instances.web import schemas as web_schemas
+from instances.web.responses import instance_id_of, reply_with_instance, shown
+from instances.web.schedules import schemas
+
+
+class KeepView(APIView):
+    """Keep the data of a stopped instance for so many days more, for a fee that is set aside at once."""
+
+    scopes: ClassVar = {"POST": "instances:write"}
+
+    @extend_schema(operation_id="instances_keep", request=schemas.KeepIn, responses={202: web_schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        wanted = checked(schemas.KeepIn, request.data)
+        most = wanted.pop("max_fee", None)
+        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        limit = None if most is None else parse_money(most)
+        return reply_with_instance(request, lambda: (202, shown(keep_data(**who, **wanted, max_fee_micros=limit))))

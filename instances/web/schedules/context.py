@@ -1,0 +1,109 @@
+"""What the pages say about timers, the week, places in line and kept data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from billing.ledger.selectors import wallet_of
+from common import clock
+from instances.constants import KEEP_DAYS, LINE_LONGEST
+from instances.core.selectors import instance_of
+from instances.core.timer_selectors import idle_stop_times
+from instances.models import Instance
+from instances.retention.data_retention import KeepPrice, keep_price, kept_gb
+from instances.schedules.recurrence import DAYS, Occurrence
+from instances.schedules.timers import next_occurrence
+from instances.states import InstanceState
+from instances.web.schedules.forms import DAY_WORDS, ScheduleForm
+from marketplace.spot_market.selectors import Place
+from marketplace.spot_market.services import view_spot_market
+
+SCHEDULE_WORDS: Final[Mapping[str, str | Promise]] = {
+    "schedule_set": _("You changed what it does by itself"),
+    "schedule_failed": _("What was scheduled could not be done"),
+    "timed_stop": _("Stopped by its timer"),
+    "weekly_stop": _("Stopped by its schedule"),
+    "weekly_start": _("Started by its schedule"),
+    "timed_release": _("Released by its timer"),
+    "timed_release_locked": _("Its timer would have released it, but it is locked"),
+    "idle_stop": _("Stopped: it was idle"),
+    "locked": _("You locked it"),
+    "unlocked": _("You unlocked it"),
+    "line_left": _("It left the line for its GPUs"),
+    "data_kept": _("You keep its data for longer"),
+}
+_EVERY_DAY: Final = list(range(len(DAYS)))
+
+
+@dataclass(frozen=True)
+class WeekRow:
+    """One entry in words."""
+
+    action: str
+    days: list[str | Promise]
+    time: str
+    daily: bool
+
+
+@dataclass(frozen=True)
+class Timers:
+    """What an instance does by itself, and until when. `until`: of its place in line."""
+
+    coming: Occurrence | None
+    week: list[WeekRow]
+    idle_stops_at: datetime | None
+    being_freed: bool
+    until: datetime | None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.week)
+
+
+def timers_of(instance: Instance, place: Place | None, now: datetime) -> Timers:
+    week = [
+        WeekRow(row["action"], [DAY_WORDS[day] for day in row["days"]], row["time"], row["days"] == _EVERY_DAY)
+        for row in instance.weekly
+    ]
+    return Timers(
+        coming=next_occurrence(instance, now),
+        week=week,
+        idle_stops_at=idle_stop_times([instance]).get(instance.pk),
+        being_freed=place is not None and _is_served_soon(instance),
+        until=None if place is None else place.since + LINE_LONGEST,
+    )
+
+
+def _is_served_soon(instance: Instance) -> bool:
+    """Whether spot rents are making room for it, rather than everybody else having to stop by themselves."""
+    return any(claim.pk == instance.pk for claim in view_spot_market(instance.offer_id).claims)
+
+
+def gpus_are_taken(instance: Instance) -> bool:
+    """Whether a start now would have to stand in line."""
+    idle = instance.state in (InstanceState.STOPPED, InstanceState.FAILED)
+    if not idle or instance.holds_gpus or instance.billing_mode == "spot":
+        return False
+    return instance.offer.gpu_free + instance.offer.gpu_spot < instance.gpu_count
+
+
+def schedule_context(renter: User, instance_id: UUID, params: Any, zone: str) -> dict[str, Any]:
+    """`params` None: the form shows the instance as it is. Raises NotFound."""
+    instance = instance_of(renter, instance_id)
+    return {"instance": instance, "form": ScheduleForm(params, instance=instance, zone=zone)}
+
+
+def keep_context(renter: User, instance_id: UUID) -> dict[str, Any]:
+    """What each choice costs, and what the wallet has. Raises NotFound."""
+    instance, now = instance_of(renter, instance_id), clock.now()
+    prices: list[KeepPrice] = []
+    if "keep" in instance.actions:
+        prices = [keep_price(instance, days=days) for days in KEEP_DAYS]
+    wallet = wallet_of(owner_id=renter.pk, now=now)
+    return {"instance": instance, "prices": prices, "gb": kept_gb(instance), "wallet": wallet}

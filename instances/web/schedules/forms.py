@@ -1,0 +1,143 @@
+"""Input of the page on which a renter sets what an instance does by itself, and for how long its data is kept."""
+
+from datetime import datetime, time
+from itertools import count
+from typing import Any, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from instances.constants import IDLE_MINUTES, KEEP_DAYS, WEEKLY_AT_MOST
+from instances.models import Instance
+from instances.schedules.recurrence import Entry, is_zone
+from instances.schedules.settings import IdleRule, Week, Wishes
+
+DAY_WORDS: Final = (_("Mon"), _("Tue"), _("Wed"), _("Thu"), _("Fri"), _("Sat"), _("Sun"))
+_DAYS: Final = [(str(number), word) for number, word in enumerate(DAY_WORDS)]
+_ACTIONS: Final = (("", "–"), ("start", _("Start")), ("stop", _("Stop")))
+_LOCAL: Final = "%Y-%m-%dT%H:%M"
+_ROWS_AT_LEAST: Final = 2
+_FIRST_PCT, _FIRST_MINUTES = 5, 30
+
+
+class _LocalTime(forms.DateTimeInput):
+    input_type = "datetime-local"
+
+
+class ScheduleForm(forms.Form):
+    """Timers and a week in one time zone, the stop of what idles, the lock. Rows of the week that say nothing are none."""
+
+    time_zone = forms.CharField(label=_("Time zone"), max_length=64)
+    stop_at = forms.CharField(label=_("Stop it at"), required=False, widget=_LocalTime)
+    release_at = forms.CharField(label=_("Release it at"), required=False, widget=_LocalTime)
+    idle = forms.BooleanField(label=_("Stop it when it idles"), required=False)
+    below_pct = forms.IntegerField(label=_("GPU use below, %"), min_value=1, max_value=100, required=False)
+    minutes = forms.IntegerField(
+        label=_("for so many minutes"), min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1], required=False
+    )
+    locked = forms.BooleanField(label=_("Locked"), required=False)
+
+    def __init__(self, params: Any, *, instance: Instance, zone: str) -> None:
+        """Unbound it shows the instance as it is, times in its own zone or else in `zone`, the reader's."""
+        self.zone = instance.time_zone or (zone if is_zone(zone) else "UTC")
+        super().__init__(params, initial=_shown(instance, self.zone))
+        rows = len(instance.weekly) if params is None else _rows_sent(params)
+        self.row_count = max(_ROWS_AT_LEAST, rows + (params is None))
+        for number in range(self.row_count):
+            row = instance.weekly[number] if params is None and number < len(instance.weekly) else {}
+            self._add_row(number, row)
+
+    def _add_row(self, number: int, row: dict[str, Any]) -> None:
+        days = [str(day) for day in row.get("days", ())]
+        self.fields[f"week-{number}-action"] = forms.ChoiceField(
+            choices=_ACTIONS, required=False, initial=row.get("action", ""), label=_("What to do")
+        )
+        self.fields[f"week-{number}-time"] = forms.TimeField(
+            required=False,
+            initial=row.get("time", ""),
+            label=_("Time"),
+            widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+        )
+        self.fields[f"week-{number}-days"] = forms.MultipleChoiceField(
+            choices=_DAYS, required=False, initial=days, label=_("Days"), widget=forms.CheckboxSelectMultiple
+        )
+
+    @property
+    def zones(self) -> list[str]:
+        return sorted(name for name in available_timezones() if "/" in name or name == "UTC")
+
+    @property
+    def week_rows(self) -> list[dict[str, Any]]:
+        """Their fields, for the template."""
+        parts = ("action", "time", "days")
+        return [{part: self[f"week-{number}-{part}"] for part in parts} for number in range(self.row_count)]
+
+    def clean_time_zone(self) -> str:
+        name = str(self.cleaned_data["time_zone"])
+        if not is_zone(name):
+            raise forms.ValidationError(_("Name a time zone such as Europe/Berlin or Asia/Shanghai."))
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        for name in ("stop_at", "release_at"):
+            given[name] = self._moment(name, given.get(name, ""), given.get("time_zone", "UTC"))
+        if given.get("idle") and not (given.get("below_pct") and given.get("minutes")):
+            self.add_error("idle", _("Say below how much use, and for how long."))
+        return given
+
+    def _moment(self, name: str, text: str, zone: str) -> datetime | None:
+        if not text:
+            return None
+        try:
+            return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
+        except ValueError:
+            self.add_error(name, _("This is no date and time."))
+            return None
+
+    @property
+    def wishes(self) -> Wishes:
+        given = self.cleaned_data
+        entries = [entry for number in range(self.row_count) if (entry := self._entry(number)) is not None]
+        return Wishes(
+            {
+                "stop_at": given["stop_at"],
+                "release_at": given["release_at"],
+                "week": Week(entries, given["time_zone"]),
+                "idle": IdleRule(given["below_pct"], given["minutes"]) if given["idle"] else None,
+                "locked": given["locked"],
+            }
+        )
+
+    def _entry(self, number: int) -> Entry | None:
+        action, at = self.cleaned_data[f"week-{number}-action"], self.cleaned_data[f"week-{number}-time"]
+        if not action or at is None:
+            return None
+        days = tuple(int(day) for day in self.cleaned_data[f"week-{number}-days"])
+        return Entry(action, days, time(at.hour, at.minute))
+
+
+class KeepForm(forms.Form):
+    """How many days longer, and the fee that was shown."""
+
+    days = forms.TypedChoiceField(choices=[(days, str(days)) for days in KEEP_DAYS], coerce=int)
+    max_fee = forms.CharField(max_length=30)
+
+
+def _rows_sent(params: Any) -> int:
+    return next(number for number in count() if f"week-{number}-action" not in params or number == WEEKLY_AT_MOST)
+
+
+def _shown(instance: Instance, zone: str) -> dict[str, Any]:
+    here = ZoneInfo(zone)
+    stop, release = instance.timed_stop_at, instance.timed_release_at
+    return {
+        "time_zone": zone,
+        "stop_at": stop and f"{stop.astimezone(here):{_LOCAL}}",
+        "release_at": release and f"{release.astimezone(here):{_LOCAL}}",
+        "idle": instance.idle_minutes is not None,
+        "below_pct": instance.idle_below_pct or _FIRST_PCT,
+        "minutes": instance.idle_minutes or _FIRST_MINUTES,
+        "locked": instance.locked,
+    }

@@ -1,0 +1,88 @@
+"""What OpenAPI says about timers, schedules, idling, locks, places in line and how long data is kept."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from common.inputs import AmountText
+from instances.constants import IDLE_MINUTES, KEEP_DAYS_MAX, WEEKLY_AT_MOST
+from instances.schedules.recurrence import ACTIONS, DAYS
+
+Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializers.IntegerField
+_TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+
+
+class WeeklyEntry(serializers.Serializer[Any]):
+    """Start or stop on these days at this time."""
+
+    action = serializers.ChoiceField(choices=list(ACTIONS))
+    days = serializers.ListField(child=serializers.ChoiceField(choices=list(DAYS)), min_length=1, max_length=7)
+    time = serializers.RegexField(_TIME_OF_DAY, help_text="HH:MM in the schedule's time zone")
+
+
+class SchedulePatch(serializers.Serializer[Any]):
+    """Timers and the week; what is left out stays as it is."""
+
+    stop_at = Time(required=False, allow_null=True, help_text="Stop it then, once; null: never mind")
+    release_at = Time(required=False, allow_null=True, help_text="Release it and its data then; null: never mind")
+    weekly = WeeklyEntry(
+        many=True, required=False, help_text=f"The whole week, at most {WEEKLY_AT_MOST} entries; empty: no schedule"
+    )
+    time_zone = Text(required=False, max_length=64, allow_blank=True, help_text="IANA name; required with `weekly`")
+
+
+class IdleStop(serializers.Serializer[Any]):
+    """Stop it when its GPUs do less than so much for so long and no SSH or terminal session is open."""
+
+    below_pct = Whole(min_value=1, max_value=100)
+    minutes = Whole(min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1])
+
+
+class SettingsPatch(serializers.Serializer[Any]):
+    """What an instance does by itself, and its lock."""
+
+    locked = serializers.BooleanField(required=False, help_text="Refuses release and re-imaging, timed release too")
+    schedule = SchedulePatch(required=False)
+    idle_stop = IdleStop(required=False, allow_null=True, help_text="null: it is not stopped for idling")
+
+
+class NextOccurrence(serializers.Serializer[Any]):
+    """What the week does next."""
+
+    action = serializers.ChoiceField(choices=list(ACTIONS))
+    at = Time()
+
+
+class Schedule(serializers.Serializer[Any]):
+    """Timers and the week."""
+
+    stop_at = Time(allow_null=True)
+    release_at = Time(allow_null=True)
+    weekly = WeeklyEntry(many=True)
+    time_zone = Text(allow_null=True)
+    next = NextOccurrence(allow_null=True)
+
+
+class PlaceInLine(serializers.Serializer[Any]):
+    """Where it stands in the line for its GPUs: 1 is next. Nobody outside the line is given what fits it."""
+
+    position = Whole()
+    of = Whole()
+    since = Time()
+    until = Time(help_text="Then it is stopped and its money is free again")
+
+
+class Retention(serializers.Serializer[Any]):
+    """How long the data of a stopped instance is kept."""
+
+    until = Time(help_text="Then it is released for good")
+    free_until = Time()
+    gb = Whole(help_text="What a longer time is charged for: the root and the free part of the data disk")
+    daily_fee = Text(help_text="Of each day after the free time")
+
+
+class KeepIn(serializers.Serializer[Any]):
+    """How much longer."""
+
+    days = Whole(min_value=1, max_value=KEEP_DAYS_MAX)
+    max_fee = AmountText(required=False, allow_null=True, help_text="Refused when it costs more")

@@ -1,0 +1,53 @@
+"""Pages of what an instance does by itself, and of how long its data is kept."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id
+from common.money import parse_money
+from instances.retention.data_retention import keep_data
+from instances.schedules.settings import change_settings
+from instances.web.htmx_responses import gone_to
+from instances.web.schedules.context import keep_context, schedule_context
+from instances.web.schedules.forms import KeepForm
+
+_SCHEDULE = {"page": "instances/schedule.html", "part": "instances/_schedule_form.html"}
+_KEEP = {"page": "instances/keep.html", "part": "instances/_keep_form.html"}
+
+
+@signed_in
+def instance_schedule(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """The form; sent, the change. `zone` is the reader's, as the page's script says it."""
+    key = parse_public_id("inst", instance_id)
+    bound = request.POST if request.method == "POST" else None
+    context = schedule_context(request.user, key, bound, request.GET.get("zone", ""))
+    form = context["form"]
+    try:
+        if bound is not None and form.is_valid():
+            change_settings(renter=request.user, instance_id=key, wishes=form.wishes)
+            messages.success(request, _("Saved: it acts by itself from now on."))
+            return gone_to(request, "instance", instance_id)
+    except DomainError as error:
+        context["refused"] = error
+    return render(request, **_SCHEDULE, context=context)
+
+
+@signed_in
+def instance_keep(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """What keeping costs; sent, the order."""
+    key = parse_public_id("inst", instance_id)
+    context = keep_context(request.user, key)
+    form = KeepForm(request.POST or None)
+    try:
+        if form.is_valid():
+            wish = {"days": form.cleaned_data["days"], "max_fee_micros": parse_money(form.cleaned_data["max_fee"])}
+            keep_data(renter=request.user, instance_id=key, **wish)
+            messages.success(request, _("Its data is kept for longer."))
+            return gone_to(request, "instance", instance_id)
+    except DomainError as error:
+        context["refused"] = error
+    return render(request, **_KEEP, context=context)

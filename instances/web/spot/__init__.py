@@ -1,0 +1,1 @@
+"""Spot bids over HTTP."""

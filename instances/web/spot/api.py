@@ -1,0 +1,37 @@
+"""The API of a spot rent's bid."""
+
+from typing import ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from common.endpoints import checked
+from common.money import parse_money
+from instances.spot.bid_changes import change_bid, withdraw_bid
+from instances.web import schemas
+from instances.web.metering import serializers
+from instances.web.responses import instance_id_of, may_connect, reply_with_instance, shown
+
+
+class BidView(APIView):
+    """The most that a spot rent pays per GPU and hour."""
+
+    scopes: ClassVar = {"POST": "instances:write", "DELETE": "instances:write"}
+
+    @extend_schema(operation_id="instances_bid", request=serializers.BidIn, responses={200: schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """Raise or lower it in place: the container is not touched. A notice is taken back when the new one wins in time."""
+        most = parse_money(checked(serializers.BidIn, request.data)["max_price"])
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_with_instance(
+            request, lambda: (200, shown(change_bid(renter=renter, instance_id=row_id, max_price_micros=most)))
+        )
+
+    @extend_schema(operation_id="instances_bid_withdraw", responses={200: schemas.InstanceOut})
+    def delete(self, request: Request, instance_id: str) -> Response:
+        """What has yielded is not to go on by itself. Repeating it is harmless."""
+        withdrawn = withdraw_bid(renter=asker(request), instance_id=instance_id_of(instance_id))
+        return Response(shown(withdrawn, opens=may_connect(request)))

@@ -1,0 +1,73 @@
+"""What the pages say about spot: a bid's chances in words, the panel of a spot rent, the form that changes its bid."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from common.inputs import PlainDecimalField
+from common.money import format_money, parse_money
+from instances.core.selectors import bids_of, instance_of
+from instances.models import Instance
+from instances.spot.bid_forecast import outlook
+from marketplace.constants import MAX_GPUS_PER_HOST, PRICE_MICROS_MAX
+from marketplace.spot_market.selectors import spot_lately
+from marketplace.web.spot_market.charts import spot_chart
+
+CHANCES: Final[Mapping[str, str | Promise]] = {
+    "below_floor": _("Below the floor: nobody gets GPUs for that."),
+    "too_many": _("Rents at the full price hold so many GPUs now that this bid cannot be served: it waits."),
+    "none": _("Over the last 24 hours it would not have won at any time."),
+    "some": _("Over the last 24 hours it would have won for a small part of the time."),
+    "half": _("Over the last 24 hours it would have won for about half of the time."),
+    "most": _("Over the last 24 hours it would have won for most of the time."),
+    "all": _("Over the last 24 hours it would have won all the time."),
+}
+
+
+class BidForm(forms.Form):
+    """The most per GPU and hour."""
+
+    max_price = PlainDecimalField(
+        label=_("The most that you pay, per GPU-hour"), min_value=0, max_digits=12, decimal_places=6
+    )
+
+    @property
+    def max_micros(self) -> int:
+        return parse_money(f"{self.cleaned_data['max_price']:f}")
+
+
+class OutlookForm(BidForm):
+    """A bid that somebody thinks about. What cannot be read is left out of the picture, not complained about."""
+
+    gpu_count = forms.IntegerField(min_value=1, max_value=MAX_GPUS_PER_HOST, required=False)
+
+
+def outlook_context(offer_id: UUID, params: Mapping[str, Any], own: Instance | None = None) -> dict[str, Any]:
+    """The market now and lately, and what the bid in `params` would come to. Raises NotFound."""
+    form = OutlookForm(params)
+    context: dict[str, Any] = {"lately": spot_lately(offer_id)}
+    if form.is_valid() and form.max_micros <= PRICE_MICROS_MAX:
+        count = own.gpu_count if own else form.cleaned_data["gpu_count"] or 1
+        found = outlook(offer_id, gpu_count=count, max_micros=form.max_micros, own=own.pk if own else None)
+        context |= {"outlook": found, "chance": CHANCES[found.chance]}
+    return context
+
+
+def bid_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The form that changes a bid; `params` None: as it stands. Raises NotFound."""
+    instance = instance_of(renter, instance_id)
+    typed = params or {"max_price": format_money(instance.spot_max_micros or 0)}
+    offer = instance.offer
+    return {
+        "instance": instance,
+        "bid": next(iter(bids_of([instance.pk])), None),
+        "form": BidForm(params, initial=dict(typed)),
+        "typed": typed.get("max_price", ""),
+        "chart": spot_chart(offer.pk, floor_micros=offer.spot_floor_micros),
+        **outlook_context(offer.pk, typed, own=instance),
+    }

@@ -1,0 +1,53 @@
+"""Pages of the spot market: a bid's outlook, and the form that changes a bid."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render as render_page
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id
+from instances.spot.bid_changes import change_bid, withdraw_bid
+from instances.web.htmx_responses import gone_to
+from instances.web.spot.context import bid_context, outlook_context
+
+
+def spot_outlook(request: HttpRequest, offer_id: str) -> HttpResponse:
+    """Public, as the price history is: what a bid would come to."""
+    context = outlook_context(parse_public_id("offr", offer_id), request.GET)
+    return render_page(request, "instances/_spot_outlook.html", context)
+
+
+@signed_in
+def bid(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """The form; looked at with `max_price` in the address, what that would come to; sent, the change."""
+    key = parse_public_id("inst", instance_id)
+    if request.method == "POST":
+        return _change(request, instance_id)
+    context = bid_context(request.user, key, request.GET if "max_price" in request.GET else None)
+    part = "instances/_spot_outlook.html" if "outlook" in request.GET else "instances/_bid_form.html"
+    return render(request, page="instances/bid.html", part=part, context=context)
+
+
+def _change(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    key = parse_public_id("inst", instance_id)
+    context = bid_context(request.user, key, request.POST)
+    form = context["form"]
+    try:
+        if form.is_valid():
+            change_bid(renter=request.user, instance_id=key, max_price_micros=form.max_micros)
+            messages.success(request, _("Your bid has changed; the instance was not touched."))
+            return gone_to(request, "instance", instance_id)
+    except DomainError as error:
+        context["refused"] = error
+    return render(request, page="instances/bid.html", part="instances/_bid_form.html", context=context)
+
+
+@require_POST
+@signed_in
+def bid_withdraw(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    withdraw_bid(renter=request.user, instance_id=parse_public_id("inst", instance_id))
+    return gone_to(request, "instance", instance_id)

@@ -1,0 +1,91 @@
+"""The API of clones and of moves to another host."""
+
+from typing import Any, ClassVar, cast
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.permissions import asker
+from common.endpoints import checked
+from common.ids import parse_public_id
+from common.money import parse_money
+from instances.core.selectors import instance_of
+from instances.models import Move
+from instances.transfers.completion import cancel_move
+from instances.transfers.selectors import moves_of
+from instances.transfers.start import Destination, clone_instance, migrate_instance
+from instances.web import schemas as web_schemas
+from instances.web.responses import instance_id_of, reply_with_instance, shown
+from instances.web.serializers import OFFER_PREFIX, QUOTE_PREFIX
+from instances.web.transfers import schemas
+from instances.web.transfers.serializers import move_shape
+
+WRITE: dict[str, str] = {"POST": "instances:write"}
+
+
+class CloneView(APIView):
+    """A new instance from the root of a stopped one, and from its data disk if wished."""
+
+    scopes: ClassVar = WRITE
+
+    @extend_schema(operation_id="instances_clone", request=schemas.CloneIn, responses={201: web_schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """Rented like any other, hourly at the offer's present price unless a quote says otherwise. It is `copying` until
+        everything has come, and charged from when it runs; the source can be started again after the copying."""
+        wanted = checked(schemas.CloneIn, request.data)
+        order = {"to": _destination(wanted), "data_disk": wanted["data_disk"], "name": wanted["name"]}
+        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        return reply_with_instance(request, lambda: (201, shown(clone_instance(**who, **order))))
+
+
+class MigrateView(APIView):
+    """The same instance on another host."""
+
+    scopes: ClassVar = WRITE
+
+    @extend_schema(operation_id="instances_migrate", request=schemas.MigrateIn, responses={202: web_schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        """Id, name, history, root and data disk go along. It starts on the new host when all has come; until it has run
+        there, what the old host has stays as it is."""
+        to = _destination(checked(schemas.MigrateIn, request.data))
+        who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
+        return reply_with_instance(request, lambda: (202, shown(migrate_instance(**who, to=to))))
+
+
+class CancelMoveView(APIView):
+    """Give the copying up: the source is as it was, and a clone to be is gone."""
+
+    scopes: ClassVar = WRITE
+
+    @extend_schema(operation_id="instances_cancel_move", request=None, responses={202: web_schemas.InstanceOut})
+    def post(self, request: Request, instance_id: str) -> Response:
+        renter, row_id = asker(request), instance_id_of(instance_id)
+        return reply_with_instance(request, lambda: (202, shown(cancel_move(renter=renter, instance_id=row_id))))
+
+
+class MovesView(GenericAPIView[Move]):
+    """Every clone and move from or to an instance, newest first, with its progress."""
+
+    scopes: ClassVar = {"GET": "instances:read"}
+    serializer_class = schemas.MoveOut
+    ordering: ClassVar = ("-created_at", "-id")
+
+    @extend_schema(operation_id="instances_moves", responses=schemas.MoveOut(many=True))
+    def get(self, request: Request, instance_id: str) -> Response:
+        renter = asker(request)
+        moves = moves_of(renter, instance_of(renter, instance_id_of(instance_id)).pk)
+        page = cast("list[Move]", self.paginate_queryset(moves))
+        return self.get_paginated_response([move_shape(move) for move in page])
+
+
+def _destination(wanted: dict[str, Any]) -> Destination:
+    quote, offer, most = (wanted.get(name) for name in ("quote_id", "offer", "max_hourly_rate"))
+    return Destination(
+        quote_id=parse_public_id(QUOTE_PREFIX, quote) if quote else None,
+        offer_id=parse_public_id(OFFER_PREFIX, offer) if offer else None,
+        gpu_count=wanted.get("gpu_count"),
+        max_rate_micros=parse_money(most) if most else None,
+    )

@@ -1,0 +1,48 @@
+"""What the pages of clones and moves show: offers to choose from, and how far the copying is."""
+
+from typing import Any, Final
+
+from instances.models import Instance, Move
+from instances.states import InstanceState, MoveState
+from instances.transfers.selectors import Progress, open_move, progress_of
+from marketplace.search.language.fields import OfferQuery
+from marketplace.search.selectors import offers_like, search_offers
+from storage.images.selectors import needs_of_image
+
+SHOWN: Final = 40
+
+
+def places_for(instance: Instance, *, verb: str) -> list[dict[str, Any]]:
+    """Offers that have room for it: the present host first if it may stay there, then the same model, the cheapest first."""
+    needs = needs_of_image(instance.image)
+    query = OfferQuery(gpu_count=instance.gpu_count, data_disk_gb=instance.data_disk_gb, image_needs=needs)
+    # Nobody waits for spot rents to make room here: the GPUs must be free now.
+    open_now = [row for row in search_offers(query).offers if row["gpu_free"] >= instance.gpu_count]
+    found = [row for row in open_now if row["host_id"] != instance.host_id]
+    found.sort(key=lambda row: row["gpu_model"] != instance.offer.gpu_model)  # stable: by price within
+    own = [] if verb == "migrate" else offers_like([instance.offer_id])
+    return [row | {"same_host": row["host_id"] == instance.host_id} for row in [*own, *found[:SHOWN]]]
+
+
+class MoveRow:
+    """A move under way as the instance's page shows it."""
+
+    def __init__(self, move: Move) -> None:
+        self.move = move
+        self.seen: Progress = progress_of(move)
+
+    @property
+    def is_copying(self) -> bool:
+        return self.move.state == MoveState.COPYING
+
+    @property
+    def is_clone(self) -> bool:
+        return self.move.source_id != self.move.target_id
+
+
+def move_under_way(instance: Instance) -> MoveRow | None:
+    """None without a query for the many that have never been on the way."""
+    if instance.state in (InstanceState.GONE, InstanceState.REQUESTED, InstanceState.WAITING):
+        return None
+    found = open_move(instance.pk)
+    return MoveRow(found) if found is not None else None

@@ -1,0 +1,58 @@
+"""Input of the pages on which an instance is cloned, or moved to another host."""
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from common.ids import parse_public_id
+from common.inputs import NameField
+from common.money import parse_money
+from instances.transfers.start import Destination
+
+if TYPE_CHECKING:
+    from instances.models import Instance
+
+MIGRATE: Final = "migrate"
+
+
+class MoveForm(forms.Form):
+    """Which offer, how many GPUs; of a clone its name, and whether the data disk comes along."""
+
+    offer = forms.CharField(label=_("Where to"))
+    gpu_count = forms.IntegerField(label=_("Number of GPUs"), min_value=1, max_value=64)
+    data_disk = forms.BooleanField(label=_("With the data disk"), required=False)
+    name = NameField(label=_("Name"), max_length=80, required=False)
+    max_rate = forms.CharField(required=False)
+
+    def __init__(self, data: Any, *, verb: str, instance: "Instance", initial: dict[str, Any]) -> None:
+        self.verb, self.instance = verb, instance
+        first = {"gpu_count": instance.gpu_count, "data_disk": True, "name": f"{instance.name}-clone"[:80]}
+        super().__init__(data, initial=first | initial)
+
+    @property
+    def is_clone(self) -> bool:
+        return self.verb != MIGRATE
+
+    @property
+    def with_disk(self) -> bool:
+        return not self.is_clone or bool(self.cleaned_data["data_disk"])
+
+    @property
+    def to(self) -> Destination:
+        most = self.cleaned_data["max_rate"]
+        return Destination(
+            offer_id=self.offer_id,
+            gpu_count=self.cleaned_data["gpu_count"],
+            max_rate_micros=parse_money(most) if most else None,
+        )
+
+    @property
+    def offer_id(self) -> UUID:
+        return parse_public_id("offr", self.cleaned_data["offer"])
+
+    @property
+    def order(self) -> dict[str, Any]:
+        of_clone = {"data_disk": self.with_disk, "name": self.cleaned_data["name"]} if self.is_clone else {}
+        return {"to": self.to, **of_clone}

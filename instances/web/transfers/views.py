@@ -1,0 +1,67 @@
+"""The pages on which an instance is cloned, or moved to another host."""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.shortcuts import render as render_page
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.ids import parse_public_id, public_id
+from instances.core.selectors import instance_of
+from instances.models import Instance
+from instances.transfers.completion import cancel_move
+from instances.transfers.start import clone_instance, migrate_instance, quote_move
+from instances.web.htmx_responses import changed
+from instances.web.transfers.context import places_for
+from instances.web.transfers.forms import MoveForm
+
+_VERBS: Final[dict[str, Callable[..., Instance]]] = {"clone": clone_instance, "migrate": migrate_instance}
+
+
+def _asked(request: SignedInRequest, instance_id: str, verb: str) -> tuple[Instance, MoveForm]:
+    instance = instance_of(request.user, parse_public_id("inst", instance_id))
+    first = {"offer": request.GET.get("offer", public_id("offr", instance.offer_id) if verb == "clone" else "")}
+    return instance, MoveForm(
+        request.POST if request.method == "POST" else None, initial=first, verb=verb, instance=instance
+    )
+
+
+@signed_in
+def instance_move(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
+    """The choices; sent, the order."""
+    (instance, form), fault = _asked(request, instance_id, verb), None
+    if form.is_valid():
+        try:
+            made = _VERBS[verb](renter=request.user, instance_id=instance.pk, **form.order)
+            return redirect("instance", public_id("inst", made.pk))
+        except DomainError as error:
+            fault = error
+    places = places_for(instance, verb=verb) if verb in instance.actions else []
+    context = {"it": instance, "form": form, "verb": verb, "places": places, "refused": fault}
+    return render_page(request, "instances/move.html", context, status=fault.status if fault else 200)
+
+
+@require_POST
+@signed_in
+def instance_move_quote(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
+    """What the present choices would cost."""
+    instance, form = _asked(request, instance_id, verb)
+    context: dict[str, object] = {"it": instance, "form": form, "verb": verb}
+    try:
+        if form.is_valid():
+            own, disk = instance.pk, form.with_disk
+            context["quote"] = quote_move(renter=request.user, instance_id=own, verb=verb, to=form.to, data_disk=disk)
+    except DomainError as error:
+        context["refused"] = error
+    return render_page(request, "instances/_move_bill.html", context)
+
+
+@require_POST
+@signed_in
+def instance_move_cancel(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    cancel_move(renter=request.user, instance_id=parse_public_id("inst", instance_id))
+    return changed(request, "instance", instance_id)

@@ -1,0 +1,217 @@
+"""The console's pages of renting and of instances."""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.shortcuts import render as render_page
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.selectors import ssh_keys_of
+from accounts.services.ssh_keys import add_ssh_key
+from accounts.signed_in import SignedInRequest, signed_in
+from billing.people.self_rental import what_pays_host
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id, public_id
+from common.money import parse_money
+from instances.core.rename import rename_instance
+from instances.enforcement.fault_reports import report_fault
+from instances.lifecycle.restart import restart_instance
+from instances.lifecycle.start import start_instance
+from instances.lifecycle.start_cpu_only import start_without_gpu
+from instances.lifecycle.stop import stop_instance
+from instances.models import Instance
+from instances.orders.quotes import create_quote
+from instances.orders.rent import rent_instance
+from instances.release.services import release_instance
+from instances.wait_list.wait_list import cancel_watch, create_watch
+from instances.web.context import instance_context, list_context
+from instances.web.htmx_responses import changed
+from instances.web.orders.context import calculator_query, first_wishes, other_modes, rent_images
+from instances.web.orders.forms import NameForm, RentForm
+from instances.web.pricing.context import calculator_context
+from instances.web.volumes.context import free_volumes, sets_on_host
+from instances.web.volumes.transfer_context import volumes_that_could_come
+from instances.web.wait_list.context import preview_context, watch_form, watches_context
+from marketplace.leasing.offer_selectors import OfferView, offer_view
+from storage.images.resolve import current_image
+
+_VERBS: Final[dict[str, Callable[..., Instance]]] = {
+    "start": start_instance,
+    "start_cpu": start_without_gpu,
+    "stop": stop_instance,
+    "restart": restart_instance,
+    "release": release_instance,
+}
+
+
+def _offer(offer_id: str) -> OfferView:
+    return offer_view(parse_public_id("offr", offer_id))
+
+
+def _rent_form(request: SignedInRequest, offer: OfferView) -> RentForm:
+    """Bound to what was sent; on a first visit to the address's choices."""
+    keys, images = ssh_keys_of(request.user, None), rent_images(request.user, offer, _image_of(request))
+    bound = request.POST if request.method == "POST" else None
+    form = RentForm(bound, initial=first_wishes(request.GET), offer=offer, images=images, keys=keys)
+    coming = volumes_that_could_come(request.user, offer.host_id)
+    form.offer_mounts(free_volumes(request.user, offer.host_id), sets_on_host(offer.host_id), coming)
+    return form
+
+
+def _image_of(request: HttpRequest) -> str:
+    return request.POST.get("image", "") or request.GET.get("image", "")
+
+
+def calculator(request: HttpRequest) -> HttpResponse:
+    """Public. A part is shown under the address that leads to the same again."""
+    context = calculator_context(request.GET)
+    response = render(request, page="instances/calculator.html", part="instances/_calculator.html", context=context)
+    if request.htmx and "query" in context:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        response["HX-Replace-Url"] = f"{reverse('calculator')}?{context['query']}"
+    return response
+
+
+@signed_in
+def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
+    """The choices; sent, the order. What goes wrong is said above the choices, which stay as they were."""
+    offer, fault = _offer(offer_id), None
+    form = _rent_form(request, offer)
+    if form.is_valid():
+        try:
+            rented = rent_instance(renter=request.user, quote_id=form.quote_id_given, **form.order)
+            return redirect("instance", public_id("inst", rented.pk))
+        except DomainError as error:
+            fault = error
+    context = {"offer": offer, "form": form, "refused": fault}
+    return render_page(request, "instances/rent.html", context, status=fault.status if fault else 200)
+
+
+@require_POST
+@signed_in
+def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
+    """The all-in price of the present choices."""
+    offer = _offer(offer_id)
+    context: dict[str, object] = {}
+    form = _rent_form(request, offer)
+    try:
+        if form.is_valid():
+            current_image(user=request.user, text=form.wishes["image"])
+            context["quote"] = create_quote(renter=request.user, offer_id=offer.id, **form.wishes)
+            context["pays_host"] = what_pays_host(payer_id=request.user.pk, owner_id=offer.owner_id)
+            context["modes"], context["query"] = other_modes(offer, form.wishes), calculator_query(offer, form.wishes)
+    except DomainError as error:
+        context["refused"] = error
+    return render_page(request, "instances/_bill.html", {"offer": offer, "form": form, **context})
+
+
+@require_POST
+@signed_in
+def rent_key(request: SignedInRequest, offer_id: str) -> HttpResponse:
+    """A key added while renting; the choice of keys comes back with it."""
+    context: dict[str, object] = {"offer": _offer(offer_id)}
+    try:
+        added = add_ssh_key(user=request.user, name="", public_key=request.POST.get("new_public_key", ""))
+        context["added"] = public_id("key", added.pk)
+    except DomainError as error:
+        context["refused"], context["typed"] = error, request.POST.get("new_public_key", "")
+    context["form"] = _rent_form(request, _offer(offer_id))
+    return render_page(request, "instances/_keys.html", context)
+
+
+@signed_in
+def instances(request: SignedInRequest) -> HttpResponse:
+    context = list_context(request.user, gone=request.GET.get("gone") == "1", page=request.GET.get("page"))
+    return render(request, page="instances/instances.html", part="instances/_list.html", context=context)
+
+
+@signed_in
+def instance(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    context = instance_context(request.user, parse_public_id("inst", instance_id))
+    return render(request, page="instances/instance.html", part="instances/_instance.html", context=context)
+
+
+@require_POST
+@signed_in
+def instance_act(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
+    wishes: dict[str, object] = {"hold": True} if verb == "stop" and request.POST.get("hold") else {}
+    wishes |= {"max_rate_micros": parse_money(request.POST["max_rate"])} if "max_rate" in request.POST else {}
+    wishes |= {"wait": True} if verb == "start" and request.POST.get("wait") else {}
+    _VERBS[verb](renter=request.user, instance_id=parse_public_id("inst", instance_id), **wishes)
+    return changed(request, "instance", instance_id)
+
+
+@require_POST
+@signed_in
+def instance_rename(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    form = NameForm(request.POST)
+    if form.is_valid():
+        rename_instance(renter=request.user, instance_id=parse_public_id("inst", instance_id), **form.cleaned_data)
+    return changed(request, "instance", instance_id)
+
+
+@require_POST
+@signed_in
+def instance_report(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """It does not work although its host says that it runs."""
+    detail = request.POST.get("detail", "")
+    report_fault(renter=request.user, instance_id=parse_public_id("inst", instance_id), detail=detail)
+    return changed(request, "instance", instance_id)
+
+
+@signed_in
+def watches(request: SignedInRequest) -> HttpResponse:
+    """The wait list of the user; sent, a new place in it. What is wrong is said in the form, which stays as it was."""
+    if request.method == "POST":
+        return _take_place(request)
+    context = watches_context(request.user, request.GET.get("page"))
+    return render(request, page="instances/watches.html", part="instances/_watches.html", context=context)
+
+
+def _take_place(request: SignedInRequest) -> HttpResponse:
+    form, fault = watch_form(request.user, request.POST, ""), None
+    try:
+        if form.is_valid():
+            create_watch(user=request.user, **form.place)
+            messages.success(request, _("You are in the wait list."))
+            return _gone_to(request, "watches")
+    except DomainError as error:
+        fault = error
+    context = {"form": form, "refused": fault}
+    return render(request, page="instances/watch_new.html", part="instances/_watch_form.html", context=context)
+
+
+@signed_in
+def watch_new(request: SignedInRequest) -> HttpResponse:
+    """The form, filled from the search line in `q`: a page of its own, or a part for a dialog."""
+    context = {"form": watch_form(request.user, None, request.GET.get("q", ""))}
+    return render(request, page="instances/watch_new.html", part="instances/_watch_form.html", context=context)
+
+
+@require_POST
+@signed_in
+def watch_preview(request: SignedInRequest) -> HttpResponse:
+    """What the place would hold, and what fits right now."""
+    context = preview_context(request.user, watch_form(request.user, request.POST, ""))
+    return render_page(request, "instances/_watch_preview.html", context)
+
+
+@require_POST
+@signed_in
+def watch_cancel(request: SignedInRequest, watch_id: str) -> HttpResponse:
+    cancel_watch(user=request.user, watch_id=parse_public_id("watch", watch_id))
+    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
+    return redirect("watches")
+
+
+def _gone_to(request: HttpRequest, name: str) -> HttpResponse:
+    """htmx is told to leave the page; a browser without it is redirected."""
+    if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
+        return HttpResponse(status=204, headers={"HX-Redirect": reverse(name)})
+    return redirect(name)

@@ -1,0 +1,314 @@
+"""The API of volumes, snapshots and public data sets. It stands here, above storage, since instances have and make them."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.models import User
+from accounts.permissions import asker
+from accounts.policy import STORAGE_SCOPES
+from common import clock
+from common.endpoints import checked
+from common.errors import wrong_field
+from common.ids import parse_public_id
+from instances.core.selectors import instance_of
+from instances.volumes.attach import (
+    attach_data_set,
+    attach_volume,
+    detach_data_set,
+    detach_volume,
+    restore_disk,
+    snapshot_disk,
+)
+from instances.web.responses import instance_id_of, require_entry_for
+from instances.web.serializers import HOST_PREFIX, Shape
+from instances.web.volumes import schemas as schema
+from instances.web.volumes.rows import snapshot_rows, volume_rows
+from instances.web.volumes.serializers import (
+    SNAPSHOT_PREFIX,
+    VOLUME_PREFIX,
+    data_set_shape,
+    disks_shape,
+    shown_volume,
+    snapshot_shape,
+    storage_host_shape,
+    volume_shape,
+)
+from marketplace.hosts.storage_selectors import storage_hosts
+from storage.states import SnapshotSource
+from storage.volumes.data_sets import publish_snapshot, withdraw_data_set
+from storage.volumes.selectors import (
+    attachments_of,
+    data_set_named,
+    data_sets,
+    disk_uses,
+    open_operations,
+    snapshot_of,
+    snapshots_of,
+    volumes_of,
+)
+from storage.volumes.snapshots import delete_snapshot, restore_volume, snapshot_volume
+from storage.volumes.volumes import create_volume, delete_volume
+
+if TYPE_CHECKING:
+    from storage.models import Snapshot
+
+
+class StorageHostsView(APIView):
+    """The hosts that take volumes now, with what a GB costs there."""
+
+    permission_classes = (AllowAny,)
+
+    @extend_schema(operation_id="storage_hosts", responses=schema.StorageHostOut(many=True))
+    def get(self, request: Request) -> Response:
+        return Response([storage_host_shape(host) for host in storage_hosts()])
+
+
+class VolumesView(GenericAPIView[Any]):
+    """The account's volumes, and new ones."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+    serializer_class = schema.VolumeOut
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return volumes_of(asker(self.request).pk)
+
+    @extend_schema(operation_id="volumes_list", responses=schema.VolumeOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response([volume_shape(row) for row in volume_rows(page, clock.now())])
+
+    @extend_schema(operation_id="volumes_create", request=schema.VolumeIn, responses={201: schema.VolumeOut})
+    def post(self, request: Request) -> Response:
+        wanted, owner = checked(schema.VolumeIn, request.data), asker(request)
+        order: dict[str, Any] = {
+            "name": wanted["name"],
+            "size_gb": wanted.get("size_gb"),
+            "host_id": _id_or_none(HOST_PREFIX, wanted.get("host")),
+            "snapshot_id": _id_or_none(SNAPSHOT_PREFIX, wanted.get("snapshot")),
+        }
+        return reply_once(request, lambda: (201, shown_volume(owner, create_volume(owner=owner, **order).pk)))
+
+
+class VolumeView(APIView):
+    """One volume."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="volumes_retrieve", responses=schema.VolumeOut)
+    def get(self, request: Request, volume_id: str) -> Response:
+        return Response(shown_volume(asker(request), parse_public_id(VOLUME_PREFIX, volume_id)))
+
+    @extend_schema(operation_id="volumes_delete", responses={202: schema.VolumeOut})
+    def delete(self, request: Request, volume_id: str) -> Response:
+        """It ends with all that is on it. Repeating it is harmless."""
+        owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        delete_volume(owner=owner, volume_id=row_id)
+        return Response(shown_volume(owner, row_id), status=202)
+
+
+class VolumeAttachView(APIView):
+    """Give a volume to a stopped instance of its host: the one that writes it, from its next start on."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="volumes_attach", request=schema.AttachIn, responses={202: schema.VolumeOut})
+    def post(self, request: Request, volume_id: str) -> Response:
+        """To an instance whose image is not the market's own this needs `instances:connect` as well."""
+        renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        instance_id = instance_id_of(checked(schema.AttachIn, request.data)["instance"])
+        require_entry_for(request, instance_of(renter, instance_id).image)
+
+        def attach() -> tuple[int, Shape]:
+            attach_volume(renter=renter, volume_id=row_id, instance_id=instance_id)
+            return 202, shown_volume(renter, row_id)
+
+        return reply_once(request, attach)
+
+
+class VolumeDetachView(APIView):
+    """Take a volume from its instance, which must be stopped."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="volumes_detach", request=None, responses={202: schema.VolumeOut})
+    def post(self, request: Request, volume_id: str) -> Response:
+        renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
+
+        def detach() -> tuple[int, Shape]:
+            detach_volume(renter=renter, volume_id=row_id)
+            return 202, shown_volume(renter, row_id)
+
+        return reply_once(request, detach)
+
+
+class SnapshotsView(GenericAPIView[Any]):
+    """The account's snapshots, and new ones."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+    serializer_class = schema.SnapshotOut
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return snapshots_of(asker(self.request).pk)
+
+    @extend_schema(operation_id="snapshots_list", responses=schema.SnapshotOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response([snapshot_shape(row) for row in snapshot_rows(page, clock.now())])
+
+    @extend_schema(operation_id="snapshots_create", request=schema.SnapshotIn, responses={201: schema.SnapshotOut})
+    def post(self, request: Request) -> Response:
+        wanted, owner = checked(schema.SnapshotIn, request.data), asker(request)
+        return reply_once(request, lambda: (201, _shown_snapshot(owner, _take(owner, wanted).pk)))
+
+
+class SnapshotView(APIView):
+    """One snapshot."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="snapshots_retrieve", responses=schema.SnapshotOut)
+    def get(self, request: Request, snapshot_id: str) -> Response:
+        return Response(_shown_snapshot(asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)))
+
+    @extend_schema(operation_id="snapshots_delete", responses={202: schema.SnapshotOut})
+    def delete(self, request: Request, snapshot_id: str) -> Response:
+        owner, row_id = asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
+        delete_snapshot(owner=owner, snapshot_id=row_id)
+        return Response(_shown_snapshot(owner, row_id), status=202)
+
+
+class SnapshotRestoreView(APIView):
+    """Put the volume, or the stopped instance's data disk, back to what it was then. What was written since is lost."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="snapshots_restore", request=None, responses={202: schema.SnapshotOut})
+    def post(self, request: Request, snapshot_id: str) -> Response:
+        owner, row_id = asker(request), parse_public_id(SNAPSHOT_PREFIX, snapshot_id)
+
+        def restore() -> tuple[int, Shape]:
+            restore_snapshot(owner, row_id)
+            return 202, _shown_snapshot(owner, row_id)
+
+        return reply_once(request, restore)
+
+
+class DataSetsView(GenericAPIView[Any]):
+    """The public data sets; staff publish more."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+    serializer_class = schema.DataSetOut
+    ordering: ClassVar = ("slug",)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return data_sets()
+
+    @extend_schema(operation_id="datasets_list", responses=schema.DataSetOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response([data_set_shape(found) for found in page])
+
+    @extend_schema(operation_id="datasets_publish", request=schema.DataSetIn, responses={201: schema.DataSetOut})
+    def post(self, request: Request) -> Response:
+        """Staff alone: everyone may read one of their own snapshots from now on."""
+        wanted, staff = checked(schema.DataSetIn, request.data), asker(request)
+        snapshot_id = parse_public_id(SNAPSHOT_PREFIX, wanted.pop("snapshot"))
+        order: dict[str, Any] = {"staff": staff, "snapshot_id": snapshot_id, **wanted}
+        return reply_once(request, lambda: (201, data_set_shape(data_set_named(publish_snapshot(**order).slug))))
+
+
+class DataSetView(APIView):
+    """One public data set."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="datasets_retrieve", responses=schema.DataSetOut)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(data_set_shape(data_set_named(slug)))
+
+    @extend_schema(operation_id="datasets_withdraw", responses={204: None})
+    def delete(self, request: Request, slug: str) -> Response:
+        """Staff alone: nothing new mounts it."""
+        withdraw_data_set(staff=asker(request), slug=slug)
+        return Response(status=204)
+
+
+class DataSetAttachView(APIView):
+    """Let a stopped instance of its host read a public data set, from its next start on."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="datasets_attach", request=schema.AttachIn, responses={202: schema.InstanceStorageOut})
+    def post(self, request: Request, slug: str) -> Response:
+        return _mount(request, slug, attach_data_set)
+
+
+class DataSetDetachView(APIView):
+    """Take a public data set from an instance, which must be stopped."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="datasets_detach", request=schema.AttachIn, responses={202: schema.InstanceStorageOut})
+    def post(self, request: Request, slug: str) -> Response:
+        return _mount(request, slug, detach_data_set)
+
+
+class InstanceStorageView(APIView):
+    """What an instance stores on, and how full that is."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="instances_storage", responses=schema.InstanceStorageOut)
+    def get(self, request: Request, instance_id: str) -> Response:
+        return Response(_shown_disks(asker(request), instance_id_of(instance_id)))
+
+
+def restore_snapshot(owner: User, snapshot_id: UUID) -> None:
+    """Of a volume or of a data disk, whichever it is a copy of."""
+    if snapshot_of(owner.pk, snapshot_id).source_kind == SnapshotSource.VOLUME:
+        restore_volume(owner=owner, snapshot_id=snapshot_id)
+    else:
+        restore_disk(renter=owner, snapshot_id=snapshot_id)
+
+
+def _take(owner: User, wanted: dict[str, Any]) -> "Snapshot":
+    volume, instance = wanted.get("volume"), wanted.get("instance")
+    if (volume is None) == (instance is None):
+        raise wrong_field("volume", "Name either a volume or an instance.")
+    if volume is not None:
+        return snapshot_volume(owner=owner, volume_id=parse_public_id(VOLUME_PREFIX, volume), name=wanted["name"])
+    return snapshot_disk(renter=owner, instance_id=instance_id_of(str(instance)), name=wanted["name"])
+
+
+def _mount(request: Request, slug: str, change: Any) -> Response:
+    renter = asker(request)
+    instance_id = instance_id_of(checked(schema.AttachIn, request.data)["instance"])
+
+    def work() -> tuple[int, Shape]:
+        change(renter=renter, slug=slug, instance_id=instance_id)
+        return 202, _shown_disks(renter, instance_id)
+
+    return reply_once(request, work)
+
+
+def _shown_snapshot(owner: User, snapshot_id: UUID) -> Shape:
+    return snapshot_shape(snapshot_rows([snapshot_of(owner.pk, snapshot_id)], clock.now())[0])
+
+
+def _shown_disks(renter: User, instance_id: UUID) -> Shape:
+    instance = instance_of(renter, instance_id)
+    use, work = disk_uses([instance.pk]).get(instance.pk), open_operations([instance.pk]).get(instance.pk)
+    return disks_shape(instance.data_disk_gb, use, work, attachments_of([instance.pk]))
+
+
+def _id_or_none(prefix: str, text: str | None) -> UUID | None:
+    return None if not text else parse_public_id(prefix, text)

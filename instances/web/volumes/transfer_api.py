@@ -1,0 +1,105 @@
+"""The API of volumes that grow, and of those that go to another host."""
+
+from typing import Any, ClassVar, cast
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.idempotent_api import reply_once
+from accounts.permissions import asker
+from accounts.policy import STORAGE_SCOPES
+from common.endpoints import checked
+from common.ids import parse_public_id
+from common.money import parse_money
+from instances.volumes.transfers import copy_volume_to_host, move_volume_to_host
+from instances.web.serializers import HOST_PREFIX
+from instances.web.volumes import schemas as schema
+from instances.web.volumes.serializers import VOLUME_PREFIX, shown_volume, volume_move_shape
+from storage.volumes.grow import resize_volume
+from storage.volumes.selectors import volume_of
+from storage.volumes.transfer_completion import cancel_volume_move
+from storage.volumes.transfer_selectors import moves_of_volume
+
+
+class VolumeResizeView(APIView):
+    """A larger volume, attached or not."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="volumes_resize", request=schema.ResizeVolumeIn, responses={202: schema.VolumeOut})
+    def post(self, request: Request, volume_id: str) -> Response:
+        """In use it grows where the host's kernel lets it, else with the next start. `growth` says what it will be and cost;
+        with ?dry_run=true nothing else happens."""
+        wanted, owner = checked(schema.ResizeVolumeIn, request.data), asker(request)
+        row_id = parse_public_id(VOLUME_PREFIX, volume_id)
+        order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "size_gb": wanted["size_gb"], **_most(wanted)}
+        return reply_once(request, lambda: (202, shown_volume(owner, resize_volume(**order).pk)))
+
+
+class VolumeMoveView(APIView):
+    """A free volume goes to another host of its region."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="volumes_move", request=schema.MoveVolumeIn, responses={202: schema.VolumeOut})
+    def post(self, request: Request, volume_id: str) -> Response:
+        """It keeps its id and name. Where it lies nothing changes until the other host has all of it."""
+        wanted, owner = checked(schema.MoveVolumeIn, request.data), asker(request)
+        row_id = parse_public_id(VOLUME_PREFIX, volume_id)
+        order: dict[str, Any] = {"owner": owner, "volume_id": row_id, **_place(wanted), **_most(wanted)}
+        return reply_once(request, lambda: (202, shown_volume(owner, move_volume_to_host(**order).target_id)))
+
+
+class VolumeCopyView(APIView):
+    """A new volume on another host, of any region, with what a free one has."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="volumes_copy", request=schema.CopyVolumeIn, responses={201: schema.VolumeOut})
+    def post(self, request: Request, volume_id: str) -> Response:
+        """Answers the new volume, which is charged from when it is ready."""
+        wanted, owner = checked(schema.CopyVolumeIn, request.data), asker(request)
+        row_id, name = parse_public_id(VOLUME_PREFIX, volume_id), wanted["name"]
+        order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "name": name, **_place(wanted), **_most(wanted)}
+        return reply_once(request, lambda: (201, shown_volume(owner, copy_volume_to_host(**order).target_id)))
+
+
+class VolumeCancelMoveView(APIView):
+    """Give the copying up: the volume is as it was, and of a copy nothing comes."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+
+    @extend_schema(operation_id="volumes_cancel_move", request=None, responses={202: schema.VolumeOut})
+    def post(self, request: Request, volume_id: str) -> Response:
+        owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
+        return reply_once(request, lambda: (202, shown_volume(owner, cancel_volume_move(owner=owner, volume_id=row_id).pk)))
+
+
+class VolumeMovesView(GenericAPIView[Any]):
+    """Every move and copy that carried a volume, or made it, newest first."""
+
+    scopes: ClassVar = STORAGE_SCOPES
+    serializer_class = schema.VolumeMoveOut
+    ordering: ClassVar = ("-created_at", "-id")
+
+    def get_queryset(self) -> QuerySet[Any]:
+        row_id = parse_public_id(VOLUME_PREFIX, self.kwargs["volume_id"])
+        return moves_of_volume(volume_of(asker(self.request).pk, row_id).pk)
+
+    @extend_schema(operation_id="volumes_moves", responses=schema.VolumeMoveOut(many=True))
+    def get(self, request: Request, volume_id: str) -> Response:
+        page = cast("list[Any]", self.paginate_queryset(self.get_queryset()))
+        return self.get_paginated_response([volume_move_shape(row) for row in page])
+
+
+def _place(wanted: dict[str, Any]) -> dict[str, Any]:
+    return {"host_id": parse_public_id(HOST_PREFIX, wanted["host"])}
+
+
+def _most(wanted: dict[str, Any]) -> dict[str, Any]:
+    most = wanted.get("max_daily_rate")
+    return {"max_micros_per_day": parse_money(most) if most else None}

@@ -1,0 +1,77 @@
+"""What the pages show on which volumes are made larger, moved and copied."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.utils.translation import gettext
+
+from accounts.models import User
+from common import clock
+from instances.models import Instance
+from instances.states import InstanceState
+from instances.web.volumes.rows import VolumeRow, volume_rows
+from instances.web.volumes.transfer_forms import VolumeSizeForm, VolumeTravelForm
+from marketplace.hosts.storage_selectors import StorageHost, storage_hosts
+from marketplace.pricing.transfer_time import minutes_of_way
+from storage.states import VolumeState
+from storage.volumes.grow import grown_price
+from storage.volumes.selectors import volume_of, volumes_of
+from storage.volumes.transfer_selectors import carried_bytes_of, moves_waited_for
+
+if TYPE_CHECKING:
+    from storage.models import Volume
+
+
+def size_context(user: User, volume_id: UUID, sent: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The form, and what its size costs. Raises NotFound."""
+    volume = volume_of(user.pk, volume_id)
+    form = VolumeSizeForm(sent, auto_id="size-%s", volume=volume)
+    context: dict[str, Any] = {"it": volume, "form": form, "kind": "size"}
+    size_gb = form.cleaned_data["size_gb"] if form.is_valid() else form.fields["size_gb"].initial
+    if sent is None or form.is_valid():
+        context |= {"size_gb": size_gb, "micros_per_day": grown_price(volume, size_gb)}
+    return context
+
+
+def travel_context(user: User, volume_id: UUID, sent: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The form with every host that has room for it. Raises NotFound."""
+    volume = volume_of(user.pk, volume_id)
+    carried, hosts = carried_bytes_of(volume), places_for(volume)
+    form = VolumeTravelForm(sent, auto_id="travel-%s", volume=volume, hosts=hosts, carried_bytes=carried)
+    return {"it": volume, "form": form, "kind": "travel", "carried_bytes": carried, "hosts": hosts}
+
+
+def places_for(volume: "Volume") -> Sequence[StorageHost]:
+    found = [host for host in storage_hosts() if host.id != volume.host_id and host.runtime == volume.host.runtime]
+    return [host for host in found if host.disk_free_gb >= volume.size_gb]
+
+
+def volumes_that_could_come(user: User, host_id: UUID) -> list[tuple["Volume", str]]:
+    """Free ones on other hosts of its region, with words about the way."""
+    there = next((host for host in storage_hosts() if host.id == host_id), None)
+    if there is None:
+        return []
+    away = volumes_of(user.pk).filter(host__region=there.region, host__runtime=there.runtime, state=VolumeState.READY)
+    rows = volume_rows(list(away.exclude(host_id=host_id).order_by("name")), clock.now())
+    return [(row.volume, way_words(row.volume, there)) for row in rows if row.can_travel]
+
+
+def way_words(volume: "Volume", there: StorageHost) -> str:
+    """That it is moved first, and about how long that takes."""
+    minutes = minutes_of_way(carried_bytes_of(volume), volume.host.net_up_mbps, there.net_down_mbps)
+    if minutes is None:
+        return gettext("moved here from %(host)s first") % {"host": volume.host.name}
+    return gettext("moved here from %(host)s first, about %(minutes)s min") % {
+        "host": volume.host.name,
+        "minutes": minutes,
+    }
+
+
+def volumes_on_the_way(instance: Instance) -> list[VolumeRow]:
+    """What the instance waits for."""
+    if instance.state != InstanceState.COPYING:
+        return []
+    ids = [move.source_id for move in moves_waited_for(instance.pk)]
+    volumes = [volume_of(instance.renter_id, volume_id) for volume_id in ids]
+    return volume_rows(volumes, clock.now()) if volumes else []

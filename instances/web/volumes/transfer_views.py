@@ -1,0 +1,64 @@
+"""The pages on which volumes are made larger, moved and copied."""
+
+from typing import Final
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render as render_page
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id
+from instances.volumes.transfers import copy_volume_to_host, move_volume_to_host
+from instances.web.htmx_responses import changed, gone_to
+from instances.web.volumes.transfer_context import size_context, travel_context
+from storage.volumes.grow import resize_volume
+from storage.volumes.transfer_completion import cancel_volume_move
+
+_SIZE: Final = {"page": "storage/volume_change.html", "part": "storage/_volume_size_form.html"}
+_TRAVEL: Final = {"page": "storage/volume_change.html", "part": "storage/_volume_travel_form.html"}
+
+
+@signed_in
+def volume_resize(request: SignedInRequest, volume_id: str) -> HttpResponse:
+    """The form; with `price` in the address, what its size costs; sent, the order at the price that was shown."""
+    key = parse_public_id("vol", volume_id)
+    if "price" in request.GET:
+        return render_page(request, "storage/_volume_size_price.html", size_context(request.user, key, request.GET))
+    context = size_context(request.user, key, request.POST if request.method == "POST" else None)
+    form = context["form"]
+    try:
+        if form.is_valid():
+            resize_volume(owner=request.user, volume_id=key, **form.order)
+            messages.success(request, _("The new size is on its way."))
+            return gone_to(request, "volumes")
+    except DomainError as error:
+        context["refused"] = error
+    return render(request, **_SIZE, context=context)
+
+
+@signed_in
+def volume_travel(request: SignedInRequest, volume_id: str) -> HttpResponse:
+    """The form; sent, the move or the copy at the price that was shown."""
+    key = parse_public_id("vol", volume_id)
+    context = travel_context(request.user, key, request.POST if request.method == "POST" else None)
+    form = context["form"]
+    try:
+        if form.is_valid():
+            carry = copy_volume_to_host if form.copies else move_volume_to_host
+            carry(owner=request.user, volume_id=key, **form.order)
+            messages.success(request, _("It is on its way; where it lies nothing changes until it has come."))
+            return gone_to(request, "volumes")
+    except DomainError as error:
+        context["refused"] = error
+    return render(request, **_TRAVEL, context=context)
+
+
+@require_POST
+@signed_in
+def volume_cancel_move(request: SignedInRequest, volume_id: str) -> HttpResponse:
+    cancel_volume_move(owner=request.user, volume_id=parse_public_id("vol", volume_id))
+    return changed(request, "volumes")

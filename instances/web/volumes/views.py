@@ -1,0 +1,175 @@
+"""The console's pages of volumes, snapshots and public data sets."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from accounts.models import User
+from accounts.signed_in import SignedInRequest, signed_in
+from common.errors import DomainError
+from common.htmx import render
+from common.ids import parse_public_id
+from instances.volumes.attach import (
+    attach_data_set,
+    attach_volume,
+    detach_data_set,
+    detach_volume,
+    restore_disk,
+    snapshot_disk,
+)
+from instances.web.htmx_responses import changed, gone_to
+from instances.web.volumes.context import (
+    data_set_form,
+    disks_context,
+    public_context,
+    snapshot_form,
+    snapshots_context,
+    volume_form,
+    volumes_context,
+)
+from storage.states import SnapshotSource
+from storage.volumes.data_sets import publish_snapshot, withdraw_data_set
+from storage.volumes.selectors import snapshot_of
+from storage.volumes.snapshots import delete_snapshot, restore_volume, snapshot_volume
+from storage.volumes.volumes import create_volume, delete_volume
+
+
+@signed_in
+def volumes(request: SignedInRequest) -> HttpResponse:
+    """The user's volumes; sent, a new one."""
+    if request.method == "POST":
+        form = volume_form(request.user, request.POST, "")
+        return _ordered(request, form, "volume", lambda: create_volume(owner=request.user, **form.order), "volumes")
+    context = volumes_context(request.user, request.GET.get("page"))
+    return render(request, page="storage/volumes.html", part="storage/_volumes.html", context=context)
+
+
+@signed_in
+def volume_new(request: SignedInRequest) -> HttpResponse:
+    """The form: a page of its own, or a part for a dialog."""
+    return _form(request, "volume", {"form": volume_form(request.user, None, request.GET.get("snapshot", ""))})
+
+
+@require_POST
+@signed_in
+def volume_delete(request: SignedInRequest, volume_id: str) -> HttpResponse:
+    delete_volume(owner=request.user, volume_id=parse_public_id("vol", volume_id))
+    return changed(request, "volumes")
+
+
+@require_POST
+@signed_in
+def volume_attach(request: SignedInRequest, volume_id: str) -> HttpResponse:
+    instance_id = parse_public_id("inst", request.POST.get("instance", ""))
+    attach_volume(renter=request.user, volume_id=parse_public_id("vol", volume_id), instance_id=instance_id)
+    return changed(request, "volumes")
+
+
+@require_POST
+@signed_in
+def volume_detach(request: SignedInRequest, volume_id: str) -> HttpResponse:
+    detach_volume(renter=request.user, volume_id=parse_public_id("vol", volume_id))
+    return changed(request, "volumes")
+
+
+@signed_in
+def snapshots(request: SignedInRequest) -> HttpResponse:
+    """The user's snapshots; sent, a new one."""
+    if request.method == "POST":
+        form = snapshot_form(request.user, request.POST, "")
+        return _ordered(request, form, "snapshot", lambda: _take(request.user, form.cleaned_data), "snapshots")
+    context = snapshots_context(request.user, request.GET.get("page"))
+    return render(request, page="storage/snapshots.html", part="storage/_snapshots.html", context=context)
+
+
+@signed_in
+def snapshot_new(request: SignedInRequest) -> HttpResponse:
+    return _form(request, "snapshot", {"form": snapshot_form(request.user, None, request.GET.get("source", ""))})
+
+
+@require_POST
+@signed_in
+def snapshot_delete(request: SignedInRequest, snapshot_id: str) -> HttpResponse:
+    delete_snapshot(owner=request.user, snapshot_id=parse_public_id("snap", snapshot_id))
+    return changed(request, "snapshots")
+
+
+@require_POST
+@signed_in
+def snapshot_restore(request: SignedInRequest, snapshot_id: str) -> HttpResponse:
+    row_id = parse_public_id("snap", snapshot_id)
+    if snapshot_of(request.user.pk, row_id).source_kind == SnapshotSource.VOLUME:
+        restore_volume(owner=request.user, snapshot_id=row_id)
+    else:
+        restore_disk(renter=request.user, snapshot_id=row_id)
+    return changed(request, "snapshots")
+
+
+def public_data(request: HttpRequest) -> HttpResponse:
+    """The catalogue, for everyone."""
+    user = request.user if isinstance(request.user, User) else None
+    return render(request, page="storage/public.html", part="storage/_public.html", context=public_context(user))
+
+
+@signed_in
+def data_set_new(request: SignedInRequest) -> HttpResponse:
+    """Staff publish one of their snapshots."""
+    form = data_set_form(request.user, request.POST or None)
+    if request.method == "POST":
+        return _ordered(request, form, "set", lambda: publish_snapshot(staff=request.user, **form.order), "public_data")
+    return _form(request, "set", {"form": form})
+
+
+@require_POST
+@signed_in
+def data_set_withdraw(request: SignedInRequest, slug: str) -> HttpResponse:
+    withdraw_data_set(staff=request.user, slug=slug)
+    return changed(request, "public_data")
+
+
+@require_POST
+@signed_in
+def data_set_attach(request: SignedInRequest, slug: str) -> HttpResponse:
+    instance_id = parse_public_id("inst", request.POST.get("instance", ""))
+    attach_data_set(renter=request.user, slug=slug, instance_id=instance_id)
+    return changed(request, "public_data")
+
+
+@require_POST
+@signed_in
+def data_set_detach(request: SignedInRequest, slug: str) -> HttpResponse:
+    instance_id = parse_public_id("inst", request.POST.get("instance", ""))
+    detach_data_set(renter=request.user, slug=slug, instance_id=instance_id)
+    return changed(request, "public_data")
+
+
+@signed_in
+def instance_disks(request: SignedInRequest, instance_id: str) -> HttpResponse:
+    """What an instance stores on: a part of its page, or alone."""
+    context = disks_context(request.user, parse_public_id("inst", instance_id))
+    return render(request, page="storage/instance.html", part="storage/_instance.html", context=context)
+
+
+def _take(user: User, given: dict[str, Any]) -> object:
+    source, name = given["source"], given["name"]
+    if source.startswith("vol_"):
+        return snapshot_volume(owner=user, volume_id=parse_public_id("vol", source), name=name)
+    return snapshot_disk(renter=user, instance_id=parse_public_id("inst", source), name=name)
+
+
+def _form(request: SignedInRequest, kind: str, context: dict[str, Any]) -> HttpResponse:
+    return render(request, page="storage/new.html", part=f"storage/_{kind}_form.html", context={**context, "kind": kind})
+
+
+def _ordered(request: SignedInRequest, form: Any, kind: str, order: Callable[[], object], then: str) -> HttpResponse:
+    """Carry it out and go on; what is wrong is said in the form, which stays as it was."""
+    fault = None
+    try:
+        if form.is_valid():
+            order()
+            return gone_to(request, then)
+    except DomainError as error:
+        fault = error
+    return _form(request, kind, {"form": form, "refused": fault})

@@ -1,0 +1,1 @@
+"""Waiting searches over HTTP."""

@@ -1,0 +1,1 @@
+"""Hosts that staff have written off."""

@@ -1,0 +1,167 @@
+"""What a written-off host leaves behind: its instances end, the money is settled, and renters are told what they can do."""
+
+import logging
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
+from billing.metering.escrow import lock_parties
+from billing.metering.host_fault_credits import credit_source
+from billing.metering.meters import close_meter
+from billing.pricing.estimates import RESERVED
+from common import clock
+from common.database import use_case
+from common.errors import DomainError, StaleRow
+from common.ids import public_id
+from instances.billing_mode.term_expiry import drop_terms
+from instances.constants import HOST_WRITTEN_OFF
+from instances.core.event_messages import WRITTEN_OFF
+from instances.core.host_ports import free_ports
+from instances.core.selectors import any_instance
+from instances.core.transitions import SYSTEM, move_instance
+from instances.core.write_off_selectors import has_instances, instances_to_end
+from instances.host_reports.operation_results import conclude_operations
+from instances.lifecycle.host_faults import note_host_fault, tell_given_back
+from instances.lifecycle.meter_closing import close_use_of
+from instances.metering.meters import close_use
+from instances.metering.reserved_terms import payee_of
+from instances.models import Instance
+from instances.spot.bid_changes import leave_queue
+from instances.spot.bids import bid_of, end_bid
+from instances.states import ENDING, INSTANCE_MACHINE, BidState, Desired, FaultOf, InstanceState, MoveState
+from instances.transfers.selectors import open_move
+from instances.volumes.transfers import cancel_bringing
+from instances.write_offs.mail import queue_renter_mail
+from marketplace.hosts.incidents import open_incident
+from marketplace.hosts.write_off_selectors import write_offs_to_settle
+from marketplace.hosts.write_offs import WRITTEN_OFF as REASON
+from marketplace.hosts.write_offs import settle_write_off
+from marketplace.leasing.lease import release_leases
+from storage.object_sync.syncs import end_syncs
+from storage.volumes.attachments import detach_all
+from storage.volumes.write_offs import GIVEN_BACK, end_storage_of_host, end_work_of_host, storage_left_on
+
+logger = logging.getLogger(__name__)
+
+_STORED: Final = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
+
+
+def settle_write_offs(*, now: datetime) -> int:
+    """Sweep: end what is left of hosts that were written off; how many instances ended.
+
+    Each instance has a transaction of its own, and is told in it. What cannot be ended yet, since a move is still being
+    taken back, is left to the next turn.
+    """
+    ended = 0
+    for written in write_offs_to_settle():
+        conclude_operations(only=end_work_of_host(written.pk))
+        since = written.last_seen_at
+        ended += sum(_end(instance_id, since) for instance_id in instances_to_end(written.pk))
+        end_storage_of_host(written.host, since=since)
+        if not has_instances(written.pk) and not storage_left_on(written.pk):
+            settle_write_off(host_id=written.pk, now=now)
+    return ended
+
+
+def _end(instance_id: UUID, since: datetime) -> bool:
+    """One that cannot be ended does not stand in the way of the others."""
+    try:
+        with use_case():
+            return _end_one(any_instance(instance_id), since)
+    except StaleRow:
+        return False  # a report that was under way, or its renter, moved it: the next turn sees it
+    except DomainError as error:
+        logger.exception("instance %s of a written-off host is not ended", instance_id)
+        open_incident(kind="write_off_stuck", subject=public_id("inst", instance_id), detail=error.detail)
+        return False
+
+
+def _end_one(instance: Instance, since: datetime) -> bool:
+    """Money first: wallets, then leases with their offers, then the instance, as everywhere."""
+    now = clock.now()
+    found = open_move(instance.pk)
+    moving = found is not None and found.state == MoveState.COPYING
+    if moving and instance.state == InstanceState.COPYING:
+        return False  # its operations have failed: the move is taken back first
+    if found is not None and found.state == MoveState.STARTING and found.to_host_id == instance.host_id:
+        return _fail_on_its_new_host(instance, now)
+    if instance.state == InstanceState.COPYING and cancel_bringing(instance, actor=SYSTEM):
+        return False
+    given_back = _settle(instance, since, now)
+    release_leases(holder=instance.pk, reason=REASON)
+    fault: dict[str, Any] = {
+        "failure_code": HOST_WRITTEN_OFF,
+        "failure_detail": words_of(since)[:300],
+        "fault_of": FaultOf.HOST,
+    }
+    if INSTANCE_MACHINE.allows(instance.state, InstanceState.FAILED):
+        failed: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, "progress": "", **fault}
+        move_instance(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, detail=words_of(since), **failed)
+    tell_given_back(instance, given_back)
+    if instance.state not in ENDING:
+        gone: dict[str, Any] = {
+            "desired": Desired.GONE,
+            "stop_requested_at": instance.stop_requested_at or now,
+            "release_at": None,
+        }
+        move_instance(instance, InstanceState.RELEASING, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **gone, **fault)
+    over: dict[str, Any] = {"released_at": now, "release_at": None, "holds_gpus": False, **fault}
+    move_instance(instance, InstanceState.GONE, kind="written_off", actor=SYSTEM, detail=words_of(since), **over)
+    free_ports(instance_id=instance.pk)
+    queue_renter_mail(instance, since=since)
+    return True
+
+
+def words_of(since: datetime) -> str:
+    return WRITTEN_OFF % {"at": clock.minute(since)}
+
+
+def _fail_on_its_new_host(instance: Instance, now: datetime) -> bool:
+    """It was moved there and has not run yet: it fails, and its move takes it back to where it still lies."""
+    if instance.state == InstanceState.FAILED:
+        return False
+    close_use_of(instance, host_failed=True)
+    release_leases(holder=instance.pk, reason=REASON)
+    fault = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": "", "fault_of": FaultOf.HOST}
+    ended: dict[str, Any] = {"desired": Desired.STOPPED, "stopped_at": now, "progress": "", **fault}
+    move_instance(instance, InstanceState.FAILED, kind=HOST_WRITTEN_OFF, actor=SYSTEM, **ended)
+    return False
+
+
+def _settle(instance: Instance, since: datetime, now: datetime) -> int:
+    """Charge what is proven and free what is held; the micro-units that go back to the renter for its run.
+
+    Whatever is charged by the clock ends at the last report; of what was charged for the time after it, so much goes back
+    as for any fault of a host.
+    """
+    owner = payee_of(instance)
+    if instance.billing_mode == RESERVED:
+        lock_parties(renter_id=instance.renter_id, host_owner_id=owner)
+    leave_queue(instance=instance)
+    bid = bid_of(instance.pk)
+    if bid is not None and bid.state != BidState.ENDED:
+        end_bid(bid)
+    close_use_of(instance, host_failed=True)
+    fails = INSTANCE_MACHINE.allows(instance.state, InstanceState.FAILED)
+    given_back = note_host_fault(instance, owner_id=owner, code=HOST_WRITTEN_OFF, at=now) if fails else 0
+    drop_terms(instance)
+    close_use(instance.pk)
+    for source_kind in _STORED:
+        close_meter(source_kind=source_kind, source_id=instance.pk, at=since)
+        _give_back(source_kind, instance.pk, since, now)
+    end_syncs(subject=instance.pk)
+    detach_all(holder=instance.pk)
+    return given_back
+
+
+def _give_back(source_kind: str, source_id: UUID, since: datetime, now: datetime) -> None:
+    credit_source(
+        source_kind=source_kind,
+        source_id=source_id,
+        key=f"{source_kind}:{source_id.hex}:{HOST_WRITTEN_OFF}",
+        since=since,
+        until=now,
+        reason=GIVEN_BACK,
+        actor=SYSTEM,
+    )
