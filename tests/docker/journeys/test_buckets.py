@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 DAY_OF_DELETION = """
 from common import clock
 from instances.models import Instance
-from instances.services.archives import follow_archives
-from instances.services.sweeps import purge_expired
+from instances.retention.archive import follow_archives
+from instances.enforcement.sweeps import purge_expired
 now = clock.now()
 Instance.objects.filter(pk="{id}").update(release_at=now)
 purge_expired(now=now)
@@ -24,7 +24,7 @@ follow_archives(now=now)
 """
 DELETION_AGAIN = """
 from common import clock
-from instances.services.sweeps import purge_expired
+from instances.enforcement.sweeps import purge_expired
 purge_expired(now=clock.now())
 """
 
