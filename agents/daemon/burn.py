@@ -1,7 +1,7 @@
 """One GPU at full work for a moment: its FP32 rate and its memory, through NVIDIA's driver library alone.
 
-Run as a program of its own (`python -m agents.daemon.burn`, the GPU named by CUDA_VISIBLE_DEVICES): a driver that hangs or
-crashes then takes nothing with it, and when the program ends the GPU is as free as before.
+Run as a program of its own (`python -m agents.daemon.burn`), the GPU named by CUDA_VISIBLE_DEVICES: a driver
+that hangs or crashes then takes nothing with it, and when the program ends the GPU is as free as before.
 """
 
 import ctypes

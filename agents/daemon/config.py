@@ -3,15 +3,15 @@
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from agents.daemon.image_cache import FULL_PERCENT
 from agents.daemon.whole_files import write_whole
 
 DEFAULT_STATE = Path("/var/lib/berth-agent")
+FULL_PERCENT: Final = 85  # of the disk where the engine keeps images: from there on unused images go
 CONFIG_FILE = "agent.json"
 KEY_FILE = "key"
 NEXT_KEY_FILE = "key.next"

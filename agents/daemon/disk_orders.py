@@ -22,8 +22,9 @@ from agents.daemon.image_copy import (
     sums_on_disk,
 )
 from agents.daemon.operations import Operation, Operator
+from agents.daemon.sizes import GIB, HEADROOM
 from agents.daemon.volume_store import LoopVolumes, checked_id
-from agents.daemon.volumes import GIB, HEADROOM, DiskFull, LoopDisks, unmount
+from agents.daemon.volumes import DiskFull, LoopDisks, unmount
 from agents.daemon.whole_files import sync_folder, write_whole
 
 Checkpoint = Callable[[str], None]

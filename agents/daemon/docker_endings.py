@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from agents.daemon.runtime import EndedBy
+from agents.daemon.journal import EndedBy
 
 REMEMBERED: Final = 256  # so many events the engine keeps, and forgets them all when it is restarted
 WITHIN: Final = timedelta(minutes=10)

@@ -10,7 +10,7 @@ from agents.daemon.engine_words import engine_answers
 from agents.daemon.errors import Failed
 from agents.daemon.image_pull import Pull
 from agents.daemon.runtime import EngineRefused, ImageFacts
-from agents.daemon.volumes import GIB, HEADROOM
+from agents.daemon.sizes import GIB, HEADROOM
 
 CHANGE_TIMEOUT = 300.0
 TOO_MUCH = "It holds {size:.1f} GB beside its image, a system disk {limit} GB: remove what it does not need first."

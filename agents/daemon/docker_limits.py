@@ -18,8 +18,9 @@ from agents.daemon.errors import Failed
 from agents.daemon.journal import Journal
 from agents.daemon.root_watch import CODE, RootWatch, Written
 from agents.daemon.runtime import ContainerOrder, EngineRefused, EngineSilent, ImageFacts, RootLimit
+from agents.daemon.sizes import GIB
 from agents.daemon.system_disks import Layer, SystemDisks
-from agents.daemon.volumes import GIB, DiskFull
+from agents.daemon.volumes import DiskFull
 from agents.daemon.whole_files import write_whole
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from agents.daemon.errors import Failed
 from agents.daemon.parcels import Part
 from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.volumes import HEADROOM
+from agents.daemon.sizes import HEADROOM
 
 NO_ROOM: Final = "The host has no room to pack what was installed."
 NO_ROOM_HERE: Final = "The host has no room to unpack what was installed elsewhere."

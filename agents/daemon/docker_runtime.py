@@ -30,8 +30,9 @@ from agents.daemon.docker_spec import (
 )
 from agents.daemon.engine_words import READ_TIMEOUT, engine_answers, engine_place
 from agents.daemon.firewall import Firewall
+from agents.daemon.journal import EndedBy
 from agents.daemon.preempt import WARN_SCRIPT
-from agents.daemon.runtime import SSH_PORT, Container, ContainerOrder, EndedBy, EngineRefused, EngineSilent, RootLimit, Usage
+from agents.daemon.runtime import SSH_PORT, Container, ContainerOrder, EngineRefused, EngineSilent, RootLimit, Usage
 from agents.protocol.messages import DesiredInstance
 
 logger = logging.getLogger(__name__)

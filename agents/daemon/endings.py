@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Iterable
 
-from agents.daemon.journal import Entry, Journal
+from agents.daemon.journal import EndedBy, Entry, Journal
 from agents.daemon.plan import is_unstarted
-from agents.daemon.runtime import Container, EndedBy, EngineRefused, EngineSilent, Runtime
+from agents.daemon.runtime import Container, EngineRefused, EngineSilent, Runtime
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from agents.daemon.config import AgentConfig
 from agents.daemon.gpus import GpuProbe
 from agents.daemon.journal import DAMAGED
 from agents.daemon.runtime import Runtime
-from agents.daemon.volumes import HEADROOM
+from agents.daemon.sizes import HEADROOM
 from agents.protocol.messages import HostFacts
 
 DiskKind = Literal["nvme", "ssd", "hdd", "unknown"]

@@ -14,8 +14,9 @@ from typing import Final
 from agents.daemon import ext4
 from agents.daemon.errors import Failed
 from agents.daemon.operations import Operation, Operator
+from agents.daemon.sizes import GIB, HEADROOM
 from agents.daemon.volume_store import checked_id
-from agents.daemon.volumes import GIB, HEADROOM, LoopDisks
+from agents.daemon.volumes import LoopDisks
 
 logger = logging.getLogger(__name__)
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from agents.daemon.config import FULL_PERCENT
 from agents.daemon.runtime import EngineRefused, Runtime
 from agents.daemon.whole_files import write_whole
 
 logger = logging.getLogger(__name__)
 
-FULL_PERCENT: Final = 85  # of the disk where the engine keeps images: from there on unused images go
 TRIM_PERCENT: Final = 5  # by how much less it is filled afterwards
 IN_USE_S: Final = 600.0  # an instance may be about to be made of it
 CACHE_FILE: Final = "images.json"

@@ -12,11 +12,12 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
-from agents.daemon.runtime import EndedBy
 from agents.daemon.whole_files import sync_folder
 from agents.protocol.messages import DesiredInstance, Run
+
+EndedBy = Literal["itself", "host", "engine"]  # who ended a run
 
 logger = logging.getLogger(__name__)
 

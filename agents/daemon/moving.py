@@ -22,8 +22,9 @@ from agents.daemon.image_copy import allocated_bytes, bring_equal, sums_on_disk
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
 from agents.daemon.runtime import Runtime
+from agents.daemon.sizes import GIB, HEADROOM
 from agents.daemon.travel import COMPLETE, Calling, ListenAt, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
-from agents.daemon.volumes import GIB, HEADROOM, DiskFull, Disks, LoopDisks
+from agents.daemon.volumes import DiskFull, Disks, LoopDisks
 from agents.daemon.whole_files import sync_folder
 
 Checkpoint = Callable[[str], None]

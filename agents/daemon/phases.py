@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.daemon.jobs import Busy
-from agents.daemon.journal import Entry
+from agents.daemon.journal import EndedBy, Entry
 from agents.daemon.operations import STEP_BYTES
 from agents.daemon.plan import is_unstarted
-from agents.daemon.runtime import Container, EndedBy
+from agents.daemon.runtime import Container
 from agents.protocol.messages import InstanceSample, ObservedInstance, Phase, Report
 
 CUT = "path_broken"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agents.daemon.runtime import EngineRefused, EngineSilent
-from agents.daemon.volumes import GIB
+from agents.daemon.sizes import GIB
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 from agents.daemon.image_pull import Pull
+from agents.daemon.journal import EndedBy
 from agents.protocol.messages import DesiredInstance
 
 Status = Literal["created", "running", "paused", "exited"]
-EndedBy = Literal["itself", "host", "engine"]
 RootLimit = Literal["disk", "none"]
 
 SSH_PORT: Final = 22  # inside a container

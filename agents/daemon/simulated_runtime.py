@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agents.daemon.image_pull import Pull
-from agents.daemon.runtime import (
-    Container,
-    ContainerOrder,
-    EndedBy,
-    EngineRefused,
-    ImageFacts,
-    RootLimit,
-    Status,
-    Usage,
-    spec_of,
-)
+from agents.daemon.journal import EndedBy
+from agents.daemon.runtime import Container, ContainerOrder, EngineRefused, ImageFacts, RootLimit, Status, Usage, spec_of
 from agents.protocol.messages import DesiredInstance
 
 VERSION = "simulated-1"

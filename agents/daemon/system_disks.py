@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from agents.daemon import ext4
-from agents.daemon.volumes import GIB, MIB, DiskMissing, DiskTrouble, LoopDisks, format_image, run_tool
+from agents.daemon.sizes import GIB, MIB
+from agents.daemon.volumes import DiskMissing, DiskTrouble, LoopDisks, format_image, run_tool
 from agents.daemon.whole_files import sync_folder
 
 LAYER: Final = ("diff", "work")

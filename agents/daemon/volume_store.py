@@ -10,7 +10,8 @@ from agents.daemon import ext4
 from agents.daemon.errors import Failed
 from agents.daemon.image_copy import thaw
 from agents.daemon.runtime import Bind
-from agents.daemon.volumes import MIB, DiskMissing, LoopDisks, run_tool, unmount
+from agents.daemon.sizes import MIB
+from agents.daemon.volumes import DiskMissing, LoopDisks, run_tool, unmount
 from agents.protocol.messages import DiskUse, Mount
 
 _ID: Final = re.compile(r"[0-9a-f]{32}")

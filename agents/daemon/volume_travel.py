@@ -16,9 +16,10 @@ from agents.daemon.errors import Failed, Superseded
 from agents.daemon.image_copy import allocated_bytes
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import Parcel, describe
+from agents.daemon.sizes import GIB, HEADROOM
 from agents.daemon.travel import COMPLETE, Calling, OpenPair, Way, fetch_parcel, outcome_of, talk_until_through
 from agents.daemon.volume_store import checked_id
-from agents.daemon.volumes import GIB, HEADROOM, DiskFull, LoopDisks
+from agents.daemon.volumes import DiskFull, LoopDisks
 from agents.daemon.whole_files import sync_folder
 
 Checkpoint = Callable[[str], None]

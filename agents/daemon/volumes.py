@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Protocol
 
 from agents.daemon import ext4
+from agents.daemon.sizes import GIB, HEADROOM, MIB
 from agents.daemon.whole_files import sync_folder
 
 logger = logging.getLogger(__name__)
 
-GIB = 1024**3
-MIB = 1024**2
-HEADROOM = GIB
 TIMEOUT = 120
 
 

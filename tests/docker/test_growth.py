@@ -14,7 +14,8 @@ from agents.daemon import ext4
 from agents.daemon.errors import Failed
 from agents.daemon.growth import AT_NEXT_START, KIND, NOW, Growth
 from agents.daemon.operations import Operation
-from agents.daemon.volumes import GIB, LoopDisks
+from agents.daemon.sizes import GIB
+from agents.daemon.volumes import LoopDisks
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from tests.docker.conftest import Host, Ssh
 

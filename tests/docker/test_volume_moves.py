@@ -14,9 +14,10 @@ import pytest
 from agents.daemon import ext4, travel
 from agents.daemon.growth import VOLUME_KIND, Growth
 from agents.daemon.operations import Operation
+from agents.daemon.sizes import GIB
 from agents.daemon.volume_store import LoopVolumes
 from agents.daemon.volume_travel import VolumeTravel
-from agents.daemon.volumes import GIB, LoopDisks
+from agents.daemon.volumes import LoopDisks
 from agents.protocol.messages import Mount, OperationOrder
 from tests.agents.daemon.test_carrying import KEY
 from tests.agents.daemon.test_moving import Exchange

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from agents.daemon import ext4
-from agents.daemon.volumes import GIB, DiskFull, DiskMissing, DiskTrouble, LoopDisks
+from agents.daemon.sizes import GIB
+from agents.daemon.volumes import DiskFull, DiskMissing, DiskTrouble, LoopDisks
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
 ID = uuid.uuid4().hex

@@ -19,10 +19,10 @@ from agents.daemon.access import AccessFolders
 from agents.daemon.crew import Crew
 from agents.daemon.endings import Endings
 from agents.daemon.fences import judge
-from agents.daemon.journal import Journal
+from agents.daemon.journal import EndedBy, Journal
 from agents.daemon.phases import row_of
 from agents.daemon.plan import Observed, plan
-from agents.daemon.runtime import ContainerOrder, EndedBy
+from agents.daemon.runtime import ContainerOrder
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.daemon.steps import Limits, Steps
 from agents.daemon.volumes import SimulatedDisks

@@ -18,7 +18,7 @@ from agents.daemon.docker_archives import chains_of, parts_of
 from agents.daemon.docker_roots import DockerRoots
 from agents.daemon.docker_spec import INSTANCE_LABEL
 from agents.daemon.errors import Failed
-from agents.daemon.volumes import HEADROOM
+from agents.daemon.sizes import HEADROOM
 
 TARGET = "b" * 32
 MIB = 1024 * 1024

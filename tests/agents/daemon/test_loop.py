@@ -11,7 +11,8 @@ import pytest
 
 from agents.daemon import loop as loop_module
 from agents.daemon import telemetry as telemetry_module
-from agents.daemon.runtime import Container, EndedBy, EngineSilent
+from agents.daemon.journal import EndedBy
+from agents.daemon.runtime import Container, EngineSilent
 from agents.daemon.self_test import SelfTester
 from agents.daemon.simulated_runtime import SimulatedRuntime
 from agents.protocol.messages import Check, DesiredInstance, Report

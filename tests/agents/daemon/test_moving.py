@@ -17,7 +17,8 @@ from agents.daemon.moving import DISK, Mover, move_operators
 from agents.daemon.operations import Operation, Operator
 from agents.daemon.parcels import CHUNK, Part
 from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.volumes import GIB, LoopDisks, SimulatedDisks
+from agents.daemon.sizes import GIB
+from agents.daemon.volumes import LoopDisks, SimulatedDisks
 from agents.protocol.messages import OperationOrder
 from tests.agents.daemon.test_carrying import KEY, Pipe, pipes
 

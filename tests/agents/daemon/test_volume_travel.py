@@ -11,8 +11,9 @@ import pytest
 from agents.daemon import travel, volume_travel
 from agents.daemon.errors import Failed, Superseded
 from agents.daemon.operations import Operation, Operator
+from agents.daemon.sizes import GIB
 from agents.daemon.volume_travel import FILE, VolumeTravel, simulated_travel
-from agents.daemon.volumes import GIB, LoopDisks
+from agents.daemon.volumes import LoopDisks
 from agents.protocol.messages import OperationOrder
 from tests.agents.daemon.test_carrying import KEY
 from tests.agents.daemon.test_moving import Exchange, Killed, _quietly, _same, die_at

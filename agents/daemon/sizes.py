@@ -1,0 +1,7 @@
+"""Sizes in bytes, and what every disk of a host keeps free."""
+
+from typing import Final
+
+MIB: Final = 1024**2
+GIB: Final = 1024**3
+HEADROOM: Final = GIB
