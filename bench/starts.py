@@ -20,7 +20,7 @@ import httpx
 from docker.errors import DockerException
 from docker.types import LogConfig
 
-from agents.daemon.docker_spec import CAPABILITIES
+from agents.daemon.docker_engine.container_spec import CAPABILITIES
 from bench.frame import NotHere, Sample
 from common.ids import new_uuid
 from tests.stack.harness import Stack

@@ -17,7 +17,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from agents.daemon.releases import verified
+from agents.daemon.installation.releases import verified
 from agents.protocol.release import (
     RELEASE_FILE,
     REQUIREMENTS_FILE,

@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents.daemon import __version__
-from agents.daemon.claim import HostTaken, claimed_by, take_over
-from agents.daemon.config import DEFAULT_STATE, AgentConfig, FolderUnusable, NotEnrolled, load_config
-from agents.daemon.engine_fitness import EngineUnfit
+from agents.daemon.control_plane.http_client import LinkError
+from agents.daemon.docker_engine.fitness import EngineUnfit
+from agents.daemon.docker_engine.host_claim import HostTaken, claimed_by, take_over
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.enrolment import AlreadyEnrolled, NotTheSameHost, enrol, renew
-from agents.daemon.fleet import Fleet, NotSimulated
-from agents.daemon.folder import FolderCopied, FolderInUse, adopt, folder_lock
-from agents.daemon.gpus import BadGpuList, parse_gpu_list
-from agents.daemon.journal import JournalLost
-from agents.daemon.link import LinkError
+from agents.daemon.gpu.nvml import BadGpuList, parse_gpu_list
+from agents.daemon.host_process import run_host, stop_on_signals
+from agents.daemon.lib.config import DEFAULT_STATE, AgentConfig, FolderUnusable, NotEnrolled, load_config
+from agents.daemon.lib.journal import JournalLost
+from agents.daemon.lib.state_folder import FolderCopied, FolderInUse, adopt, folder_lock
 from agents.daemon.owner_commands import OWNER_FAULTS, add_owner_commands, percent, port_range, release_key
-from agents.daemon.running import run_host, stop_on_signals
-from agents.daemon.runtime import EngineRefused, EngineSilent
-from agents.daemon.unit import unit_text
+from agents.daemon.simulated_fleet import Fleet, NotSimulated
+from agents.daemon.systemd import unit_text
 
 logger = logging.getLogger("agents.daemon")
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agents.daemon import __version__, assembly, config, facts
-from agents.daemon.config import AgentConfig
-from agents.daemon.engine_fitness import check_engine
-from agents.daemon.link import Link
-from agents.daemon.own_address import own_address
+from agents.daemon import __version__, wiring
+from agents.daemon.control_plane.http_client import Link
+from agents.daemon.control_plane.own_address import own_address
+from agents.daemon.docker_engine.fitness import check_engine
+from agents.daemon.lib import config
+from agents.daemon.lib.config import AgentConfig
+from agents.daemon.telemetry import host_facts
 from agents.protocol.messages import EnrolReply, EnrolRequest
 from agents.protocol.version import SUPPORTED
 
@@ -70,8 +72,8 @@ def enrol(state: Path, wanted: AgentConfig, token: str) -> EnrolReply:
 def _ask(state: Path, chosen: AgentConfig, key: Ed25519PrivateKey, token: str) -> EnrolReply:
     if chosen.runtime == "docker":
         check_engine()
-    with closing(assembly.build_runtime(state, chosen)) as runtime:
-        shape = facts.gather(chosen, runtime, assembly.build_probe(chosen), state)
+    with closing(wiring.build_runtime(state, chosen)) as runtime:
+        shape = host_facts.gather(chosen, runtime, wiring.build_probe(chosen), state)
     link = Link(url=chosen.url, host_id="", key=key)
     try:
         return link.enrol(EnrolRequest(token, config.public_hex(key), __version__, list(SUPPORTED), shape))

@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agents.daemon.config import DEFAULT_STATE, AgentConfig, is_enrolled, load_config
-from agents.daemon.doctor import examine
-from agents.daemon.findings import as_json, as_text, exit_code
-from agents.daemon.folder import folder_lock
-from agents.daemon.local_test import as_line, own_checks
-from agents.daemon.releases import NotInstalled, NotManaged, Releases, Versions, own_prefix
-from agents.daemon.runtime import EngineRefused, EngineSilent
-from agents.daemon.service import start_service, stop_service
-from agents.daemon.uninstall import StillInUse, uninstall
-from agents.daemon.upgrade import DEADLINE_S, RolledBack, Upgrade, UpgradeUnderWay
+from agents.daemon.doctor.findings import as_json, as_text, exit_code
+from agents.daemon.doctor.machine import examine
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.installation.releases import NotInstalled, NotManaged, Releases, Versions, own_prefix
+from agents.daemon.installation.service import start_service, stop_service
+from agents.daemon.installation.uninstall import StillInUse, uninstall
+from agents.daemon.installation.upgrade import DEADLINE_S, RolledBack, Upgrade, UpgradeUnderWay
+from agents.daemon.lib.config import DEFAULT_STATE, AgentConfig, is_enrolled, load_config
+from agents.daemon.lib.state_folder import folder_lock
+from agents.daemon.local_self_test import as_line, own_checks
 from agents.protocol.release import BadRelease
 
 OWNER_FAULTS = (StillInUse, BadRelease, NotInstalled, NotManaged, RolledBack, UpgradeUnderWay)

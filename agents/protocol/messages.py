@@ -310,7 +310,7 @@ class DesiredState:
 @dataclass(frozen=True)
 class WaitAnswer:
     """The relay's. `slip` may hold the change that made `version`: see
-    `agents.daemon.sealed_slips`."""
+    `agents.daemon.lib.sealed_orders`."""
 
     version: int
     slip: str = ""

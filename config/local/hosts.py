@@ -9,11 +9,11 @@ from pathlib import Path
 
 import httpx
 
-from agents.daemon.config import AgentConfig, is_enrolled, load_config, save_config
+from agents.daemon.control_plane.http_client import LinkError
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.enrolment import enrol
-from agents.daemon.gpus import NvmlProbe
-from agents.daemon.link import LinkError
-from agents.daemon.runtime import EngineRefused, EngineSilent
+from agents.daemon.gpu.nvml import NvmlProbe
+from agents.daemon.lib.config import AgentConfig, is_enrolled, load_config, save_config
 from config.local.fleet import FLEET, DemoHost
 from config.local.image import BASE_FOLDER, ImageBuild, engine_answers
 from config.local.layout import Layout

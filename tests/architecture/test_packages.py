@@ -37,3 +37,9 @@ def test_the_newest_release_of_the_change_log_is_this_version() -> None:
     headings = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
     assert headings[0] == "## Unreleased"
     assert headings[1].split()[1] == __version__
+
+
+def test_the_agents_wheel_holds_every_package_of_the_agent() -> None:
+    listed = read_toml("agents/pyproject.toml")["tool"]["setuptools"]["packages"]
+    found = {".".join(file.parent.relative_to(ROOT).parts) for file in (ROOT / "agents/daemon").rglob("__init__.py")}
+    assert set(listed) == {"agents", "agents.protocol", *found}

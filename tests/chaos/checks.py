@@ -13,7 +13,7 @@ from typing import Any, Final
 import docker
 import requests
 
-from agents.daemon.docker_spec import GPUS_LABEL, INSTANCE_LABEL
+from agents.daemon.docker_engine.container_spec import GPUS_LABEL, INSTANCE_LABEL
 from tests.chaos.hosts import Host
 from tests.stack.harness import Stack
 

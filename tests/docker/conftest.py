@@ -17,11 +17,11 @@ import docker
 import pytest
 from docker.errors import DockerException
 
-from agents.daemon import assembly
-from agents.daemon.config import AgentConfig, load_config
+from agents.daemon import wiring
+from agents.daemon.agent import Agent
+from agents.daemon.disks.system_disks import mounted_at
 from agents.daemon.enrolment import enrol
-from agents.daemon.loop import Agent
-from agents.daemon.system_disks import mounted_at
+from agents.daemon.lib.config import AgentConfig, load_config
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.looking import paths_with
@@ -111,7 +111,7 @@ class Host:
         self._running: list[tuple[Agent, threading.Thread]] = []
 
     def start(self) -> Agent:
-        agent = assembly.build_agent(self.state, self.config)
+        agent = wiring.build_agent(self.state, self.config)
         thread = threading.Thread(target=agent.run, daemon=True)
         thread.start()
         self._running.append((agent, thread))

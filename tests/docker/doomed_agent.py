@@ -4,8 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from agents.daemon import assembly
-from agents.daemon.config import load_config
+from agents.daemon import wiring
+from agents.daemon.lib.config import load_config
 
 KILLED = 137
 
@@ -15,7 +15,7 @@ def main(state: Path, fatal: str) -> None:
         if name == fatal:
             os._exit(KILLED)
 
-    assembly.build_agent(state, load_config(state), checkpoint).run()
+    wiring.build_agent(state, load_config(state), checkpoint).run()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from agents.daemon.docker_spec import bridge_name
-from agents.daemon.gates import gate_chain
+from agents.daemon.docker_engine.container_spec import bridge_name
+from agents.daemon.docker_engine.ssh_allow_list import gate_chain
 from tests.docker.conftest import ROOT
 
 PATIENCE: Final = 60.0

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from agents.daemon.config import AgentConfig
-from agents.daemon.docker_spec import bridge_name
+from agents.daemon.docker_engine.container_spec import bridge_name
+from agents.daemon.docker_engine.firewall import Firewall
 from agents.daemon.enrolment import enrol
-from agents.daemon.firewall import Firewall
+from agents.daemon.lib.config import AgentConfig
 from agents.protocol.messages import DesiredInstance, ObservedOperation, OperationOrder
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import PORTS, free_port

@@ -20,12 +20,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from agents.daemon import assembly, path_watch, travel
-from agents.daemon.config import load_config
-from agents.daemon.journal import Entry
-from agents.daemon.loop import Agent
-from agents.daemon.plan import Observed, plan
-from agents.daemon.runtime import Runtime
+from agents.daemon import wiring
+from agents.daemon.agent import Agent
+from agents.daemon.docker_engine import reachability_watch
+from agents.daemon.engine.interface import Runtime
+from agents.daemon.lib.config import load_config
+from agents.daemon.lib.journal import Entry
+from agents.daemon.reconciler.plan import Observed, plan
+from agents.daemon.transfer import transfer_session
 
 _ID: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12}")
 _NUMBER: Final = re.compile(r"(?<=:)\d+|(?<=ID\.)\d+(?=\.)")  # of a saved root, and of one on a system disk
@@ -105,9 +107,9 @@ def _live(connection: socket.socket) -> None:
     sys.addaudithook(announcer.hear)
     config = load_config(state)
     _look_often(wanted["env"])
-    agent = assembly.build_agent(state, config, announcer.checkpoint)
+    agent = wiring.build_agent(state, config, announcer.checkpoint)
     told = _announce_epochs(agent, announcer)
-    eyes = assembly.build_runtime(state, config)  # the agent's own belong to its loop
+    eyes = wiring.build_runtime(state, config)  # the agent's own belong to its loop
     threading.Thread(target=_obey, args=(lines, announcer, agent, eyes, told), daemon=True).start()
     agent.run()
 
@@ -115,7 +117,7 @@ def _live(connection: socket.socket) -> None:
 def _look_often(env: Mapping[str, str]) -> None:
     """At the ways to its containers, where a test asks for it."""
     if pause := env.get("BERTH_TEST_LOOK_S"):
-        path_watch.EVERY = path_watch.WHILE_CUT = path_watch.AGAIN = float(pause)  # type: ignore[misc]  # no test waits so long
+        reachability_watch.EVERY = reachability_watch.WHILE_CUT = reachability_watch.AGAIN = float(pause)  # type: ignore[misc]  # no test waits so long
 
 
 def _announce_epochs(agent: Agent, announcer: Announcer) -> threading.Event:
@@ -169,7 +171,7 @@ def _is_busy(agent: Agent, eyes: Runtime) -> bool:
 
 
 def main(path: str) -> None:
-    travel.PAUSE = 0.2  # type: ignore[misc]  # after each cut: how long it is makes no difference to what follows
+    transfer_session.PAUSE = 0.2  # type: ignore[misc]  # after each cut: how long it is makes no difference to what follows
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(path)

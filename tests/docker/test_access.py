@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.docker_spec import bridge_name
-from agents.daemon.gates import gate_chain
+from agents.daemon.docker_engine.container_spec import bridge_name
+from agents.daemon.docker_engine.ssh_allow_list import gate_chain
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from instances.core.passwords import hash_password
 from tests.agents.daemon.market import renamed

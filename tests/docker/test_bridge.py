@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.config import save_config
+from agents.daemon.lib.config import save_config
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import Host, eventually, free_port

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import ext4
-from agents.daemon.volumes import LoopDisks
+from agents.daemon.disks import ext4
+from agents.daemon.disks.loop_disks import LoopDisks
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 ID = uuid.uuid4().hex

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from agents.daemon import docker_runtime, loop
+from agents.daemon import agent
+from agents.daemon.docker_engine import runtime
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market, renamed
 from tests.docker.conftest import Host, eventually, host_maker
@@ -30,8 +31,8 @@ def there(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Iterator[SecondEngine]:
     """An engine of its own, with the options that the test is marked with."""
-    monkeypatch.setattr(loop, "UNKNOWN_AFTER", 0.5)
-    monkeypatch.setattr(docker_runtime, "READ_TIMEOUT", 1.0)
+    monkeypatch.setattr(agent, "UNKNOWN_AFTER", 0.5)
+    monkeypatch.setattr(runtime, "READ_TIMEOUT", 1.0)
     with SecondEngine(options=getattr(request, "param", ())) as engine:
         build_tiny_image(TINY, engine.socket)
         monkeypatch.setenv("DOCKER_HOST", engine.socket)

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from agents.daemon.docker_doorway import DockerDoorway
-from agents.daemon.doorway import Command
-from agents.daemon.engine_words import engine_answers
-from agents.daemon.runtime import Container
+from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.exec import DockerDoorway
+from agents.daemon.engine.exec_interface import Command
+from agents.daemon.engine.interface import Container
 from common.ids import public_id
 from tests.agents.relay.streaming import Rooms, StreamHost
 from tests.web.conftest import Site, chromium, site, world

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import ext4
-from agents.daemon.errors import Failed
-from agents.daemon.growth import AT_NEXT_START, KIND, NOW, Growth
-from agents.daemon.operations import Operation
-from agents.daemon.sizes import GIB
-from agents.daemon.volumes import LoopDisks
+from agents.daemon.disks import ext4
+from agents.daemon.disks.grow import AT_NEXT_START, KIND, NOW, Growth
+from agents.daemon.disks.loop_disks import LoopDisks
+from agents.daemon.disks.operation_runner import Operation
+from agents.daemon.lib.errors import Failed
+from agents.daemon.lib.sizes import GIB
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from tests.docker.conftest import Host, Ssh
 

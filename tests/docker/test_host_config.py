@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.docker_spec import CAPABILITIES, bridge_name
+from agents.daemon.docker_engine.container_spec import CAPABILITIES, bridge_name
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import Host, Ssh

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import images, pulls
-from agents.daemon.facts import DISK_FULL
+from agents.daemon.engine import pull_watch
+from agents.daemon.reconciler import image_pulls
+from agents.daemon.telemetry.host_facts import DISK_FULL
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market, renamed
 from tests.docker.conftest import Host, Ssh, free_port, host_maker
@@ -185,9 +186,9 @@ def test_fault_039_a_bomb_is_ended_before_the_disk_is_full(
     host.market.want(neighbour)
     host.market.until_phase(neighbour.id, "running", 1)
     before = agent.parts.runtime.image_room()
-    for module in (pulls, images):
+    for module in (pull_watch, image_pulls):
         monkeypatch.setattr(module, "ROOM_KEPT", before - 300 * MIB)
-    monkeypatch.setattr(pulls, "ROOM_SECONDS", 0.0)
+    monkeypatch.setattr(pull_watch, "ROOM_SECONDS", 0.0)
     bomb = simple(host, image=f"{registry.host}/team/bomb@{digest}", image_bytes=sum(map(len, registry.blobs.values())))
     lowest, ended = [before], threading.Event()
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.docker_archives import chains_of
-from agents.daemon.docker_roots import DockerRoots
-from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.docker_spec import INSTANCE_LABEL, EngineOptions, root_repository
-from agents.daemon.errors import Failed
+from agents.daemon.docker_engine.container_spec import INSTANCE_LABEL, EngineOptions, root_repository
+from agents.daemon.docker_engine.image_archives import chains_of
+from agents.daemon.docker_engine.runtime import DockerRuntime
+from agents.daemon.lib.errors import Failed
+from agents.daemon.transfer.root_export import DockerRoots
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 Files = dict[str, bytes]

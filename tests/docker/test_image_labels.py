@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.docker_limits import LimitedRuntime
-from agents.daemon.docker_spec import EngineOptions
-from agents.daemon.image_pull import Pull
-from agents.daemon.image_store import pull
-from agents.daemon.runtime import EngineRefused
-from agents.daemon.sync_box import DockerBoxes
-from agents.daemon.system_disks import SystemDisks
+from agents.daemon.disks.limited_runtime import LimitedRuntime
+from agents.daemon.disks.system_disks import SystemDisks
+from agents.daemon.docker_engine.container_spec import EngineOptions
+from agents.daemon.docker_engine.storage_driver import pull
+from agents.daemon.engine.image_request import Pull
+from agents.daemon.engine.interface import EngineRefused
+from agents.daemon.operations.rclone_container import DockerBoxes
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host
 

@@ -12,11 +12,11 @@ from typing import Any
 import docker
 import pytest
 
-from agents.daemon import image_cache
-from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.errors import Failed
-from agents.daemon.image_orders import SAVE, ImageOrders
-from agents.daemon.operations import Operation
+from agents.daemon.disks.operation_runner import Operation
+from agents.daemon.docker_engine.runtime import DockerRuntime
+from agents.daemon.engine import image_cache
+from agents.daemon.lib.errors import Failed
+from agents.daemon.operations.save_image import SAVE, ImageOrders
 from agents.protocol.messages import DesiredInstance, OperationOrder, PrefetchImage
 from tests.docker.conftest import Host
 from tests.storage.stub_registry import StubRegistry

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.docker_spec import HOST_LABEL
+from agents.daemon.docker_engine.container_spec import HOST_LABEL
 from common.agent_release import enrol_command
 from scripts.agent_release import make_key, make_release
 from tests.agents.daemon.market import Market

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents.daemon.firewall import Firewall, jumps, resolvers_of, rules
+from agents.daemon.docker_engine.firewall import Firewall, jumps, resolvers_of, rules
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.config import load_config, save_config
-from agents.daemon.image_copy import checksum_of, sums_on_disk
+from agents.daemon.disks.block_copy import checksum_of, sums_on_disk
+from agents.daemon.lib.config import load_config, save_config
 from agents.protocol.messages import Mount
 from tests.docker.conftest import free_port
 from tests.docker.kill_matrix import build_greeter, checksum, nursery

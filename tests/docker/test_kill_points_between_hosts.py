@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from agents.daemon.config import load_config
+from agents.daemon.lib.config import load_config
 from agents.protocol.messages import Run
 from tests.docker.conftest import free_port as free_host_port
 from tests.docker.kill_matrix import build_greeter, checksum, nursery

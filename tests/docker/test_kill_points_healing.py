@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.docker_spec import bridge_name, network_name
+from agents.daemon.docker_engine.container_spec import bridge_name, network_name
 from tests.docker.kill_matrix import build_greeter, nursery
 from tests.docker.kill_stage import CUT, GREETER, Action, Stage, Tour, open_stage
 from tests.docker.test_kill_points import gpus, running

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.system_disks import mounted_at
+from agents.daemon.disks.system_disks import mounted_at
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.daemon.docker_spec import bridge_name, network_name
+from agents.daemon.docker_engine.container_spec import bridge_name, network_name
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.docker_spec import SYNC_HOST_LABEL
-from agents.daemon.sync_box import box_name
+from agents.daemon.docker_engine.container_spec import SYNC_HOST_LABEL
+from agents.daemon.operations.rclone_container import box_name
 from agents.protocol.messages import DesiredInstance, OperationOrder
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import SYNC_IMAGE, Host, Ssh, eventually

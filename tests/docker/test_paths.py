@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon import path_watch
-from agents.daemon.docker_spec import bridge_name, network_name
-from agents.daemon.phases import CUT
+from agents.daemon.docker_engine import reachability_watch
+from agents.daemon.docker_engine.container_spec import bridge_name, network_name
+from agents.daemon.reconciler.report_phases import CUT
 from agents.protocol.messages import DesiredInstance
 from tests.docker.conftest import Host, Ssh, eventually
 
@@ -25,7 +25,7 @@ SOON = 0.3
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     for pause in ("EVERY", "WHILE_CUT", "AGAIN"):
-        monkeypatch.setattr(path_watch, pause, SOON)
+        monkeypatch.setattr(reachability_watch, pause, SOON)
 
 
 def must(*command: str) -> str:
@@ -162,14 +162,14 @@ def test_what_a_renter_does_inside_is_never_the_hosts(
     """A stopped SSH server, a program that takes no more connections, and nothing at all at the other ports: it goes on
     being reported as running, look after look."""
     looks: list[bool] = []
-    look = path_watch.PathWatch.look
+    look = reachability_watch.PathWatch.look
 
-    def counted(self: path_watch.PathWatch) -> tuple[bool, float]:
+    def counted(self: reachability_watch.PathWatch) -> tuple[bool, float]:
         found = look(self)
         looks.append(bool(self._suspected))
         return found
 
-    monkeypatch.setattr(path_watch.PathWatch, "look", counted)
+    monkeypatch.setattr(reachability_watch.PathWatch, "look", counted)
     host.market.report_interval_s = 1.0
     host.start()
     host.market.want(order)

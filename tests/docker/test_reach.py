@@ -17,8 +17,8 @@ MARKET, PUBLIC, HOST_V6, MARKET_V6 = "45.67.8.1", "45.67.8.2", "2a0b:1::2", "2a0
 PORTS: Final = (20_000, 20_999)
 _HOST: Final = """
 import json, sys
-from agents.daemon.own_address import own_address
-from agents.daemon.reach import listening
+from agents.daemon.control_plane.own_address import own_address
+from agents.daemon.control_plane.port_check import listening
 with listening(sys.argv[2], iter(range(20000, 20010))) as (port, nonce):
     print(json.dumps([own_address(sys.argv[1], "0.0.0.0"), port, nonce]), flush=True)
     sys.stdin.readline()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.image_copy import checksum_of, sums_on_disk
+from agents.daemon.disks.block_copy import checksum_of, sums_on_disk
 from agents.protocol.messages import DesiredInstance, Mount, OperationOrder
 from tests.agents.daemon.market import Market, renamed
 from tests.docker.conftest import Host, Ssh, eventually

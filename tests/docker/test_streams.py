@@ -19,7 +19,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosedError
 
-from agents.daemon.config import save_config
+from agents.daemon.lib.config import save_config
 from agents.protocol.messages import DesiredInstance, Tunnel
 from agents.protocol.tickets import sign_ticket
 from agents.relay.__main__ import build_server

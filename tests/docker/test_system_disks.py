@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import docker_limits, root_watch
-from agents.daemon.docker_spec import EngineOptions
-from agents.daemon.runtime import ContainerOrder
-from agents.daemon.system_disks import SystemDisks, mounted_at
+from agents.daemon.disks import limited_runtime, root_usage_watch
+from agents.daemon.disks.system_disks import SystemDisks, mounted_at
+from agents.daemon.docker_engine.container_spec import EngineOptions
+from agents.daemon.engine.interface import ContainerOrder
 from agents.protocol.messages import DesiredInstance, ObservedOperation, OperationOrder, Report
 from tests.docker.conftest import Host, Ssh, eventually
 from tests.docker.second_engine import SecondEngine, build_tiny_image
@@ -223,8 +223,8 @@ def test_an_engine_that_sees_other_mounts_is_told_from_one_that_sees_them(
     """As one that lives in a mount namespace of its own: its container runs, with nothing between it and the host's disk,
     until it holds too much; then it is stopped, and that is its renter's."""
     monkeypatch.setattr(SystemDisks, "attach", lambda self, layer: None)
-    monkeypatch.setattr(root_watch, "GRACE_S", 0.0)
-    monkeypatch.setattr(root_watch, "STEP", 64 * MIB)
+    monkeypatch.setattr(root_usage_watch, "GRACE_S", 0.0)
+    monkeypatch.setattr(root_usage_watch, "STEP", 64 * MIB)
     (host.state / "root-limit.json").unlink(missing_ok=True)
     host.start()
     host.market.until(lambda report: report.facts is not None and report.facts.root_limit == "none")
@@ -283,7 +283,7 @@ def test_a_copy_for_which_the_host_has_no_room_is_not_begun(
     host.start()
     run(host, order)
     ssh.must(order, "head -c 50M /dev/urandom >/root/file")
-    monkeypatch.setattr(docker_limits.LimitedRuntime, "image_room", lambda self: GIB)
+    monkeypatch.setattr(limited_runtime.LimitedRuntime, "image_room", lambda self: GIB)
     saved = ended(host, "save_image", instance=order.id, reference=f"berth-saved/{order.id}:1", push="")
     assert (saved.phase, saved.failure_code) == ("failed", "disk_full")
     assert host.engine.images(name=f"berth-saved/{order.id}") == []
@@ -296,13 +296,13 @@ def test_a_root_survives_a_restart_of_its_engine(monkeypatch: pytest.MonkeyPatch
         build_tiny_image(TINY, engine.socket)
         monkeypatch.setenv("DOCKER_HOST", engine.socket)
         systems = SystemDisks(tmp_path, sparse=True)
-        runtime = docker_limits.LimitedRuntime(EngineOptions("b" * 32, open_files=1024), systems, tmp_path)
+        runtime = limited_runtime.LimitedRuntime(EngineOptions("b" * 32, open_files=1024), systems, tmp_path)
         assert runtime.root_limit() == "disk"
         runtime.make_network(order.id)
         container = runtime.create(ContainerOrder(order, TINY, str(tmp_path)))
         runtime.start(container)
         with closing(engine.client()) as client:
-            client.put_archive(container, "/", docker_limits._archive({"kept": b"written before"}))
+            client.put_archive(container, "/", limited_runtime._archive({"kept": b"written before"}))
             engine.restart()
             runtime.start(container)
             pieces, _ = client.get_archive(container, "/kept")

@@ -13,10 +13,16 @@ from typing import Any
 import docker
 import pytest
 
-from agents.daemon.claim import HostTaken, claim_engine, claim_name, take_over
-from agents.daemon.docker_runtime import DockerRuntime
-from agents.daemon.docker_spec import HOST_LABEL, INSTANCE_LABEL, EngineOptions, network_name, root_repository
-from agents.daemon.folder import PLACE_FILE, Place
+from agents.daemon.docker_engine.container_spec import (
+    HOST_LABEL,
+    INSTANCE_LABEL,
+    EngineOptions,
+    network_name,
+    root_repository,
+)
+from agents.daemon.docker_engine.host_claim import HostTaken, claim_engine, claim_name, take_over
+from agents.daemon.docker_engine.runtime import DockerRuntime
+from agents.daemon.lib.state_folder import PLACE_FILE, Place
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 from tests.docker.conftest import ROOT, Host

@@ -15,9 +15,9 @@ from typing import Any, Final
 import docker
 import pytest
 
-from agents.daemon.claim import claim_name
-from agents.daemon.config import load_config
-from agents.daemon.folder import holder_of
+from agents.daemon.docker_engine.host_claim import claim_name
+from agents.daemon.lib.config import load_config
+from agents.daemon.lib.state_folder import holder_of
 from agents.protocol.messages import DesiredInstance
 from agents.protocol.release import SIGNATURE_FILE
 from scripts.agent_release import make_key, make_release

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import ext4, travel
-from agents.daemon.growth import VOLUME_KIND, Growth
-from agents.daemon.operations import Operation
-from agents.daemon.sizes import GIB
-from agents.daemon.volume_store import LoopVolumes
-from agents.daemon.volume_travel import VolumeTravel
-from agents.daemon.volumes import LoopDisks
+from agents.daemon.disks import ext4
+from agents.daemon.disks.grow import VOLUME_KIND, Growth
+from agents.daemon.disks.loop_disks import LoopDisks
+from agents.daemon.disks.operation_runner import Operation
+from agents.daemon.disks.volume_store import LoopVolumes
+from agents.daemon.lib.sizes import GIB
+from agents.daemon.transfer import transfer_session
+from agents.daemon.transfer.volume_transfer import VolumeTravel
 from agents.protocol.messages import Mount, OperationOrder
 from tests.agents.daemon.test_carrying import KEY
 from tests.agents.daemon.test_moving import Exchange
@@ -41,7 +42,7 @@ def asked(kind: str, **args: str) -> Operation:
 def test_a_volume_grows_and_goes_to_another_host(
     hosts: tuple[LoopVolumes, LoopVolumes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(travel, "PAUSE", 0.01)
+    monkeypatch.setattr(transfer_session, "PAUSE", 0.01)
     one, two = hosts
     content = os.urandom(16 * 1024 * 1024)
     one.volumes.make(ID, 1)

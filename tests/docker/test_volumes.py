@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import ext4
-from agents.daemon.sizes import GIB
-from agents.daemon.volumes import DiskFull, DiskMissing, DiskTrouble, LoopDisks
+from agents.daemon.disks import ext4
+from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, DiskTrouble, LoopDisks
+from agents.daemon.lib.sizes import GIB
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
 ID = uuid.uuid4().hex

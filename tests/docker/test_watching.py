@@ -6,7 +6,7 @@ from typing import Any
 import docker
 import pytest
 
-from agents.daemon.cgroups import usage_of
+from agents.daemon.docker_engine.cgroups import usage_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]  # one engine, one firewall
 

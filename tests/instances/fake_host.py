@@ -239,7 +239,7 @@ def _row(key: UUID, box: Box) -> ObservedRow:
 
 
 def _phase(box: Box) -> tuple[str, int]:
-    """As `agents.daemon.phases` judges."""
+    """As `agents.daemon.reconciler.report_phases` judges."""
     if box.run != "running":
         ending = box.container == "running" or box.run == "gone"
         return ("stopping" if ending else "stopped"), box.generation

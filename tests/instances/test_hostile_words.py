@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from agents.daemon.log_reader import last_matching, split_lines
+from agents.daemon.operations.read_log import last_matching, split_lines
 from common import clock
 from instances.host_reports.operation_results import conclude_operations
 from instances.models import Instance

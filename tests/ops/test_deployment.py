@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agents.daemon.gpus import parse_gpu_list
+from agents.daemon.gpu.nvml import parse_gpu_list
 from config.local.fleet import FLEET
 from config.local.programs import JOBS, WEB_OPTIONS
 from instances.backups.backup import KEPT

@@ -11,7 +11,7 @@ from uuid import uuid4
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from agents.daemon.link import SYNC_PATH, Link
+from agents.daemon.control_plane.http_client import SYNC_PATH, Link
 from agents.protocol.codec import encode
 from agents.protocol.messages import EnrolRequest, GpuFacts, HostFacts, Report
 from tests.stack.harness import Stack

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import httpx
 
-from agents.daemon.docker_spec import INSTANCE_LABEL
+from agents.daemon.docker_engine.container_spec import INSTANCE_LABEL
 from tests.chaos.hosts import IMAGE, build_witness
 from tests.docker.second_engine import SecondEngine
 from tests.stack import renting

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from agents.daemon.doorway import Doorway, Terminal
+from agents.daemon.engine.exec_interface import Doorway, Terminal
 from instances.core.wakeup_payloads import slip_key
 from instances.models import Instance
 from tests.agents.relay.streaming import Rooms, Shell, StreamHost

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from agents.daemon.docker_doorway import DockerDoorway
-from agents.daemon.engine_words import engine_answers
-from agents.daemon.runtime import Container
+from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.exec import DockerDoorway
+from agents.daemon.engine.interface import Container
 from common.ids import public_id
 from instances.models import Instance
 from tests.agents.relay.streaming import StreamHost

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon import assembly
-from agents.daemon.config import AgentConfig, load_config
+from agents.daemon import wiring
+from agents.daemon.agent import Agent
 from agents.daemon.enrolment import enrol
-from agents.daemon.loop import Agent
+from agents.daemon.lib.config import AgentConfig, load_config
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import Market
 
@@ -55,7 +55,7 @@ def start_agent(state: Path, config: AgentConfig) -> Iterator[Callable[[], Runni
     running: list[RunningAgent] = []
 
     def start() -> RunningAgent:
-        running.append(RunningAgent(assembly.build_agent(state, config)))
+        running.append(RunningAgent(wiring.build_agent(state, config)))
         return running[-1]
 
     yield start

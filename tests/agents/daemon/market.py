@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from agents.daemon.sealed_slips import PURPOSE
+from agents.daemon.lib.sealed_orders import PURPOSE
 from agents.protocol.codec import decode, encode
 from agents.protocol.messages import (
     DesiredInstance,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agents.daemon.acceptance import env_of_process, gpus_in_env, ssh_banner
+from agents.daemon.docker_engine.probes import env_of_process, gpus_in_env, ssh_banner
 
 
 @pytest.mark.parametrize(

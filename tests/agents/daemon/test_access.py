@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.access import AccessFolders, access_digest, access_files
+from agents.daemon.reconciler.access_folder import AccessFolders, access_digest, access_files
 from agents.protocol.messages import DesiredInstance
 
 

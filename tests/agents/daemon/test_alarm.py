@@ -3,7 +3,7 @@
 import threading
 import time
 
-from agents.daemon.alarm import Alarm
+from agents.daemon.wakeup_event import Alarm
 
 
 def _slept(alarm: Alarm, at_most: float) -> float:

@@ -19,14 +19,14 @@ import asyncssh
 import pytest
 from asyncssh.sftp import SFTPServer
 
-from agents.daemon.bridge import Door, doors_of
-from agents.daemon.bridge_keys import HostKeys, is_password, known_keys
-from agents.daemon.bridge_live import STRANGERS_FROM_ONE, LiveBridge
-from agents.daemon.bridge_session import FIND_SFTP, TELL
-from agents.daemon.bridge_sftp import ContainerFiles
-from agents.daemon.docker_spec import published_ports
-from agents.daemon.doorway import Command, Terminal
-from agents.daemon.runtime import EngineRefused, spec_of
+from agents.daemon.docker_engine.container_spec import published_ports
+from agents.daemon.engine.exec_interface import Command, Terminal
+from agents.daemon.engine.interface import EngineRefused, spec_of
+from agents.daemon.engine.ssh_interface import Door, doors_of
+from agents.daemon.ssh.keys import HostKeys, is_password, known_keys
+from agents.daemon.ssh.server import STRANGERS_FROM_ONE, LiveBridge
+from agents.daemon.ssh.session import FIND_SFTP, TELL
+from agents.daemon.ssh.sftp import ContainerFiles
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.local_programs import LocalCommand
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon import burn
-from agents.daemon.gpu_bench import BurnFailed, Disturbed, NotMeasurable, burn_gpu, wipe_gpu
+from agents.daemon.gpu import cuda_burn_in
+from agents.daemon.gpu.benchmark import BurnFailed, Disturbed, NotMeasurable, burn_gpu, wipe_gpu
 
 GPU = "GPU-00000000-aaaa-bbbb-cccc-dddddddddddd"
 # Of the text that ptxas 12.9 assembled for sm_50, 60, 61, 70, 75, 80, 86, 89, 90, 100 and 120, and ptxas 13.5 for 75 to 120.
@@ -49,7 +49,7 @@ def test_rate_and_memory_are_measured(monkeypatch: pytest.MonkeyPatch, tflops: f
     assert found.tflops == pytest.approx(tflops, rel=0.1)
     assert found.correct
     assert (found.proven_mib, found.total_mib) == (3328, 4096)
-    assert 0 <= found.asked_mib - found.proven_mib < burn.CHUNK // burn.MIB
+    assert 0 <= found.asked_mib - found.proven_mib < cuda_burn_in.CHUNK // cuda_burn_in.MIB
     assert time.monotonic() - begun < 10
 
 
@@ -103,18 +103,18 @@ def test_a_program_that_crashes_takes_nothing_with_it(monkeypatch: pytest.Monkey
 
 
 def test_the_kernel_is_the_one_that_was_assembled() -> None:
-    text = burn.kernel_text()
+    text = cuda_burn_in.kernel_text()
     assert hashlib.sha256(text.encode()).hexdigest() == ASSEMBLED, "assemble it with ptxas for every architecture again"
-    assert len(re.findall(r"^fma\.rn\.f32", text, re.MULTILINE)) * 2 == burn.FLOPS_PER_ROUND
+    assert len(re.findall(r"^fma\.rn\.f32", text, re.MULTILINE)) * 2 == cuda_burn_in.FLOPS_PER_ROUND
 
 
 SCRIPT = """
 import json, sys
 from dataclasses import asdict
 from pathlib import Path
-from agents.daemon.checks import Bench, gpu_checks
-from agents.daemon.gpus import NvmlProbe
-from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.self_test.checks import Bench, gpu_checks
+from agents.daemon.gpu.nvml import NvmlProbe
+from agents.daemon.engine.simulated import SimulatedRuntime
 folder = Path(sys.argv[1])
 bench = Bench(SimulatedRuntime(folder / "engine.json"), NvmlProbe(), folder, lambda: None)
 print(json.dumps([asdict(check) for check in gpu_checks(bench, lambda: frozenset())]))

@@ -16,9 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon import carrying
-from agents.daemon.carrying import PIECE, Inbox, LineBroken, SealedLine, hear_parcel, receive_parcel, send_parcel
-from agents.daemon.parcels import CHUNK, HOLE, BadSheet, Digests, Parcel, Sheet, describe, parcel_of
+from agents.daemon.lib.chunk_manifest import CHUNK, HOLE, BadSheet, Digests, Parcel, Sheet, describe, parcel_of
+from agents.daemon.transfer import transfer_protocol
+from agents.daemon.transfer.transfer_protocol import (
+    PIECE,
+    Inbox,
+    LineBroken,
+    SealedLine,
+    hear_parcel,
+    receive_parcel,
+    send_parcel,
+)
 
 KEY = bytes(range(32))
 NAMES = ("root.tar", "data.ext4")
@@ -136,7 +144,7 @@ def test_whatever_is_cut_goes_on_where_it_broke(cuts: list[int], tmp_path_factor
     (folder / "target").mkdir()
     files, inbox = make_files(folder / "source"), Inbox(folder / "target", sparse)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carrying, "KEEP_EVERY", 1)
+        patch.setattr(transfer_protocol, "KEEP_EVERY", 1)
         firsts = []
         for lives in cuts:
             source, target = pipes()

@@ -4,8 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from agents.daemon.cgroups import age_of, usage_of
-from agents.daemon.runtime import Usage
+from agents.daemon.docker_engine.cgroups import age_of, usage_of
+from agents.daemon.engine.interface import Usage
 
 DEV = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from urllib3.exceptions import HTTPError
 
-from agents.daemon.client import Client
+from agents.daemon.control_plane.tls import Client
 
 MOVED = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n"
 

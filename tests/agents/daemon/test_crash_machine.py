@@ -15,17 +15,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agents.daemon.access import AccessFolders
-from agents.daemon.crew import Crew
-from agents.daemon.endings import Endings
-from agents.daemon.fences import judge
-from agents.daemon.journal import EndedBy, Journal
-from agents.daemon.phases import row_of
-from agents.daemon.plan import Observed, plan
-from agents.daemon.runtime import ContainerOrder
-from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.steps import Limits, Steps
-from agents.daemon.volumes import SimulatedDisks
+from agents.daemon.disks.loop_disks import SimulatedDisks
+from agents.daemon.engine.interface import ContainerOrder
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.lib.journal import EndedBy, Journal
+from agents.daemon.reconciler.access_folder import AccessFolders
+from agents.daemon.reconciler.actions import Limits, Steps
+from agents.daemon.reconciler.exit_causes import Endings
+from agents.daemon.reconciler.fencing import judge
+from agents.daemon.reconciler.plan import Observed, plan
+from agents.daemon.reconciler.report_phases import row_of
+from agents.daemon.reconciler.worker_pool import Crew
 from agents.protocol.messages import DesiredInstance
 
 GPUS = ["GPU-1", "GPU-2", "GPU-3"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.crew import Crew
-from agents.daemon.errors import Failed, Superseded
-from agents.daemon.jobs import Job
-from agents.daemon.journal import Journal
-from agents.daemon.plan import Action
-from agents.daemon.runtime import EngineRefused
+from agents.daemon.engine.interface import EngineRefused
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.lib.journal import Journal
+from agents.daemon.reconciler.jobs import Job
+from agents.daemon.reconciler.plan import Action
+from agents.daemon.reconciler.worker_pool import Crew
 from agents.protocol.messages import DesiredInstance
 
 ID = "a" * 32

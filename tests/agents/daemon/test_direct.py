@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.carrying import LineBroken, SealedLine
-from agents.daemon.direct import MOST_CALLERS, Listener, Meeting, Opened, SocketLine, dial
-from agents.daemon.errors import Failed, Superseded
-from agents.daemon.moving import Mover
-from agents.daemon.operations import Operation
+from agents.daemon.disks.operation_runner import Operation
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.transfer.direct_connection import MOST_CALLERS, Listener, Meeting, Opened, SocketLine, dial
+from agents.daemon.transfer.instance_transfer import Mover
+from agents.daemon.transfer.transfer_protocol import LineBroken, SealedLine
 from tests.agents.daemon.test_carrying import pipes
 from tests.agents.daemon.test_moving import Exchange, Killed, Place, die_at, operation
 from tests.stack.harness import free_ports
@@ -100,7 +100,7 @@ def _listen_in(between: socket.socket, port: int, heard: list[bytes]) -> None:
 def test_those_who_only_connect_keep_nobody_out_for_long(
     port: int, calls: "queue.Queue[Opened]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.daemon.direct.PROVE_S", 0.3)
+    monkeypatch.setattr("agents.daemon.transfer.direct_connection.PROVE_S", 0.3)
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3 * MOST_CALLERS)]
     try:
         wait_until("the one with the key to be let in", lambda: _is_let_in(port), timeout=20)
@@ -115,7 +115,7 @@ def test_those_who_send_a_byte_at_a_time_keep_nobody_out_for_long(
     dripping: bytes, port: int, calls: "queue.Queue[Opened]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And whoever has not shown the key is asked for no more than that takes."""
-    monkeypatch.setattr("agents.daemon.direct.PROVE_S", 0.5)
+    monkeypatch.setattr("agents.daemon.transfer.direct_connection.PROVE_S", 0.5)
     slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_CALLERS)]
     for one in slow:
         one.sendall(dripping)
@@ -253,7 +253,7 @@ def carry(
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.daemon.travel.PAUSE", 0.01)
+    monkeypatch.setattr("agents.daemon.transfer.transfer_session.PAUSE", 0.01)
 
 
 @pytest.fixture

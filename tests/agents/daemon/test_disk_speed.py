@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import disk_speed
-from agents.daemon.disk_speed import BLOCK, NearlyFull, measure_disk
+from agents.daemon.self_test import disk_benchmark
+from agents.daemon.self_test.disk_benchmark import BLOCK, NearlyFull, measure_disk
 
 SIZE = 8 * BLOCK
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_speed, "RANDOM_SECONDS", 0.1)
+    monkeypatch.setattr(disk_benchmark, "RANDOM_SECONDS", 0.1)
 
 
 def test_a_disk_has_speeds(folder: Path) -> None:
@@ -56,19 +56,19 @@ def test_any_other_refusal_is_the_disks_own(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_what_a_crash_left_is_cleared_away(folder: Path) -> None:
-    (folder / disk_speed._NAME).write_bytes(b"left over")
+    (folder / disk_benchmark._NAME).write_bytes(b"left over")
     assert measure_disk(folder, size=BLOCK).read_mbps > 0
 
 
 def test_the_file_has_no_name_while_it_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    sequential = disk_speed._sequential
+    sequential = disk_benchmark._sequential
 
     def watched(*rest: Any) -> tuple[int, float]:
         seen.append(list(folder.iterdir()))
         return sequential(*rest)
 
-    monkeypatch.setattr(disk_speed, "_sequential", watched)
+    monkeypatch.setattr(disk_benchmark, "_sequential", watched)
     measure_disk(folder, size=BLOCK)
     assert seen == [[], []]
 
@@ -108,4 +108,4 @@ def test_a_slow_disk_is_not_written_to_for_long(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "pwritev", counted)
         measure_disk(folder, size=64 * BLOCK, clock=lambda: float(next(moments)))
-    assert len([at for at in written if at % BLOCK == 0 and at >= BLOCK]) <= disk_speed.SEQUENTIAL_SECONDS
+    assert len([at for at in written if at % BLOCK == 0 and at >= BLOCK]) <= disk_benchmark.SEQUENTIAL_SECONDS

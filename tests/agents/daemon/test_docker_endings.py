@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.docker_endings import REMEMBERED, WITHIN, who_ended
+from agents.daemon.docker_engine.exit_events import REMEMBERED, WITHIN, who_ended
 
 OWN, OTHER = "a" * 64, "b" * 64
 SECOND = 1_000_000_000

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.docker_archives import chains_of, parts_of
-from agents.daemon.docker_roots import DockerRoots
-from agents.daemon.docker_spec import INSTANCE_LABEL
-from agents.daemon.errors import Failed
-from agents.daemon.sizes import HEADROOM
+from agents.daemon.docker_engine.container_spec import INSTANCE_LABEL
+from agents.daemon.docker_engine.image_archives import chains_of, parts_of
+from agents.daemon.lib.errors import Failed
+from agents.daemon.lib.sizes import HEADROOM
+from agents.daemon.transfer.root_export import DockerRoots
 
 TARGET = "b" * 32
 MIB = 1024 * 1024

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import cgroups
-from agents.daemon.docker_containers import container_of
-from agents.daemon.docker_spec import INSTANCE_LABEL
+from agents.daemon.docker_engine import cgroups
+from agents.daemon.docker_engine.container_inspection import container_of
+from agents.daemon.docker_engine.container_spec import INSTANCE_LABEL
 
 NEVER = "0001-01-01T00:00:00Z"
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.daemon.docker_spec import (
+from agents.daemon.docker_engine.container_spec import (
     EngineOptions,
     bridge_name,
     container_body,
     container_env,
     network_options,
 )
-from agents.daemon.runtime import ContainerOrder, spec_of
+from agents.daemon.engine.interface import ContainerOrder, spec_of
 from agents.protocol.messages import DesiredInstance
 
 ID = "a" * 32

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from agents.daemon.__main__ import main
-from agents.daemon.config import AgentConfig, save_config
-from agents.daemon.doctor import system_of
-from agents.daemon.engine_fitness import broken_promises, engine_facts
-from agents.daemon.findings import Finding
-from agents.daemon.gpu_doctor import loses_gpus
+from agents.daemon.docker_engine.fitness import broken_promises, engine_facts
+from agents.daemon.doctor.findings import Finding
+from agents.daemon.doctor.gpu import loses_gpus
+from agents.daemon.doctor.machine import system_of
+from agents.daemon.lib.config import AgentConfig, save_config
 from tests.agents.daemon.market import Market
 from tests.agents.daemon.other_engines import DOCKER, INFO, PODMAN, ROOTLESS, OtherEngine
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.config import AgentConfig
-from agents.daemon.journal import Journal
-from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.lib.config import AgentConfig
+from agents.daemon.lib.journal import Journal
 from agents.protocol.messages import DesiredInstance, Report
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import Market, renamed

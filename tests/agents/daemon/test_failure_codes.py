@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import agents.daemon
-from agents.daemon.sync_words import _WORDS
+from agents.daemon.operations.rclone_log import _WORDS
 from agents.protocol.codes import FAILURES, OPERATION_FAILURES
 
 SOURCES = sorted(Path(agents.daemon.__file__).parent.glob("*.py"))

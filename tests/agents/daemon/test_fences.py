@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.daemon.fences import judge
-from agents.daemon.journal import Entry
+from agents.daemon.lib.journal import Entry
+from agents.daemon.reconciler.fencing import judge
 from agents.protocol.messages import DesiredInstance
 
 ID = "0" * 31 + "1"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.firewall import BLOCKED, Firewall, jumps, resolvers_of, rules
+from agents.daemon.docker_engine.firewall import BLOCKED, Firewall, jumps, resolvers_of, rules
 
 
 def test_replies_first_then_names_then_the_walls() -> None:

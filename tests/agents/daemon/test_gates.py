@@ -2,7 +2,7 @@
 
 import subprocess
 
-from agents.daemon.gates import Gates, gate_chain, gate_jumps, gate_rules
+from agents.daemon.docker_engine.ssh_allow_list import Gates, gate_chain, gate_jumps, gate_rules
 
 BRIDGE, PORT = "berth0123456789", 20_022
 PLACES = ("DOCKER-USER", "INPUT", "OUTPUT")

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.gpu_events import GpuEvents
-from agents.daemon.gpus import SimulatedProbe
-from agents.daemon.runtime import Container, Usage
-from agents.daemon.seconds import KEPT, Seconds
-from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.telemetry import Telemetry
-from agents.daemon.volumes import SimulatedDisks
+from agents.daemon.disks.loop_disks import SimulatedDisks
+from agents.daemon.engine.interface import Container, Usage
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.gpu.nvml import SimulatedProbe
+from agents.daemon.gpu.xid_events import GpuEvents
+from agents.daemon.telemetry.per_second import KEPT, Seconds
+from agents.daemon.telemetry.sampler import Telemetry
 from agents.protocol.messages import GpuFacts, HostFacts, ObservedInstance
 from agents.protocol.readings import GpuEvent
 
 ID = "a" * 32
 SCRIPT = """
 import json, sys, threading
-from agents.daemon.gpu_events import GpuEvents, watch_nvml
+from agents.daemon.gpu.xid_events import GpuEvents, watch_nvml
 events, stopped, rung = GpuEvents(), threading.Event(), []
 def rang():
     rung.append(1)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.gpus import SIMULATED_PREFIX, BadGpuList, NvmlProbe, SimulatedProbe, parse_gpu_list
+from agents.daemon.gpu.nvml import SIMULATED_PREFIX, BadGpuList, NvmlProbe, SimulatedProbe, parse_gpu_list
 
 UUIDS = [f"GPU-0000000{index}-aaaa-bbbb-cccc-dddddddddddd" for index in range(2)]
 # The library is found by the loader's path, which a process reads once, at its start.
 SCRIPT = """
 import json, os, sys
 from dataclasses import asdict
-from agents.daemon.gpus import NvmlProbe
+from agents.daemon.gpu.nvml import NvmlProbe
 probe = NvmlProbe()
 first = probe.facts()
 os.environ.update(json.loads(sys.argv[1]))

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from agents.daemon import ext4
-from agents.daemon.growth import KIND, simulated_growth
-from agents.daemon.operations import Operation
+from agents.daemon.disks import ext4
+from agents.daemon.disks.grow import KIND, simulated_growth
+from agents.daemon.disks.operation_runner import Operation
 from agents.protocol.messages import OperationOrder
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon import assembly
-from agents.daemon.config import AgentConfig, load_or_make_key
-from agents.daemon.link import Backoff, Link, LinkError
+from agents.daemon import wiring
+from agents.daemon.control_plane.http_client import Backoff, Link, LinkError
+from agents.daemon.lib.config import AgentConfig, load_or_make_key
 from agents.protocol.messages import DesiredInstance, Report
 from agents.protocol.version import SUPPORTED
 from tests.agents.daemon.conftest import RunningAgent
@@ -150,7 +150,7 @@ def test_fault_102_a_herd_that_is_told_to_wait_comes_back_spread(market: Market,
 def test_fault_102_an_agent_that_was_refused_comes_back_by_itself(
     market: Market, config: AgentConfig, state: Path, wanted: DesiredInstance
 ) -> None:
-    running = RunningAgent(assembly.build_agent(state, config))
+    running = RunningAgent(wiring.build_agent(state, config))
     try:
         market.want(wanted)
         market.until_phase(wanted.id, "running", 1)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon import image_cache
-from agents.daemon.image_cache import ImageCache
-from agents.daemon.image_prefetch import Prefetch
-from agents.daemon.image_pull import GIB, Pull
-from agents.daemon.images import Images
-from agents.daemon.runtime import EngineRefused
-from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.engine import image_cache
+from agents.daemon.engine.image_cache import ImageCache
+from agents.daemon.engine.image_request import GIB, Pull
+from agents.daemon.engine.interface import EngineRefused
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.reconciler.image_prefetch import Prefetch
+from agents.daemon.reconciler.image_pulls import Images
 from agents.protocol.messages import DesiredState, PrefetchImage
 
 DISK = 100 * GIB

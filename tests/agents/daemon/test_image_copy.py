@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.errors import Failed
-from agents.daemon.image_copy import BLOCK, allocated_bytes, bring_equal, checksum_of, sums_on_disk
-from agents.daemon.volume_store import LoopVolumes, SimulatedVolumes, checked_id
+from agents.daemon.disks.block_copy import BLOCK, allocated_bytes, bring_equal, checksum_of, sums_on_disk
+from agents.daemon.disks.volume_store import LoopVolumes, SimulatedVolumes, checked_id
+from agents.daemon.lib.errors import Failed
 from agents.protocol.messages import Mount
 
 SIZE = 8 * BLOCK + 4096

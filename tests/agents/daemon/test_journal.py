@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.journal import CHUNK, DAMAGED, TOMBSTONE_SECONDS, Entry, Journal, JournalLost
+from agents.daemon.lib.journal import CHUNK, DAMAGED, TOMBSTONE_SECONDS, Entry, Journal, JournalLost
 
 ID = "a" * 32
 
@@ -166,7 +166,7 @@ def test_what_no_agent_wrote_ends_in_no_crash(tmp_path: Path, line: bytes) -> No
 
 def test_it_is_on_the_disk_before_the_call_returns(tmp_path: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from agents.daemon.journal import Journal;"
+        "import os, sys; from pathlib import Path; from agents.daemon.lib.journal import Journal;"
         "Journal(Path(sys.argv[1])).amend('a', fence=9); os._exit(137)"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "journal")], check=False)
@@ -198,7 +198,7 @@ def test_a_compaction_that_may_not_last_ends_the_agent_in_one_line(tmp_path: Pat
     def fail(folder: Path) -> None:
         raise OSError(errno.EIO, "input/output error")
 
-    monkeypatch.setattr("agents.daemon.journal.sync_folder", fail)
+    monkeypatch.setattr("agents.daemon.lib.journal.sync_folder", fail)
     with pytest.raises(JournalLost, match="cannot be written"):
         for number in range(3000):
             journal.amend(ID, generation=number, failure_detail="x" * 200)

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.daemon.config import AgentConfig, load_or_make_key
-from agents.daemon.link import FIRST_DELAY, LONGEST_DELAY, Backoff, Link, LinkError, WaitTarget
+from agents.daemon.control_plane.http_client import FIRST_DELAY, LONGEST_DELAY, Backoff, Link, LinkError, WaitTarget
+from agents.daemon.lib.config import AgentConfig, load_or_make_key
 from agents.protocol.messages import Report
 from agents.protocol.version import SUPPORTED
 from tests.agents.daemon.market import TICKET, Market

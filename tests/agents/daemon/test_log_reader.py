@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.errors import Failed
-from agents.daemon.log_reader import LONGEST_LINE, MOST_CHARS, LogReader, last_matching, split_lines
-from agents.daemon.operations import Operation
-from agents.daemon.runtime import ContainerOrder
-from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.disks.operation_runner import Operation
+from agents.daemon.engine.interface import ContainerOrder
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.lib.errors import Failed
+from agents.daemon.operations.read_log import LONGEST_LINE, MOST_CHARS, LogReader, last_matching, split_lines
 from agents.protocol.messages import DesiredInstance, OperationOrder
 
 

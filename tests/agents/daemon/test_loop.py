@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import loop as loop_module
-from agents.daemon import telemetry as telemetry_module
-from agents.daemon.journal import EndedBy
-from agents.daemon.runtime import Container, EngineSilent
-from agents.daemon.self_test import SelfTester
-from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon import agent as loop_module
+from agents.daemon.engine.interface import Container, EngineSilent
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.lib.journal import EndedBy
+from agents.daemon.self_test.runner import SelfTester
+from agents.daemon.telemetry import sampler as telemetry_module
 from agents.protocol.messages import Check, DesiredInstance, Report
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import Market, renamed

@@ -14,9 +14,9 @@ import pytest
 
 from agents.daemon import __version__
 from agents.daemon.__main__ import main
-from agents.daemon.config import NotEnrolled, load_config, load_or_make_key, public_hex
-from agents.daemon.fleet import Fleet, NotSimulated
-from agents.daemon.folder import folder_lock
+from agents.daemon.lib.config import NotEnrolled, load_config, load_or_make_key, public_hex
+from agents.daemon.lib.state_folder import folder_lock
+from agents.daemon.simulated_fleet import Fleet, NotSimulated
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.market import HOST_ID, Market
 

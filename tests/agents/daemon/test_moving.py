@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import travel
-from agents.daemon.errors import Failed, Superseded
-from agents.daemon.moving import DISK, Mover, move_operators
-from agents.daemon.operations import Operation, Operator
-from agents.daemon.parcels import CHUNK, Part
-from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.sizes import GIB
-from agents.daemon.volumes import LoopDisks, SimulatedDisks
+from agents.daemon.disks.loop_disks import LoopDisks, SimulatedDisks
+from agents.daemon.disks.operation_runner import Operation, Operator
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.lib.chunk_manifest import CHUNK, Part
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.lib.sizes import GIB
+from agents.daemon.transfer import transfer_session
+from agents.daemon.transfer.instance_transfer import DISK, Mover, move_operators
 from agents.protocol.messages import OperationOrder
 from tests.agents.daemon.test_carrying import KEY, Pipe, pipes
 
@@ -143,7 +143,7 @@ def operation(kind: str, *, disk_gb: int = 1, side: int = 0, **more: str) -> Ope
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(travel, "PAUSE", 0.01)
+    monkeypatch.setattr(transfer_session, "PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_fault_043_a_receiver_killed_anywhere_keeps_the_layers_it_skipped(
 
 
 def test_after_a_cut_it_goes_on_at_the_last_good_chunk(here: Place, there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.daemon.carrying.KEEP_EVERY", 1)
+    monkeypatch.setattr("agents.daemon.transfer.transfer_protocol.KEEP_EVERY", 1)
     outcome = both(here, there, Exchange(lives=[7, 1, 5]))
     assert there.has_all_of(here)
     assert int(outcome["cuts"]) >= 2 and int(outcome["resumed_at"]) >= 4 * 512 * 1024
@@ -306,7 +306,7 @@ def test_fault_043_a_receiver_killed_anywhere_goes_on(here: Place, there: Place,
 def test_fault_044_a_host_without_room_says_so_before_the_first_byte(
     here: Place, there: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.daemon.moving.HEADROOM", 2**60)
+    monkeypatch.setattr("agents.daemon.transfer.instance_transfer.HEADROOM", 2**60)
     met = both(here, there, Exchange())
     assert isinstance(met, Failed) and met.code == "disk_full"
     assert not list((there.state / "moves").rglob(DISK)) and here.disk(SOURCE).exists()
@@ -347,7 +347,7 @@ def test_what_was_left_half_goes_with_the_instance(here: Place, there: Place) ->
 
 
 def test_two_that_never_meet_give_up(there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(travel, "STALLED_AFTER", 0.05)
+    monkeypatch.setattr(transfer_session, "STALLED_AFTER", 0.05)
 
     def nobody(pair: str, ticket: str) -> Pipe:
         raise OSError("nobody came")

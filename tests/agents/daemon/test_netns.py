@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.doorway import SimulatedDoorway
-from agents.daemon.netns import NotInside, connect_inside
+from agents.daemon.docker_engine.network_namespace import NotInside, connect_inside
+from agents.daemon.engine.exec_interface import SimulatedDoorway
 
 
 def test_a_process_that_is_not_the_container_s_is_not_followed() -> None:

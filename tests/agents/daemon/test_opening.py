@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.bridge_session import Screen
-from agents.daemon.doorway import Command, SimulatedDoorway, Terminal
-from agents.daemon.opening import opened
-from agents.daemon.programs import Program
-from agents.daemon.terminals import Terminals
+from agents.daemon.engine.cancellable_open import opened
+from agents.daemon.engine.exec_interface import Command, SimulatedDoorway, Terminal
+from agents.daemon.engine.exec_stream import Program
+from agents.daemon.ssh.session import Screen
+from agents.daemon.streams.terminals import Terminals
 
 
 class Slow(SimulatedDoorway):

@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from agents.daemon.errors import Failed, Superseded
-from agents.daemon.operations import STEP_BYTES, Operation, Operations
+from agents.daemon.disks.operation_runner import STEP_BYTES, Operation, Operations
+from agents.daemon.lib.errors import Failed, Superseded
 from agents.protocol.messages import OperationOrder
 
 A, B = OperationOrder("a" * 32, "copy", {"from": "x"}), OperationOrder("b" * 32, "copy")

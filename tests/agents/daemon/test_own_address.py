@@ -4,8 +4,8 @@ import ipaddress
 
 import pytest
 
-from agents.daemon import own_address
-from agents.daemon.own_address import is_good_for
+from agents.daemon.control_plane import own_address
+from agents.daemon.control_plane.own_address import is_good_for
 
 PUBLIC = "203.1.2.3"
 PUBLIC_V6 = "2a01:4f8::1"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon import paths
-from agents.daemon.path_watch import AGAIN, EVERY, MEND_FIRST, WHILE_CUT, PathWatch
-from agents.daemon.paths import ANYWHERE, Door, Rules, Way, is_closed, trouble_on
+from agents.daemon.docker_engine import reachability
+from agents.daemon.docker_engine.reachability import ANYWHERE, Door, Rules, Way, is_closed, trouble_on
+from agents.daemon.docker_engine.reachability_watch import AGAIN, EVERY, MEND_FIRST, WHILE_CUT, PathWatch
 
 DOOR = Door(ANYWHERE, 21000, 22)
 WAY = Way("c", "berth0", "10.0.0.2", "10.0.0.1", (DOOR,))
@@ -32,7 +32,7 @@ def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "berth0/flags").write_text("0x1003")
     (tmp_path / "veth1/carrier").write_text("1")
-    monkeypatch.setattr(paths, "_source_towards", lambda address: WAY.gateway)
+    monkeypatch.setattr(reachability, "_source_towards", lambda address: WAY.gateway)
     return tmp_path
 
 
@@ -50,7 +50,7 @@ def test_a_way_that_is_whole(net: Path, rules: Rules) -> None:
     ],
 )
 def test_what_is_translated_must_be_forwarded(net: Path, rules: Rules) -> None:
-    assert trouble_on(WAY, rules, never, net) == paths.NOT_FORWARDED
+    assert trouble_on(WAY, rules, never, net) == reachability.NOT_FORWARDED
 
 
 def test_a_firewall_that_lets_all_through_forwards(net: Path) -> None:
@@ -61,7 +61,7 @@ def test_without_rules_the_proxy_lets_in(net: Path) -> None:
     assert trouble_on(WAY, replace(WHOLE, nat=(), filter=OLD[:1]), never, net) == ""
 
 
-@pytest.mark.parametrize(("closed", "why"), [(True, paths.NOT_PUBLISHED), (False, "")])
+@pytest.mark.parametrize(("closed", "why"), [(True, reachability.NOT_PUBLISHED), (False, "")])
 def test_where_nothing_is_seen_to_lead_in_it_is_tried(net: Path, *, closed: bool, why: str) -> None:
     """An engine may do it in a way that is not known here."""
     rules = replace(WHOLE, nat=(), listening=frozenset())
@@ -72,14 +72,14 @@ def test_where_nothing_is_seen_to_lead_in_it_is_tried(net: Path, *, closed: bool
 
 def test_the_link_comes_first(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (net / "veth1/carrier").write_text("0")
-    assert trouble_on(WAY, WHOLE, never, net) == paths.UNPLUGGED
+    assert trouble_on(WAY, WHOLE, never, net) == reachability.UNPLUGGED
     (net / "berth0/flags").write_text("0x1002")
-    assert trouble_on(WAY, WHOLE, never, net) == paths.BRIDGE_DOWN
-    assert trouble_on(replace(WAY, bridge="berth1"), WHOLE, never, net) == paths.BRIDGE_GONE
+    assert trouble_on(WAY, WHOLE, never, net) == reachability.BRIDGE_DOWN
+    assert trouble_on(replace(WAY, bridge="berth1"), WHOLE, never, net) == reachability.BRIDGE_GONE
     (net / "berth0/flags").write_text("0x1003")
     (net / "veth1/carrier").write_text("1")
-    monkeypatch.setattr(paths, "_source_towards", lambda address: "192.0.2.1")
-    assert trouble_on(WAY, WHOLE, never, net) == paths.NO_ROUTE
+    monkeypatch.setattr(reachability, "_source_towards", lambda address: "192.0.2.1")
+    assert trouble_on(WAY, WHOLE, never, net) == reachability.NO_ROUTE
 
 
 # -- trying a door: what a program inside can do about it
@@ -121,7 +121,7 @@ def test_where_nothing_listens_nothing_is_known() -> None:
 
 
 def test_a_program_that_takes_no_more_connections_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "TIMEOUT", 0.1)
+    monkeypatch.setattr(reachability, "TIMEOUT", 0.1)
     with inside(backlog=0) as port:
         callers = [socket.socket() for _ in range(4)]
         try:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from agents.daemon.jobs import Busy
-from agents.daemon.journal import Entry
-from agents.daemon.phases import ASKING, CUT, RESTARTED, VANISHED, row_of
-from agents.daemon.runtime import Container
+from agents.daemon.engine.interface import Container
+from agents.daemon.lib.journal import Entry
+from agents.daemon.reconciler.jobs import Busy
+from agents.daemon.reconciler.report_phases import ASKING, CUT, RESTARTED, VANISHED, row_of
 
 ID = "a" * 32
 RUNNING = Container("c", ID, 2, "running", "s", ("GPU-1",), "t1", run_seconds=3.0)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.daemon.access import access_digest
-from agents.daemon.journal import Entry
-from agents.daemon.plan import Action, Observed, plan
-from agents.daemon.runtime import Container, spec_of
+from agents.daemon.engine.interface import Container, spec_of
+from agents.daemon.lib.journal import Entry
+from agents.daemon.reconciler.access_folder import access_digest
+from agents.daemon.reconciler.plan import Action, Observed, plan
 from agents.protocol.messages import DesiredInstance
 
 IDS = [uuid.UUID(int=number).hex for number in range(1, 4)]

@@ -3,8 +3,8 @@
 import asyncio
 import socket
 
-from agents.daemon.doorway import Command, SimulatedDoorway
-from agents.daemon.programs import Program
+from agents.daemon.engine.exec_interface import Command, SimulatedDoorway
+from agents.daemon.engine.exec_stream import Program
 
 
 class Deaf(SimulatedDoorway):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.image_pull import ROOM_KEPT, NoRoom, Pull, PullStalled
-from agents.daemon.pulls import Layers, Line, follow_pull
-from agents.daemon.runtime import EngineRefused, EngineSilent
+from agents.daemon.engine.image_request import ROOM_KEPT, NoRoom, Pull, PullStalled
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.engine.pull_watch import Layers, Line, follow_pull
 from agents.protocol.messages import LayerProgress
 
 MIB = 1024**2
@@ -84,7 +84,7 @@ def test_fault_039_an_image_that_fills_the_disk_is_ended() -> None:
         pytest.MonkeyPatch.context() as patch,
         pytest.raises(NoRoom, match="fills"),
     ):
-        patch.setattr("agents.daemon.pulls.ROOM_SECONDS", 0.05)
+        patch.setattr("agents.daemon.engine.pull_watch.ROOM_SECONDS", 0.05)
         follow_pull(lines, _pull(room=lambda: next(free)), threading.Event())
 
 

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agents.daemon.config import AgentConfig
-from agents.daemon.link import Link
-from agents.daemon.reach import ReachTest
+from agents.daemon.control_plane.http_client import Link
+from agents.daemon.control_plane.port_check import ReachTest
+from agents.daemon.lib.config import AgentConfig
 from agents.protocol.messages import Check
 from agents.protocol.signing import SIGNATURE_HEADER
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.config import KEY_FILE, AgentConfig, load_config
 from agents.daemon.enrolment import NotTheSameHost, renew
+from agents.daemon.lib.config import KEY_FILE, AgentConfig, load_config
 from agents.protocol.messages import DesiredInstance
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import Market, renamed

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from agents.daemon.root_watch import GRACE_S, LOOKS, RESERVE, STEP, RootWatch, Written
-from agents.daemon.sizes import GIB
+from agents.daemon.disks.root_usage_watch import GRACE_S, LOOKS, RESERVE, STEP, RootWatch, Written
+from agents.daemon.lib.sizes import GIB
 
 FULL = Written("a" * 32, 3, 21 * GIB, 20 * GIB, GRACE_S + 1)
 AMPLE = RESERVE * 10

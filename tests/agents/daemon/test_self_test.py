@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.self_test import DEADLINE_SECONDS, HUNG_SECONDS, SelfTester
+from agents.daemon.self_test.runner import DEADLINE_SECONDS, HUNG_SECONDS, SelfTester
 from agents.protocol.messages import Check
 
 A, B = "a" * 32, "b" * 32

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon import simulated_runtime
-from agents.daemon.runtime import ContainerOrder, EngineRefused
-from agents.daemon.simulated_runtime import SimulatedRuntime
+from agents.daemon.engine import simulated
+from agents.daemon.engine.interface import ContainerOrder, EngineRefused
+from agents.daemon.engine.simulated import SimulatedRuntime
 from agents.protocol.messages import DesiredInstance
 
 ID = "a" * 32
@@ -68,7 +68,7 @@ def test_a_torn_last_line_is_passed_over_and_written_over(path: Path) -> None:
 
 
 def test_the_file_stays_short_and_no_number_is_given_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_runtime, "MOST_LINES", 10)
+    monkeypatch.setattr(simulated, "MOST_LINES", 10)
     runtime, numbers = SimulatedRuntime(path, boot="one"), set[str]()
     for _ in range(30):
         made = runtime.create(ORDER)

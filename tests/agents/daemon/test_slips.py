@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from agents.daemon.journal import Entry
-from agents.daemon.slips import NOTHING, judge_slip
+from agents.daemon.lib.journal import Entry
+from agents.daemon.reconciler.early_orders import NOTHING, judge_slip
 from agents.protocol.messages import DesiredInstance, DesiredState, Report, WaitAnswer
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import SLIP_KEY, Market, renamed

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.access import AccessFolders
-from agents.daemon.errors import Failed, Superseded
-from agents.daemon.gpu_bench import BurnFailed, NotMeasurable
-from agents.daemon.gpu_table import GpuTable
-from agents.daemon.gpu_wipe import Wipes
-from agents.daemon.image_pull import Pull, PullStalled
-from agents.daemon.jobs import Busy, Job
-from agents.daemon.journal import Entry, Journal
-from agents.daemon.plan import Action, Kind
-from agents.daemon.runtime import Container, ContainerOrder, EngineRefused
-from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.steps import Limits, Steps
-from agents.daemon.volumes import DiskFull, DiskMissing, DiskTrouble, SimulatedDisks
+from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, DiskTrouble, SimulatedDisks
+from agents.daemon.engine.image_request import Pull, PullStalled
+from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefused
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.gpu.benchmark import BurnFailed, NotMeasurable
+from agents.daemon.gpu.claims import GpuTable
+from agents.daemon.gpu.wipe import Wipes
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.lib.journal import Entry, Journal
+from agents.daemon.reconciler.access_folder import AccessFolders
+from agents.daemon.reconciler.actions import Limits, Steps
+from agents.daemon.reconciler.jobs import Busy, Job
+from agents.daemon.reconciler.plan import Action, Kind
 from agents.protocol.codes import FAILURES
 from agents.protocol.messages import DesiredInstance
 
@@ -219,7 +219,7 @@ def test_a_container_that_ends_while_it_is_tested(bench: Bench) -> None:
 
 def test_silence_in_a_root_of_the_renters_own_is_no_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed start is free: one that a renter can bring about at will would be use of the GPUs for nothing."""
-    monkeypatch.setattr("agents.daemon.accepting.OWN_ROOT_PATIENCE_S", 0.05)
+    monkeypatch.setattr("agents.daemon.reconciler.acceptance_test.OWN_ROOT_PATIENCE_S", 0.05)
     bench.engine.ssh, bench.limits = False, replace(bench.limits, ssh_deadline_s=3600)
     bench.carry_out("create", replace(WANTED, untouched=False))
     assert [item.status for item in bench.containers()] == ["running"]
@@ -242,7 +242,7 @@ def test_a_failure_is_written_down_before_the_container_is_stopped(bench: Bench)
 
 @pytest.mark.parametrize("seen", [frozenset(), frozenset({"GPU-1", "GPU-2"}), frozenset({"GPU-2"})])
 def test_exactly_the_leased_gpus_are_visible(bench: Bench, seen: frozenset[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.daemon.accepting.GPU_PATIENCE", 0.05)
+    monkeypatch.setattr("agents.daemon.reconciler.acceptance_test.GPU_PATIENCE", 0.05)
     bench.engine.gpus = seen
     assert bench.failure().code == "gpu_not_visible"
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from agents.daemon.docker_spec import EngineOptions
-from agents.daemon.errors import Failed
-from agents.daemon.operations import Operation
-from agents.daemon.sync_box import BoxOrder, BoxState, box_body
-from agents.daemon.sync_orders import simulated_syncs, sync_login, sync_words
-from agents.daemon.sync_words import SyncStats, fault_of, read_log
+from agents.daemon.disks.operation_runner import Operation
+from agents.daemon.docker_engine.container_spec import EngineOptions
+from agents.daemon.lib.errors import Failed
+from agents.daemon.operations.object_sync import simulated_syncs, sync_login, sync_words
+from agents.daemon.operations.rclone_container import BoxOrder, BoxState, box_body
+from agents.daemon.operations.rclone_log import SyncStats, fault_of, read_log
 from agents.protocol.messages import OperationOrder
 
 ARGS = {

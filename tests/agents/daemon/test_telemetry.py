@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from agents.daemon.gpus import SimulatedProbe
-from agents.daemon.runtime import Container, Usage
-from agents.daemon.simulated_runtime import SimulatedRuntime
-from agents.daemon.telemetry import Telemetry
-from agents.daemon.volumes import SimulatedDisks
+from agents.daemon.disks.loop_disks import SimulatedDisks
+from agents.daemon.engine.interface import Container, Usage
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.gpu.nvml import SimulatedProbe
+from agents.daemon.telemetry.sampler import Telemetry
 
 ID = "a" * 32
 RUNNING = Container("c", ID, 1, "running", "s", (), "t1", run_seconds=10.0)

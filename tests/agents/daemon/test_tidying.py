@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.daemon.runtime import EngineSilent
-from agents.daemon.tidying import Trips, both, drop_spares
+from agents.daemon.engine.interface import EngineSilent
+from agents.daemon.transfer.cleanup import Trips, both, drop_spares
 
 OLD = 1_600_000_000
 TARGET, ORDER, OTHER = "a" * 32, "b" * 32, "c" * 32

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agents.daemon import travel, volume_travel
-from agents.daemon.errors import Failed, Superseded
-from agents.daemon.operations import Operation, Operator
-from agents.daemon.sizes import GIB
-from agents.daemon.volume_travel import FILE, VolumeTravel, simulated_travel
-from agents.daemon.volumes import LoopDisks
+from agents.daemon.disks.loop_disks import LoopDisks
+from agents.daemon.disks.operation_runner import Operation, Operator
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.lib.sizes import GIB
+from agents.daemon.transfer import transfer_session, volume_transfer
+from agents.daemon.transfer.volume_transfer import FILE, VolumeTravel, simulated_travel
 from agents.protocol.messages import OperationOrder
 from tests.agents.daemon.test_carrying import KEY
 from tests.agents.daemon.test_moving import Exchange, Killed, _quietly, _same, die_at
@@ -50,7 +50,7 @@ class Place:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(travel, "PAUSE", 0.01)
+    monkeypatch.setattr(transfer_session, "PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_what_is_sent_arrives_and_the_source_stays(here: Place, there: Place) ->
 
 
 def test_after_a_cut_it_goes_on_at_the_last_good_chunk(here: Place, there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.daemon.carrying.KEEP_EVERY", 1)
+    monkeypatch.setattr("agents.daemon.transfer.transfer_protocol.KEEP_EVERY", 1)
     outcome = both(here, there, Exchange(lives=[4, 3, 5]))
     assert _same(there.image(TARGET), here.image(SOURCE))
     assert int(outcome["cuts"]) >= 2 and int(outcome["resumed_at"]) >= 2 * 512 * 1024
@@ -169,10 +169,10 @@ def test_a_new_order_does_not_meet_what_an_old_one_left(here: Place, there: Plac
 
 
 def test_without_room_or_without_the_volume_it_says_so(here: Place, there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(volume_travel, "HEADROOM", 2**60)
+    monkeypatch.setattr(volume_transfer, "HEADROOM", 2**60)
     assert both(here, there, Exchange()).code == "disk_full"
     monkeypatch.undo()
-    monkeypatch.setattr(travel, "PAUSE", 0.01)
+    monkeypatch.setattr(transfer_session, "PAUSE", 0.01)
     assert both(here, there, Exchange(), receiving=order(side=1, size_gb=0)).code == "bad_parcel"
     here.image(SOURCE).unlink()
     with pytest.raises(Failed, match="disk_missing"):

@@ -70,7 +70,7 @@ def test_only_what_belongs_to_the_agent_is_in_it(installed: Path) -> None:
         "daemon",
         "protocol",
     }
-    assert (installed / "agents" / "daemon" / "seccomp.json").exists()
+    assert (installed / "agents" / "daemon" / "docker_engine" / "seccomp.json").exists()
 
 
 def test_the_lock_file_is_for_the_same_packages() -> None:

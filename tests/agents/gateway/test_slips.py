@@ -12,7 +12,7 @@ from django.conf import settings
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from accounts.models import User
-from agents.daemon.sealed_slips import BadSlip, open_slip
+from agents.daemon.lib.sealed_orders import BadSlip, open_slip
 from agents.protocol.messages import DesiredInstance
 from common import wake
 from common.ids import public_id

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from uuid import UUID, uuid4
 
-from agents.daemon.doorway import Command, Doorway, Terminal
-from agents.daemon.streams import Streams
+from agents.daemon.engine.exec_interface import Command, Doorway, Terminal
+from agents.daemon.streams.stream_server import Streams
 from agents.protocol.grants import PURPOSE, Grant
 from agents.protocol.messages import DesiredInstance, DesiredState, Tunnel
 from agents.protocol.tickets import sign_ticket

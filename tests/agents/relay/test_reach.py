@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agents.daemon.reach import listening
+from agents.daemon.control_plane.port_check import listening
 from agents.protocol.reach import DIAL_PATH, Reach
 from agents.protocol.tickets import sign_ticket
 from agents.relay.reach import DIALS

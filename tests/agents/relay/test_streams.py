@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from agents.daemon.pairs import PairLine, PairLost
+from agents.daemon.streams.peer_connection import PairLine, PairLost
 from agents.relay.hub import DialRefused, NotLinked
 
 from .conftest import SECRET, Relay, free_port, hub, wait_until

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from agents.daemon.config import load_config
+from agents.daemon.lib.config import load_config
 from tests.docker.desk import Desk, Engine
 from tests.docker.second_engine import SecondEngine, build_tiny_image
 from tests.stack.conftest import open_folder

@@ -1,0 +1,350 @@
+"""The agent's loop: look, report, learn what should be, plan, act. Whatever was lost is repaired by the next turn."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.daemon import __version__
+from agents.daemon.control_plane.http_client import Backoff, Link, LinkError, WaitTarget
+from agents.daemon.control_plane.revocation import cut_off
+from agents.daemon.disks.operation_runner import Operations
+from agents.daemon.disks.volume_store import SimulatedVolumes, Volumes
+from agents.daemon.docker_engine.container_spec import container_name
+from agents.daemon.engine.interface import Container, EngineRefused, EngineSilent, Runtime
+from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
+from agents.daemon.latest_value import Mailbox
+from agents.daemon.lib.journal import Entry, Journal
+from agents.daemon.reconciler.access_folder import AccessFolders
+from agents.daemon.reconciler.actions import Steps
+from agents.daemon.reconciler.early_orders import judge_slip
+from agents.daemon.reconciler.epochs import Epochs, kept_from_running
+from agents.daemon.reconciler.exit_causes import Endings
+from agents.daemon.reconciler.fencing import Verdict
+from agents.daemon.reconciler.image_prefetch import Prefetch
+from agents.daemon.reconciler.plan import Observed, plan
+from agents.daemon.reconciler.report_phases import View, by_instance, gist_of, remembered, row_of, unvouched
+from agents.daemon.reconciler.worker_pool import Crew
+from agents.daemon.self_test.runner import SelfTester
+from agents.daemon.streams.stream_server import Streams
+from agents.daemon.telemetry.sampler import Telemetry
+from agents.daemon.wakeup_event import Alarm
+from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, Report, WaitAnswer
+from agents.protocol.version import SUPPORTED
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN_AFTER = 10.0  # seconds of the engine's silence after which its containers' phases are not vouched for
+FACTS_EVERY = 30.0
+FRESH = 5.0  # a view this young is good enough while nothing says that it changed
+ASK_AGAIN = 1.0  # an engine that did not say who ended a container
+SOON = 0.2  # progress may wait this long, so that a start does not cost a report for each of its steps
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an agent is made of."""
+
+    link: Link
+    runtime: Runtime
+    journal: Journal
+    access: AccessFolders
+    steps: Steps
+    telemetry: Telemetry
+    gather: Callable[[], HostFacts]
+    self_tester: SelfTester
+    operations: Operations
+    prefetch: Prefetch
+    volumes: Volumes = field(default_factory=SimulatedVolumes)
+    streams: Streams = field(default_factory=Streams)
+    bridge: Bridge = field(default_factory=SimulatedBridge)
+
+
+class Agent:
+    """One host's agent. `run` returns after `stop`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._alarm = Alarm()
+        self._mailbox = Mailbox()
+        self._stopped = threading.Event()
+        self._backoff = Backoff()
+        self._crew = Crew(steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change)
+        parts.self_tester.changed = self._note_self_test
+        parts.operations.changed = self._note_change
+        self._endings = Endings(parts.runtime, parts.journal)
+        self._epochs = Epochs(parts.journal)
+        self._containers: list[Container] = []
+        self._answered_at = time.monotonic()
+        self._look_wanted = True
+        self._desired: dict[str, DesiredInstance] | None = None  # None: not yet told since this start
+        self._named: frozenset[str] = frozenset()
+        self._newest: DesiredState | None = None
+        self._answer: WaitAnswer | None = None
+        self._interval = 20.0
+        self._sync_wanted = True
+        self._sync_not_before = 0.0
+        self._synced_at = 0.0
+        self._told: tuple[Any, ...] | None = None  # what the control plane last acknowledged
+        self._facts: HostFacts | None = None
+        self._told_facts: HostFacts | None = None
+        self._facts_at = 0.0
+        self._facts_wanted = self._revoked = False
+
+    def run(self) -> None:
+        self._begin()
+        threading.Thread(target=self._wait_for_changes, name="wait", daemon=True).start()
+        heard = (self._note_engine, self._stopped)
+        threading.Thread(target=self.parts.runtime.watch, args=heard, name="watch", daemon=True).start()
+        self.parts.telemetry.start(self._note_self_test, self._stopped)
+        self.parts.prefetch.start(self._stopped)
+        while not self._stopped.is_set():
+            if not self._turn():
+                self._alarm.sleep(self._idle_time())
+        self.parts.bridge.stop()
+        self.parts.streams.stop()
+        self.parts.link.close()
+        self.parts.runtime.close()
+
+    def run_once(self) -> None:
+        """One exchange, the work that follows from it, and a report of the outcome. Raises LinkError."""
+        self._begin()
+        self._exchange(self._look())
+        beside = (self._crew, self.parts.self_tester, self.parts.operations)
+        while self._work(self._look()) or any(part.at_work() for part in beside):
+            self._alarm.sleep(0.05)
+        self._refresh_facts()
+        self._exchange(self._look())
+
+    def ask(self) -> list[DesiredInstance]:
+        """One exchange and no work: what the market wants here. Raises LinkError."""
+        self._begin()
+        return self.parts.link.sync(self._report(self._look(), full=True)).instances
+
+    def stop(self) -> None:
+        """Leaves every container as it is."""
+        self._stopped.set()
+        self.parts.self_tester.cancel()
+        self.parts.operations.cancel()
+        self._alarm.ring()
+        self._mailbox.put(None)
+
+    def _begin(self) -> None:
+        self.parts.runtime.secure()
+        self._refresh_facts()
+
+    def _turn(self) -> bool:
+        """One pass; whether another should follow at once. Raises JournalLost."""
+        self.parts.journal.check()
+        if self._facts_wanted:
+            self._refresh_facts()
+        heeded = self._heed_answer()
+        view = self._look()
+        if heeded and self._work(view):
+            return True  # done already: the exchange that is due anyway tells the outcome
+        if self._sync_due(view):
+            try:
+                self._exchange(view)
+            except LinkError as error:
+                self._hold_off(error)
+        # What was just learnt can change what is to be told without any work: an ended container that should be stopped is.
+        worked = self._work(view) or self._sync_due(view)
+        if not worked and time.monotonic() - self._facts_at > FACTS_EVERY:
+            self.parts.runtime.secure()
+            self._refresh_facts()
+        return worked
+
+    def _hold_off(self, error: LinkError) -> None:
+        if error.revoked and not self._revoked:
+            self._revoked, self._newest = True, cut_off(self.parts, self._newest)
+        delay = self._backoff.next_delay(error)
+        self._sync_not_before = time.monotonic() + delay
+        if not self._stopped.is_set():  # `stop` cuts a request off on purpose
+            logger.warning("%s; again in %.1f s", error, delay)
+
+    def _note_engine(self) -> None:
+        self._look_wanted = True
+        self._alarm.ring()
+
+    def _note_self_test(self) -> None:
+        """It is over: what it measured belongs to the facts."""
+        self._facts_wanted = True
+        self._alarm.ring()
+
+    def _held_gpus(self) -> frozenset[str]:
+        """The GPUs that instances should have by the newest desired state."""
+        running = [item for item in (self._desired or {}).values() if item.run == "running"]
+        return frozenset(uuid for item in running for uuid in item.gpu_uuids)
+
+    def _note_change(self, urgent: bool) -> None:
+        """A job ended (urgent) or got on."""
+        if urgent:
+            self._note_engine()
+        else:
+            self._alarm.ring(SOON)
+
+    def _idle_time(self) -> float:
+        now = time.monotonic()
+        until_sync = max(self._synced_at + self._interval, self._sync_not_before) - now
+        if self._sync_wanted:
+            until_sync = self._sync_not_before - now
+        until_retry = self._crew.next_try_in()
+        return max(0.0, until_sync if until_retry is None else min(until_sync, until_retry))
+
+    def _look(self) -> View:
+        """The present view, without asking while it is sure to be the same: the engine lets nobody look at a container
+        that it is just starting."""
+        if not self._look_wanted and time.monotonic() - self._answered_at < FRESH:
+            return View(self._containers, self._answered_at)
+        self._look_wanted = False
+        asked_at = time.monotonic()
+        try:
+            self._containers = self.parts.runtime.containers()
+            self._answered_at = asked_at
+            if not self._endings.settle(self._containers):
+                self._look_wanted = True
+                self._alarm.ring(ASK_AGAIN)
+            return View(self._containers, asked_at)
+        except (EngineSilent, EngineRefused) as error:
+            self._look_wanted = True
+            logger.warning("the container engine does not answer: %s", error)
+            return View(self._containers, self._answered_at, time.monotonic() - self._answered_at)
+
+    def _refresh_facts(self) -> None:
+        self._facts_at, self._facts_wanted = time.monotonic(), False
+        try:
+            fresh = self.parts.telemetry.facts(self.parts.gather())
+            if fresh != self._facts:
+                self._facts = fresh
+                self._alarm.ring()
+        except (EngineSilent, EngineRefused) as error:
+            logger.warning("no new facts: %s", error)
+
+    def _sync_due(self, view: View) -> bool:
+        now = time.monotonic()
+        if now < self._sync_not_before:
+            return False
+        if self._sync_wanted or now >= self._synced_at + self._interval or self._facts != self._told_facts:
+            return True
+        return gist_of(self._report(view)) != self._told
+
+    def _exchange(self, view: View) -> None:
+        self._sync_wanted = False
+        report = self._report(view, full=True)
+        try:
+            desired = self.parts.link.sync(report)
+        except LinkError:
+            self._sync_wanted = True
+            raise
+        self._backoff.reset()
+        self._synced_at = time.monotonic()
+        self._told, self._told_facts = gist_of(report), self._facts
+        self.parts.telemetry.keep()
+        if desired.need_facts and report.facts is None:
+            self._told_facts = None
+            self._sync_wanted = True
+        self._accept(desired, report, view)
+
+    def _heed_answer(self) -> bool:
+        """Take up what came with the relay's answer; whether there was anything to do."""
+        answer, self._answer = self._answer, None
+        if answer is None or self._newest is None or self._desired is None or self._revoked:
+            return False
+        verdict = judge_slip(answer, self._newest, self.parts.journal.entries())
+        self._admit(verdict)
+        fresh = {item.id: item for item in verdict.accepted}
+        self._desired = {**self._desired, **fresh}
+        self.parts.bridge.follow(self._desired.values())
+        self._named |= fresh.keys()
+        return bool(fresh)
+
+    def _admit(self, verdict: Verdict) -> None:
+        for reason in verdict.refused:
+            logger.warning("refused: %s", reason)
+        self.parts.journal.record(verdict.changes, epoch=verdict.epoch)
+        self.parts.runtime.guard(verdict.accepted)
+
+    def _accept(self, desired: DesiredState, report: Report, view: View) -> None:
+        verdict = self._epochs.judge(desired, report, by_instance(view.containers))
+        if verdict is None:
+            self._desired, self._newest, self._sync_wanted = None, None, True
+            return
+        self._admit(verdict)
+        self._desired = {item.id: item for item in verdict.accepted}
+        self.parts.bridge.follow(self._desired.values())
+        self._named = frozenset(item.id for item in desired.instances)
+        self._crew.forget_absent(item.id for item in desired.instances if item.run == "gone")
+        if desired.frozen and not (self._newest and self._newest.frozen):
+            logger.warning("frozen by the control plane: nothing is changed on this host until it says otherwise")
+        self._newest = desired
+        self.parts.streams.follow(desired)
+        self.parts.prefetch.follow(desired)
+        if not desired.frozen:
+            self.parts.self_tester.ask(desired.self_test, self._held_gpus)
+            self.parts.operations.take(desired.operations)
+        self._interval = max(1.0, desired.report_interval_s)
+        self._mailbox.put(WaitTarget(desired.wait_url, desired.version, desired.wait_ticket))
+
+    def _work(self, view: View) -> bool:
+        """Begin what the plan says; whether something was already done."""
+        if self._desired is None:
+            return False
+        frozen = self._revoked or (self._newest is not None and self._newest.frozen)
+        entries = self.parts.journal.entries()
+        wanted = {**self._desired, **kept_from_running(entries, self._named)}
+        self._crew.cancel_outdated({} if frozen else wanted)
+        if frozen or view.age_s > 0:
+            return False  # nothing is known of the engine's present state, so nothing may be concluded
+        observed = Observed(
+            containers=view.containers,
+            entries=entries,
+            absent=self._crew.absent,
+            access={instance: self.parts.access.digest(instance) for instance in self._desired},
+        )
+        return self._crew.begin(plan(wanted.values(), observed), view.seen_at)
+
+    def _report(self, view: View, *, full: bool = False) -> Report:
+        """`full` adds what is not compared: facts that changed, and samples."""
+        entries, absent, own = self.parts.journal.entries(), self._crew.absent, by_instance(view.containers)
+        named = self._named if self._desired is not None else remembered(entries, own)
+        epoch = self._epochs.spoken(engine_answers=view.age_s == 0)
+        samples = self.parts.telemetry.take(c for c in view.containers if c.status == "running") if full else {}
+        events, busy = self.parts.telemetry.gpu_events, self._crew.busy(view.seen_at)
+        rows = [
+            row_of(key, entries.get(key, Entry()), own.get(key, []), busy=busy.get(key), sample=samples.get(key))
+            for key in sorted(named - absent)
+        ]
+        foreign = [container_name(c.instance, c.generation) for c in view.containers if c.instance not in named]
+        return Report(
+            agent_version=__version__,
+            versions=list(SUPPORTED),
+            facts=self._facts if full and self._facts != self._told_facts else None,
+            instances=events.judged(rows) if view.age_s <= UNKNOWN_AFTER else [unvouched(row) for row in rows],
+            absent=sorted(absent & named),
+            foreign=sorted(foreign),
+            engine_age_s=round(view.age_s, 1),
+            self_test=self.parts.self_tester.result(),
+            operations=self.parts.operations.seen(),
+            gpu_events=events.tell() if full else [],
+            disks=self.parts.volumes.use() if full else [],
+            epoch=epoch,
+            holdings=self._epochs.holdings(own, named, epoch) if full else [],
+        )
+
+    def _wait_for_changes(self) -> None:
+        """Hold a request at the relay between syncs, and have the loop sync whenever it answers."""
+        backoff = Backoff()
+        while (target := self._mailbox.take(self._stopped)) is not None:
+            try:
+                self._answer = self.parts.link.wait(target)
+                backoff.reset()
+            except LinkError as error:
+                delay = backoff.next_delay(error)
+                if not self._stopped.wait(delay):
+                    logger.warning("%s; asked the control plane instead after %.1f s", error, delay)
+            self._mailbox.put(None)  # an older place to wait at would answer at once; the sync to come brings a new one
+            self._sync_wanted = True
+            self._alarm.ring()
+        self.parts.link.close_waiting()

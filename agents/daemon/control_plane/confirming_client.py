@@ -1,0 +1,54 @@
+"""The link of an agent that runs, which notes its first accepted exchange: by that an upgrade knows that it works."""
+
+import json
+import os
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from agents.daemon import __version__
+from agents.daemon.control_plane.http_client import Link
+from agents.daemon.lib.atomic_files import write_whole
+from agents.protocol.messages import DesiredState, Report
+from agents.protocol.version import SUPPORTED
+
+NOTE_FILE: Final = "synced.json"
+
+
+@dataclass(frozen=True)
+class SyncNote:
+    """Which program's exchange the market has accepted last, as the first of its process."""
+
+    version: str
+    program: str  # its virtual environment
+    pid: int
+    boot: str
+
+
+class NotedLink(Link):
+    """One for each process that runs the agent of a folder."""
+
+    def __init__(self, *, url: str, host_id: str, key: Ed25519PrivateKey, state: Path) -> None:
+        super().__init__(url=url, host_id=host_id, key=key)
+        self._note_at: Path | None = state / NOTE_FILE
+
+    def sync(self, report: Report) -> DesiredState:
+        desired = super().sync(report)
+        if self._note_at is not None and desired.protocol in SUPPORTED:
+            note = SyncNote(__version__, sys.prefix, os.getpid(), self.boot_id)
+            with suppress(OSError):  # a full disk stops no agent
+                write_whole(self._note_at, json.dumps(asdict(note)).encode())
+            self._note_at = None
+        return desired
+
+
+def read_note(state: Path) -> SyncNote | None:
+    """None while no agent of this folder was heard."""
+    try:
+        return SyncNote(**json.loads((state / NOTE_FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None

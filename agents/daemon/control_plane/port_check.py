@@ -1,0 +1,145 @@
+"""The check of the ports: a listener at either end of the host's range, dialled from outside by the market's relay."""
+
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from urllib3.exceptions import HTTPError
+
+from agents.daemon.control_plane.http_client import Link, LinkError, check_answer
+from agents.daemon.control_plane.tls import Client
+from agents.daemon.lib.config import AgentConfig
+from agents.protocol.codec import words_of
+from agents.protocol.messages import Check
+from agents.protocol.reach import ASK_PATH, NONCE_BYTES
+
+PORTS: Final = "ports"
+SILENCE_S: Final = 10.0
+_TRIED: Final = 20  # ports from either end until one is free
+_WHY: Final = {
+    "timeout": "no answer: a firewall drops it, or the router does not forward it",
+    "refused": "refused: something on the way turns it away",
+    "unreachable": "no way leads there",
+    "unresolved": "the name cannot be found",
+    "not_public": "it is an address of a private network",
+    "someone_else": "another machine answers there",
+}
+
+
+@dataclass(frozen=True)
+class ReachTest:
+    """What is dialled by whom."""
+
+    config: AgentConfig
+    link: Link
+
+    def checks(self) -> Iterator[Check]:
+        """One finding; none for a market that cannot dial yet."""
+        with closing(Client(SILENCE_S)) as client:
+            try:
+                leave = _ask_leave(self.link, client)
+            except LinkError as error:
+                if error.unknown:
+                    return
+                yield Check(id=PORTS, reason="refused" if error.retry_after_s else "failed", actual=str(error))
+                return
+            yield self._behind_nat(client, leave) if self.config.behind_nat else self._dialled(client, leave)
+
+    def _behind_nat(self, client: Client, leave: dict[str, str]) -> Check:
+        said = _dial(client, leave, port=0, nonce="")
+        return Check(
+            id=PORTS,
+            passed=bool(said.get("reached")),
+            actual="renters come through the relay" if said.get("reached") else "the agent's link to the relay is down",
+            required="a link to the relay",
+        )
+
+    def _dialled(self, client: Client, leave: dict[str, str]) -> Check:
+        config = self.config
+        required = f"TCP {config.port_first}-{config.port_last} open at {config.address}"
+        for ports in _ends(config.port_first, config.port_last):
+            try:
+                with listening(config.listen, ports) as (port, nonce):
+                    said = _dial(client, leave, port=port, nonce=nonce)
+            except OSError as error:
+                return Check(id=PORTS, reason="failed", actual=f"no port could be opened: {error}", required=required)
+            if not said.get("reached"):
+                why = _WHY.get(str(said.get("reason")), "the relay could not tell")
+                return Check(id=PORTS, passed=False, actual=f"TCP {port} at {config.address}: {why}", required=required)
+        return Check(id=PORTS, passed=True, actual=f"reached from outside at {config.address}", required=required)
+
+
+@contextmanager
+def listening(listen: str, ports: Iterator[int]) -> Iterator[tuple[int, str]]:
+    """A port of ours at which whoever comes is told a fresh nonce, and the nonce. Raises OSError."""
+    nonce = secrets.token_hex(NONCE_BYTES)
+    server = _first_free(listen, ports)
+    thread = threading.Thread(target=_tell, args=(server, nonce.encode()), name="reach", daemon=True)
+    thread.start()
+    try:
+        yield server.getsockname()[1], nonce
+    finally:
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)  # ends the accept that the thread waits in
+        server.close()
+        thread.join()
+
+
+def open_server(listen: str, port: int, *, backlog: int = 8) -> socket.socket:
+    """Listen there: on IPv4, or for an IPv6 address on that; "::" is both."""
+    if ":" not in listen:
+        return socket.create_server((listen, port), backlog=backlog)
+    both = listen == "::"
+    return socket.create_server((listen, port), family=socket.AF_INET6, backlog=backlog, dualstack_ipv6=both)
+
+
+def _first_free(listen: str, ports: Iterator[int]) -> socket.socket:
+    fault = OSError("the range of ports is empty")
+    for port in ports:
+        try:
+            return open_server(listen, port)
+        except OSError as error:
+            fault = error
+    raise fault
+
+
+def _tell(server: socket.socket, nonce: bytes) -> None:
+    with suppress(OSError):
+        while True:
+            guest, _ = server.accept()
+            with guest, suppress(OSError):
+                guest.sendall(nonce)
+
+
+def _ends(first: int, last: int) -> list[Iterator[int]]:
+    up = iter(range(first, min(last, first + _TRIED) + 1))
+    return [up] if first == last else [up, iter(range(last, max(first, last - _TRIED) - 1, -1))]
+
+
+def _ask_leave(link: Link, client: Client) -> dict[str, str]:
+    return _answer(client, "POST", link.address(ASK_PATH), ASK_PATH, headers=link.signature("POST", ASK_PATH, b""))
+
+
+def _dial(client: Client, leave: dict[str, str], *, port: int, nonce: str) -> dict[str, object]:
+    asked = urlencode({"ticket": leave.get("ticket", ""), "port": port, "nonce": nonce})
+    try:
+        return dict(_answer(client, "GET", f"{leave.get('url', '')}?{asked}", "the relay's dial"))
+    except LinkError:
+        return {}
+
+
+def _answer(client: Client, method: str, url: str, named: str, headers: dict[str, str] | None = None) -> dict[str, str]:
+    try:
+        answer = client.ask(method, url, body=b"" if method == "POST" else None, headers=headers)
+    except HTTPError as error:
+        raise LinkError(f"{named}: {error or type(error).__name__}") from error
+    if answer.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        raise LinkError(f"{named}: this market cannot dial yet", unknown=True)
+    check_answer(named, answer)
+    return words_of(answer.data.decode(errors="replace"))

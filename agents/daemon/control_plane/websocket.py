@@ -1,0 +1,73 @@
+"""The agent's end of a stream: a WebSocket to the relay, of pieces and words."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any, Final
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from agents.daemon import __version__
+from agents.daemon.control_plane.tls import trust
+
+OPEN_S: Final = 10.0
+CLOSE_S: Final = 2.0
+PING_S: Final = 20.0
+MESSAGE_BYTES: Final = 2 * 1024 * 1024
+
+Frame = bytes | str
+
+
+class StreamLost(OSError):
+    """The way to the relay broke, or never came about."""
+
+
+class Outlet:
+    """One WebSocket. Reading is by iteration and ends when the other side closes; `give` waits while it is slow."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    async def give(self, frame: Frame) -> None:
+        try:
+            await self._socket.send(frame)
+        except (WebSocketException, OSError) as error:
+            raise StreamLost(str(error)) from error
+
+    async def say(self, **words: object) -> None:
+        await self.give(json.dumps(words))
+
+    async def __aiter__(self) -> AsyncIterator[Frame]:
+        with suppress(WebSocketException, OSError):
+            async for frame in self._socket:
+                yield frame
+
+    @property
+    def verdict(self) -> str:
+        """Why the other side closed."""
+        return f"{self._socket.close_code} {self._socket.close_reason or ''}".strip()
+
+    async def close(self) -> None:
+        with suppress(WebSocketException, OSError):
+            await self._socket.close()
+
+
+async def dial(url: str, *, watch: bool = False) -> Outlet:
+    """`watch` gives up on another side that has gone silent; a stream may rightly stand still. Raises StreamLost."""
+    secure: dict[str, Any] = {"ssl": trust()} if url.startswith("wss:") else {}
+    try:
+        socket = await connect(
+            url,
+            compression=None,
+            max_size=MESSAGE_BYTES,
+            open_timeout=OPEN_S,
+            close_timeout=CLOSE_S,
+            ping_interval=PING_S,
+            ping_timeout=PING_S if watch else None,
+            user_agent_header=f"berth-agent/{__version__}",
+            **secure,
+        )
+    except (WebSocketException, OSError, ValueError) as error:
+        raise StreamLost(f"{type(error).__name__}: {error}") from error
+    return Outlet(socket)

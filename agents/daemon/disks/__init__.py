@@ -1,0 +1,1 @@
+"""Disks of instances and volumes: ext4 images of fixed size, and what is done with them."""

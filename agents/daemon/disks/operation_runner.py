@@ -1,0 +1,139 @@
+"""Work beside the running of containers: snapshots, copies, saved images. Each order is one thread's, and safe to repeat."""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.protocol.messages import ObservedOperation, OperationOrder
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE: Final = 2
+# In no turn: two hosts could wait for each other for ever.
+OF_TWO_HOSTS: Final = frozenset({"send_root", "receive_root", "send_volume", "receive_volume"})
+OWN_TURNS: Final = OF_TWO_HOSTS | {"sync_objects"}  # that one takes hours, and has turns of its own
+STEP_BYTES: Final = 8 * 1024 * 1024  # progress in smaller steps than this is not worth a report
+
+
+@dataclass
+class Operation:
+    """One order under way. Its operator calls `check` between steps and `progress` as it gets on."""
+
+    order: OperationOrder
+    changed: Callable[[bool], None]
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    unwanted: bool = False  # cancelled for good, not because the agent ends: nothing of it need be kept
+    seen: ObservedOperation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.seen = ObservedOperation(self.order.id, "running")
+
+    def check(self) -> None:
+        """Raises Superseded when nobody wants this any more."""
+        if self.cancelled.is_set():
+            raise Superseded
+
+    def progress(self, done: int = 0, total: int = 0, detail: str = "", *, files: tuple[int, int] = (0, 0)) -> None:
+        """Tell how far it is, in bytes and in files of how many. Raises Superseded like `check`."""
+        self.check()
+        before = self.seen
+        seen = replace(before, done_bytes=done, total_bytes=total, detail=detail or before.detail)
+        self.seen = replace(seen, done_files=files[0], total_files=files[1])
+        if (
+            detail not in ("", before.detail)
+            or files != (before.done_files, before.total_files)
+            or total != before.total_bytes
+            or done // STEP_BYTES != before.done_bytes // STEP_BYTES
+        ):
+            self.changed(False)
+
+
+# Carries out one order; what it returns is the outcome. Raises Failed for good; anything else ends as "operation_failed".
+Operator = Callable[[Operation], Mapping[str, str]]
+# Takes away what is left of orders other than those named.
+Tidy = Callable[[Collection[str]], None]
+
+
+class Operations:
+    """Carries out the orders that the desired state names. `take` and `seen` belong to the loop's thread."""
+
+    def __init__(self, operators: Mapping[str, Operator], *, inline: bool, tidy: Tidy | None = None) -> None:
+        self._operators = operators
+        self._tidy = tidy
+        self._inline = inline
+        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._own: dict[str, Operation] = {}
+        self._threads: list[threading.Thread] = []  # also of what is no longer asked for, until it has cleared away
+        self.changed: Callable[[bool], None] = lambda urgent: None
+
+    def take(self, orders: Iterable[OperationOrder]) -> None:
+        """What the desired state names now: new orders begin, those no longer named are cancelled and forgotten."""
+        named = {order.id: order for order in orders}
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        self._tidy_once(named)
+        for key in [key for key in self._own if key not in named]:
+            dropped = self._own.pop(key)
+            dropped.unwanted = True
+            dropped.cancelled.set()
+        for key, order in named.items():
+            if key not in self._own:
+                self._begin(order)
+
+    def _tidy_once(self, named: Collection[str]) -> None:
+        """With the first orders of this agent's life, beside the loop."""
+        tidy, self._tidy = self._tidy, None
+        if tidy is not None:
+            self._start(threading.Thread(target=tidy, args=(frozenset(named),), name="tidy", daemon=True))
+
+    def _start(self, thread: threading.Thread) -> None:
+        thread.start()
+        self._threads.append(thread)
+
+    def seen(self) -> list[ObservedOperation]:
+        return [self._own[key].seen for key in sorted(self._own)]
+
+    def at_work(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def cancel(self) -> None:
+        """End all at their next check; from any thread."""
+        for own in list(self._own.values()):
+            own.cancelled.set()
+
+    def _begin(self, order: OperationOrder) -> None:
+        own = self._own[order.id] = Operation(order, self.changed)
+        logger.info("operation %s (%s) begins", order.id, order.kind)
+        if self._inline:
+            self._carry_out(own)
+            return
+        self._start(threading.Thread(target=self._in_turn, args=(own,), name=f"operation-{order.kind}", daemon=True))
+
+    def _in_turn(self, own: Operation) -> None:
+        with nullcontext() if own.order.kind in OWN_TURNS else self._slots:
+            self._carry_out(own)
+        self.changed(True)
+
+    def _carry_out(self, own: Operation) -> None:
+        operator = self._operators.get(own.order.kind)
+        try:
+            if operator is None:
+                raise Failed("unknown_operation", f"This agent knows no {own.order.kind}; it may be too old.")
+            own.check()
+            outcome = dict(operator(own))
+        except Superseded:
+            return
+        except Failed as error:
+            own.seen = replace(own.seen, phase="failed", failure_code=error.code, detail=error.detail)
+        except (EngineRefused, EngineSilent, OSError) as error:
+            own.seen = replace(own.seen, phase="failed", failure_code="operation_failed", detail=str(error)[:300])
+        except Exception as error:  # whatever it was, the rest of the agent goes on
+            logger.exception("operation %s (%s) broke off", own.order.id, own.order.kind)
+            own.seen = replace(own.seen, phase="failed", failure_code="operation_failed", detail=type(error).__name__)
+        else:
+            own.seen = replace(own.seen, phase="done", outcome=outcome)
+        logger.info("operation %s (%s): %s", own.order.id, own.order.kind, own.seen.phase)

@@ -1,0 +1,1 @@
+"""The Docker Engine as a runtime."""

@@ -1,0 +1,258 @@
+"""The body of a create call, built from the desired instance alone: nothing else can be asked of the engine.
+
+The control plane names an image, GPUs, shares and ports. Privileges, devices, host paths and namespaces have no field here.
+"""
+
+import hashlib
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.daemon.engine.interface import SSH_PORT, ContainerOrder, spec_of
+from agents.protocol.messages import DesiredInstance
+
+INSTANCE_LABEL = "berth.instance"
+HOST_LABEL = "berth.host"
+NO_HOST = "none"  # the host of a root on its way: whoever takes it in
+FENCE_LABEL = "berth.fence"
+SPEC_LABEL = "berth.spec"
+GPUS_LABEL = "berth.gpus"
+ROOT_LABEL = "berth.root"
+SYSTEM_DISK_LABEL = "berth.system_disk_gb"
+OFFICIAL_LABEL = "berth.official"
+SYNC_LABEL = "berth.sync"
+SYNC_HOST_LABEL = "berth.sync-host"
+PARCEL_LABEL = "berth.parcel"  # an image packed twice, by an agent that was killed meanwhile, keeps no name
+# Set on every container, so that it takes none of them from its image, whose labels are its maker's.
+OWN_LABELS = (
+    INSTANCE_LABEL,
+    HOST_LABEL,
+    FENCE_LABEL,
+    SPEC_LABEL,
+    GPUS_LABEL,
+    ROOT_LABEL,
+    SYSTEM_DISK_LABEL,
+    OFFICIAL_LABEL,
+    SYNC_LABEL,
+    SYNC_HOST_LABEL,
+    PARCEL_LABEL,
+)
+ROOT_REPOSITORY = "berth-root"
+PARCELS = "berth-parcel"
+ROOT_MESSAGE = "berth: a root on its way"  # by which the layer of a root that was brought is told from those of its image
+BRIDGE_PREFIX = "berth"
+
+CAPABILITIES = (
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "NET_BIND_SERVICE",
+    "SYS_CHROOT",
+    "AUDIT_WRITE",
+)
+MIB = 1024**2
+MILLI_TO_NANO = 1_000_000
+SHM_CAP_MB = 64 * 1024
+OPEN_FILES = 524_288
+SUBNET_PREFIX = 29  # gateway and one container
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What the host's owner decides about containers."""
+
+    host_id: str
+    listen: str = "0.0.0.0"  # noqa: S104  (renters come from anywhere)
+    network_pool: str = "10.209.0.0/16"
+    seccomp: str = ""  # a profile as JSON text; "" leaves the engine's own default
+    open_files: int = OPEN_FILES
+    publish: bool = True  # no port of a host behind NAT is of use to anybody outside
+
+
+def container_name(instance: str, generation: int) -> str:
+    return f"berth-{instance}-{generation}"
+
+
+def network_name(instance: str) -> str:
+    return f"berth-{instance}"
+
+
+def bridge_name(instance: str) -> str:
+    """Interface names have 15 letters at most; the firewall matches them by prefix."""
+    return BRIDGE_PREFIX + hashlib.sha256(instance.encode()).hexdigest()[:10]
+
+
+def root_repository(instance: str) -> str:
+    return f"{ROOT_REPOSITORY}/{instance}"
+
+
+def is_own_name(image: str) -> bool:
+    """Return whether `image` is a name that the agent alone gives: to saved roots, and to roots on their way."""
+    return image.startswith((f"{ROOT_REPOSITORY}/", f"{PARCELS}:", f"{PARCELS}@"))
+
+
+def is_made_here(image: Mapping[str, Any]) -> bool:
+    """Return whether an image that bears our labels, as any can, may be one of ours: none of its names is another's."""
+    names = [*(image["RepoTags"] or []), *(image["RepoDigests"] or [])]
+    return all(is_own_name(name) for name in names if not name.startswith("<none>"))
+
+
+def disk_limit_gb(labels: Mapping[str, str]) -> int:
+    """Return the size of a container's system disk; 0 if it has none. Older containers have their image's labels."""
+    text = labels.get(SYSTEM_DISK_LABEL, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def container_body(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]:
+    desired = order.desired
+    return {
+        "Image": order.image,
+        "Hostname": f"berth-{desired.id[-8:]}",
+        "Env": container_env(desired),
+        "Labels": {
+            **dict.fromkeys(OWN_LABELS, ""),
+            INSTANCE_LABEL: desired.id,
+            HOST_LABEL: options.host_id,
+            FENCE_LABEL: str(desired.fence),
+            SPEC_LABEL: spec_of(desired),
+            GPUS_LABEL: ",".join(desired.gpu_uuids),
+            ROOT_LABEL: str(desired.root),
+            SYSTEM_DISK_LABEL: str(desired.system_disk_gb or ""),
+        },
+        "ExposedPorts": {f"{inside}/tcp": {} for inside, _ in published_ports(desired)},
+        # A shell as the main program of an image goes on while it has a terminal.
+        "Tty": not desired.has_ssh,
+        "OpenStdin": not desired.has_ssh,
+        "HostConfig": host_config(order, options),
+        "NetworkingConfig": {"EndpointsConfig": {network_name(desired.id): {}}},
+    }
+
+
+def container_env(desired: DesiredInstance) -> list[str]:
+    """Overrides what an image says about GPUs. Renters' own variables go by file, where no inspect shows them."""
+    env = [
+        f"NVIDIA_VISIBLE_DEVICES={','.join(desired.gpu_uuids) or 'void'}",
+        "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+        "LD_PRELOAD=",
+        f"BERTH_INSTANCE={desired.id}",
+    ]
+    return [*env, "BERTH_SIMULATED_GPUS=1"] if desired.simulated_gpus else env
+
+
+def published_ports(desired: DesiredInstance) -> list[tuple[int, int]]:
+    """All but that of SSH where the agent itself speaks it."""
+    return [pair for pair in desired.ports if desired.has_ssh or pair[0] != SSH_PORT]
+
+
+def host_config(order: ContainerOrder, options: EngineOptions) -> dict[str, Any]:
+    desired = order.desired
+    return {
+        **_resources(desired, options),
+        **_walls(options),
+        "NetworkMode": network_name(desired.id),
+        "PortBindings": {
+            f"{inside}/tcp": [{"HostIp": place, "HostPort": str(outside)} for place in _places(options.listen)]
+            for inside, outside in (published_ports(desired) if options.publish else [])
+        },
+        "PublishAllPorts": False,
+        "Mounts": _mounts(order),
+        "DeviceRequests": _device_requests(desired),
+        "RestartPolicy": {"Name": "no"},
+        "AutoRemove": False,
+        "Init": True,
+        "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2", "mode": "non-blocking"}},
+    }
+
+
+def _places(listen: str) -> tuple[str, ...]:
+    """Where to publish: to the engine `::` is IPv6 alone."""
+    return ("0.0.0.0", "::") if listen == "::" else (listen,)  # noqa: S104
+
+
+def network_options(instance: str, options: EngineOptions, attempt: int) -> dict[str, Any]:
+    """One small bridge for each instance. The engine's own pools end after about 30 networks, stopped instances included."""
+    return {
+        "name": network_name(instance),
+        "driver": "bridge",
+        "check_duplicate": True,
+        "enable_ipv6": False,
+        "ipam": {"Driver": "default", "Config": [{"Subnet": _subnet(instance, options.network_pool, attempt)}]},
+        "options": {
+            "com.docker.network.bridge.name": bridge_name(instance),
+            "com.docker.network.bridge.enable_icc": "false",
+        },
+        "labels": {INSTANCE_LABEL: instance, HOST_LABEL: options.host_id},
+    }
+
+
+def _subnet(instance: str, pool: str, attempt: int) -> str:
+    """Spread by hash, so that parallel creations and several agents on one engine rarely meet; the next attempt moves on."""
+    network = ipaddress.ip_network(pool)
+    count = 1 << (SUBNET_PREFIX - network.prefixlen)
+    spot = int(hashlib.sha256(f"{instance}:{attempt}".encode()).hexdigest(), 16) % count
+    start = network.network_address + spot * (1 << (network.max_prefixlen - SUBNET_PREFIX))
+    return f"{start}/{SUBNET_PREFIX}"
+
+
+def _resources(desired: DesiredInstance, options: EngineOptions) -> dict[str, Any]:
+    memory = desired.ram_mb * MIB
+    return {
+        "NanoCpus": desired.cpu_millis * MILLI_TO_NANO,
+        "Memory": memory,
+        "MemorySwap": memory,
+        "PidsLimit": desired.pids_limit,
+        "ShmSize": min(desired.ram_mb // 2, SHM_CAP_MB) * MIB,
+        "OomKillDisable": False,
+        "OomScoreAdj": 500,
+        "Ulimits": [{"Name": "nofile", "Soft": options.open_files, "Hard": options.open_files}],
+    }
+
+
+def _walls(options: EngineOptions) -> dict[str, Any]:
+    security = ["no-new-privileges:true"]
+    if options.seccomp:
+        security.append(f"seccomp={options.seccomp}")
+    return {
+        "Privileged": False,
+        "CapDrop": ["ALL"],
+        "CapAdd": list(CAPABILITIES),
+        "SecurityOpt": security,
+        "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "PidMode": "",
+        "UTSMode": "",
+        "UsernsMode": "",
+        "Devices": [],
+        "DeviceCgroupRules": [],
+        "Binds": [],
+    }
+
+
+def _mounts(order: ContainerOrder) -> list[dict[str, Any]]:
+    mounts = [_bind(order.access_path, "/run/berth", read_only=True)]
+    if order.data_path:
+        mounts.append(_bind(order.data_path, "/data", read_only=False))
+    mounts += [_bind(bind.source, bind.target, read_only=bind.read_only) for bind in order.binds]
+    return mounts
+
+
+def _bind(source: str, target: str, *, read_only: bool) -> dict[str, Any]:
+    return {
+        "Type": "bind",
+        "Source": source,
+        "Target": target,
+        "ReadOnly": read_only,
+        "BindOptions": {"Propagation": "rprivate"},
+    }
+
+
+def _device_requests(desired: DesiredInstance) -> list[dict[str, Any]]:
+    """By UUID, never by count: an index may mean another GPU after a reboot."""
+    if desired.simulated_gpus or not desired.gpu_uuids:
+        return []
+    return [{"Driver": "nvidia", "DeviceIDs": list(desired.gpu_uuids), "Capabilities": [["gpu"]]}]

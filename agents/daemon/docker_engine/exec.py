@@ -1,0 +1,172 @@
+"""Ways into real containers: their network from within, and shells that the engine starts beside their first process."""
+
+import json
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from agents.daemon.docker_engine import network_namespace
+from agents.daemon.engine.interface import Container, EngineRefused, EngineSilent
+
+DEFAULT_ENGINE: Final = "unix:///var/run/docker.sock"
+TIMEOUT: Final = 10.0
+HEAD_AT_MOST: Final = 16 * 1024
+SESSION_ENV: Final = "BERTH_TERMINAL"
+_SWITCHED: Final = (b" 101 ", b" 200 ")
+# A login shell in the renter's home. Text is UTF-8 unless the image says otherwise.
+SHELL: Final = (
+    'cd "${HOME:-/}" 2>/dev/null; export LANG="${LANG:-C.UTF-8}"; '
+    "if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi"
+)
+# What the engine starts beside the first process has no parent inside. Only those shells are told that the line is cut; they
+# tell their own jobs, and what was meant to outlive them (nohup, tmux) does.
+HANG_UP: Final = f"""
+for folder in /proc/[0-9]*; do
+  parent=
+  while read -r key value; do [ "$key" = PPid: ] && parent=$value; done 2>/dev/null <"$folder/status"
+  [ "$parent" = 0 ] || continue
+  session=$(tr '\\0' '\\n' 2>/dev/null <"$folder/environ" | sed -n 's/^{SESSION_ENV}=//p')
+  [ -n "$session" ] || continue
+  case " $KEEP " in *" $session "*) ;; *) kill -HUP "${{folder#/proc/}}" 2>/dev/null ;; esac
+done
+true
+"""
+
+Answers = Callable[[], AbstractContextManager[None]]
+
+
+class DockerDoorway:
+    """Enters containers of this host's own instances. `answers` puts the engine's errors into the runtime's words."""
+
+    def __init__(
+        self, client: Any, containers: Callable[[str], Sequence[Container]], answers: Answers, engine: str = DEFAULT_ENGINE
+    ) -> None:
+        self._client = client
+        self._containers = containers
+        self._answers = answers
+        self._engine = urlsplit(engine)
+
+    def connect(self, instance: str, port: int) -> socket.socket:
+        container = self._running(instance)
+        try:
+            found = network_namespace.connect_inside(container.pid, container.id, port)
+        except network_namespace.NotInside:  # an agent in a container of its own does not see the processes of others
+            found = socket.create_connection((self._address(container.id), port), timeout=network_namespace.TIMEOUT)
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return found
+
+    def terminal(self, instance: str, session: str, size: tuple[int, int]) -> "DockerTerminal":
+        container = self._running(instance)
+        env = {"TERM": "xterm-256color", "COLORTERM": "truecolor", SESSION_ENV: session}
+        terminal = self._show(container.id, ["/bin/sh", "-c", SHELL], env)
+        terminal.resize(*size)
+        return terminal
+
+    def screen(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "DockerTerminal":
+        return self._show(self._running(instance).id, words, env)
+
+    def _show(self, container: str, words: Sequence[str], env: Mapping[str, str]) -> "DockerTerminal":
+        with self._answers():
+            made = self._client.exec_create(container, list(words), stdin=True, tty=True, user="0", environment=dict(env))
+        connection, first = self._start(str(made["Id"]))
+        return DockerTerminal(self._client, self._answers, str(made["Id"]), connection, first)
+
+    def command(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "DockerCommand":
+        container = self._running(instance)
+        with self._answers():
+            made = self._client.exec_create(
+                container.id, list(words), stdin=True, tty=False, user="0", environment=dict(env)
+            )
+        connection, first = self._start(str(made["Id"]), tty=False)
+        return DockerCommand(self._client, self._answers, str(made["Id"]), connection, first)
+
+    def hang_up(self, instance: str, keep: Sequence[str]) -> None:
+        """Best effort: an image without a shell has no terminals either."""
+        for container in self._containers(instance):
+            if container.status == "running":
+                with self._answers():
+                    command = self._client.exec_create(
+                        container.id, ["/bin/sh", "-c", HANG_UP], user="0", environment={"KEEP": " ".join(keep)}
+                    )
+                    self._client.exec_start(command["Id"])
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _running(self, instance: str) -> Container:
+        for container in self._containers(instance):
+            if container.status == "running":
+                return container
+        raise EngineRefused("The instance is not running.", missing=True)
+
+    def _address(self, container: str) -> str:
+        with self._answers():
+            networks = self._client.inspect_container(container)["NetworkSettings"]["Networks"]
+        for network in networks.values():
+            if network.get("IPAddress"):
+                return str(network["IPAddress"])
+        raise EngineRefused("The instance has no network.")
+
+    def _start(self, command: str, *, tty: bool = True) -> tuple[socket.socket, bytes]:
+        """The raw connection that a started command leaves behind, and what had come with the reply. The engine's own client
+        reads ahead, and would lose that."""
+        body = json.dumps({"Detach": False, "Tty": tty}).encode()
+        head = (
+            f"POST /exec/{command}/start HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        connection = self._dial_engine()
+        try:
+            connection.sendall(head.encode() + body)
+            reply = b""
+            while b"\r\n\r\n" not in reply:
+                piece = connection.recv(4096)
+                if not piece or len(reply) > HEAD_AT_MOST:
+                    raise EngineSilent("the engine did not answer the start of a terminal")
+                reply += piece
+        except OSError as error:
+            connection.close()
+            raise EngineSilent(str(error)) from error
+        lines, _, first = reply.partition(b"\r\n\r\n")
+        if not any(mark in lines.split(b"\r\n")[0] + b" " for mark in _SWITCHED):
+            connection.close()
+            raise EngineRefused(f"no terminal: {first.decode(errors='replace')[:200]}")
+        return connection, first
+
+    def _dial_engine(self) -> socket.socket:
+        if self._engine.scheme in ("unix", "http+unix", ""):
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.settimeout(TIMEOUT)
+            try:
+                connection.connect(self._engine.path)
+            except OSError as error:
+                connection.close()
+                raise EngineSilent(str(error)) from error
+            return connection
+        return socket.create_connection((self._engine.hostname or "", self._engine.port or 2375), timeout=TIMEOUT)
+
+
+class DockerCommand:
+    """One program that the engine started."""
+
+    def __init__(self, client: Any, answers: Answers, command: str, connection: socket.socket, first: bytes) -> None:
+        self._client = client
+        self._answers = answers
+        self._command = command
+        self.connection = connection
+        self.first = first
+
+    def exit_code(self) -> int | None:
+        with self._answers():
+            code = self._client.exec_inspect(self._command)["ExitCode"]
+        return None if code is None else int(code)
+
+
+class DockerTerminal(DockerCommand):
+    """One shell that the engine started."""
+
+    def resize(self, columns: int, rows: int) -> None:
+        with self._answers():
+            self._client.exec_resize(self._command, height=rows, width=columns)

@@ -1,0 +1,91 @@
+"""A host's claim on its container engine: of two agents that call themselves the same host, one works there.
+
+The claim is a volume of the engine by the host's name, with the folder's token as a label: making a volume that exists
+changes nothing and says what is there, so whoever comes second sees the first. It outlives restarts of the agent and of the
+engine, and is taken away by `berth-agent uninstall`.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from agents.daemon.docker_engine.container_spec import HOST_LABEL
+from agents.daemon.docker_engine.errors import open_engine
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.lib.state_folder import Place
+
+logger = logging.getLogger(__name__)
+
+FOLDER_LABEL: Final = "berth.folder"
+PLACE_LABEL: Final = "berth.place"
+LOOK_EVERY_S: Final = 5.0
+
+
+class HostTaken(Exception):
+    """Another folder's agent is this host on this engine."""
+
+
+def claim_name(host_id: str) -> str:
+    return f"berth-host-{host_id}"
+
+
+def claim_engine(host_id: str, place: Place) -> None:
+    """Raises HostTaken, EngineSilent, EngineRefused. Asked again it is cheap."""
+    with open_engine() as client:
+        client.create_volume(claim_name(host_id), labels=_labels(host_id, place))
+        # What making it answers has no labels for one that is from before the engine's last start.
+        found = client.inspect_volume(claim_name(host_id))["Labels"] or {}
+    if found.get(FOLDER_LABEL) != place.token:
+        other = found.get(PLACE_LABEL, "another folder")
+        raise HostTaken(
+            f"The engine's containers of this host belong to the agent of {other}, of which {place.path} is a copy. To run"
+            f" this one and never the other again, type: berth-agent adopt --state-dir {place.path}"
+        )
+
+
+def claimed_by(host_id: str) -> str:
+    """The folder whose agent is this host on the engine; empty for none."""
+    with open_engine() as client:
+        found = _found(client, host_id)
+    return str((found[0]["Labels"] or {}).get(PLACE_LABEL, "")) if found else ""
+
+
+def take_over(host_id: str, place: Place) -> None:
+    """The claim is this folder's from now on; the agent of another one sees it and ends."""
+    with open_engine() as client:
+        _drop(client, host_id)
+        client.create_volume(claim_name(host_id), labels=_labels(host_id, place))
+
+
+def drop_claim(host_id: str) -> None:
+    """Nobody's any more."""
+    with open_engine() as client:
+        _drop(client, host_id)
+
+
+def watch_claim(host_id: str, place: Place, lost: Callable[[HostTaken], None], stopped: threading.Event) -> None:
+    """Look now and then whether it is still ours; a pruned one is made anew."""
+    while not stopped.wait(LOOK_EVERY_S):
+        try:
+            claim_engine(host_id, place)
+        except HostTaken as error:
+            lost(error)
+            return
+        except (EngineSilent, EngineRefused) as error:
+            logger.debug("the claim was not looked at: %s", error)
+
+
+def _labels(host_id: str, place: Place) -> dict[str, str]:
+    return {HOST_LABEL: host_id, FOLDER_LABEL: place.token, PLACE_LABEL: place.path}
+
+
+def _drop(client: Any, host_id: str) -> None:
+    for item in _found(client, host_id):
+        client.remove_volume(item["Name"])
+
+
+def _found(client: Any, host_id: str) -> list[dict[str, Any]]:
+    """One or none. The engine matches parts of names too."""
+    listed = client.volumes(filters={"name": claim_name(host_id)})["Volumes"] or []
+    return [item for item in listed if item["Name"] == claim_name(host_id)]

@@ -1,0 +1,110 @@
+"""The Docker Engine as a store of images: the part of the runtime that brings, saves, sends and drops them."""
+
+import threading
+from contextlib import closing
+from typing import Any
+
+from agents.daemon.docker_engine import storage_driver
+from agents.daemon.docker_engine.container_spec import ROOT_MESSAGE, disk_limit_gb
+from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.engine.image_request import Pull
+from agents.daemon.engine.interface import EngineRefused, ImageFacts
+from agents.daemon.lib.errors import Failed
+from agents.daemon.lib.sizes import GIB, HEADROOM
+
+CHANGE_TIMEOUT = 300.0
+TOO_MUCH = "It holds {size:.1f} GB beside its image, a system disk {limit} GB: remove what it does not need first."
+
+
+class DockerImages:
+    """Needs the engine's clients of the runtime that it is part of."""
+
+    _reader: Any
+    _changer: Any
+    _images_at = ""
+
+    def _client(self, timeout: float | None) -> Any:
+        raise NotImplementedError
+
+    def has_image(self, reference: str) -> bool:
+        try:
+            with engine_answers():
+                self._reader.inspect_image(reference)
+        except EngineRefused as error:
+            if error.missing:
+                return False
+            raise
+        return True
+
+    def pull_image(self, pull: Pull, cancelled: threading.Event) -> None:
+        with engine_answers(), closing(self._client(CHANGE_TIMEOUT)) as client:
+            storage_driver.pull(client, pull, cancelled)
+
+    def image_room(self) -> int:
+        return storage_driver.room_at(self._images_folder())
+
+    def image_disk_bytes(self) -> int:
+        return storage_driver.size_at(self._images_folder())
+
+    def _images_folder(self) -> str:
+        if not self._images_at:
+            with engine_answers():
+                self._images_at = str(self._reader.info()["DockerRootDir"])
+        return self._images_at
+
+    def image_facts(self, reference: str) -> ImageFacts:
+        with engine_answers():
+            return storage_driver.facts_of(self._reader.inspect_image(reference), str(self._reader.version()["Arch"]))
+
+    def save_image(self, container: str, reference: str) -> ImageFacts:
+        if not self.has_image(reference):  # one that is there was saved whole
+            self.check_copy(container)
+            with engine_answers():
+                storage_driver.save(self._changer, container, reference)
+        return self.image_facts(reference)
+
+    def check_copy(self, container: str) -> None:
+        """Whether the container's layer may be copied in the engine, outside of its system disk. Raises Failed.
+
+        Holes in its files count: the engine fills them, so a disk of 20 GB can hold what is a layer of terabytes. A root
+        that was cloned or moved before stands on a layer that its disk does not hold; both together are what the disk may
+        hold, so that no chain of copies grows beyond it. And the host has room for the copy.
+        """
+        with engine_answers():
+            [listed] = self._changer.containers(all=True, size=True, filters={"id": container})
+            layers = self._changer.history(listed["ImageID"])
+        written = int(listed.get("SizeRw") or 0)
+        limit = disk_limit_gb(listed["Labels"])
+        held = written + sum(int(item["Size"]) for item in layers if item["Comment"] == ROOT_MESSAGE)
+        if limit and held > limit * GIB:
+            raise Failed("system_disk_full", TOO_MUCH.format(size=held / GIB, limit=limit))
+        if self.image_room() < written + HEADROOM:
+            raise Failed("disk_full", "The host has no room for a copy of what was installed.")
+
+    def tag_image(self, reference: str, name: str) -> None:
+        repository, tag = storage_driver.split_reference(name)
+        with engine_answers():
+            self._changer.tag(reference, repository, tag)
+
+    def push_image(self, push: Pull, cancelled: threading.Event) -> str:
+        with engine_answers(), closing(self._client(CHANGE_TIMEOUT)) as client:
+            return storage_driver.push(client, push, cancelled)
+
+    def evict_image(self, reference: str) -> bool:
+        try:
+            with engine_answers():
+                self._changer.remove_image(reference, force=False)
+        except EngineRefused as error:
+            if error.conflict:
+                return False
+            if not error.missing:
+                raise
+        return True
+
+    def drop_image(self, reference: str) -> None:
+        try:
+            with engine_answers():
+                self._changer.remove_image(reference, force=True)
+        except EngineRefused as error:
+            if not error.missing:
+                raise

@@ -1,0 +1,136 @@
+"""The networks of containers: made, made anew where they are gone or lead nowhere, and looked after."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from agents.daemon.docker_engine.container_inspection import is_attached, way_to
+from agents.daemon.docker_engine.container_spec import (
+    HOST_LABEL,
+    NO_HOST,
+    EngineOptions,
+    bridge_name,
+    network_name,
+    network_options,
+)
+from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.firewall import Firewall
+from agents.daemon.docker_engine.images import DockerImages
+from agents.daemon.docker_engine.reachability import NET, Door, Way, is_closed, shares_network_with, trouble_on
+from agents.daemon.docker_engine.reachability_watch import PathWatch
+from agents.daemon.engine.interface import EngineRefused
+
+SUBNET_TRIES: Final = 64
+SAME_BRIDGE: Final = "same bridge name"
+SAME_BRIDGE_PAUSE: Final = 0.1
+
+
+class DockerNetworks(DockerImages):
+    """One for each instance."""
+
+    def __init__(self, options: EngineOptions, firewall: Firewall, place: str) -> None:
+        self._options = options
+        self._firewall = firewall
+        self._place = place
+        self._network_lock = threading.Lock()
+        self.paths = PathWatch(self._find_cut)
+
+    def make_network(self, instance: str) -> None:
+        for attempt in range(SUBNET_TRIES):
+            # Under a lock: with CheckDuplicate alone the engine lets two of one name through when asked at once.
+            with self._network_lock:
+                if self._networks(instance):
+                    return
+                try:
+                    with engine_answers():
+                        self._changer.create_network(**network_options(instance, self._options, attempt))
+                    return
+                except EngineRefused as error:
+                    if SAME_BRIDGE in str(error).lower():  # asked for by an agent that was killed: it comes
+                        time.sleep(SAME_BRIDGE_PAUSE)
+                    elif "overlap" not in str(error).lower():
+                        raise
+        raise EngineRefused(f"no free network in {self._options.network_pool}")
+
+    def attach(self, container: str, instance: str) -> None:
+        """The engine remembers a stopped container's network by its id: one of the same name is another one to it."""
+        if self.paths.why_cut(container) or self._has_lost_bridge(instance):
+            self._plug_in_again(container, instance)
+            return
+        self.make_network(instance)
+        state = self._inspect(container)
+        if state is None or is_attached(state, instance, self._networks(instance)):
+            return
+        with engine_answers():
+            self._changer.connect_container_to_network(container, network_name(instance))
+
+    def _plug_in_again(self, container: str, instance: str) -> None:
+        """Its network anew, with all that the engine sets up for one. The address stays, so that what is connected to
+        elsewhere goes on."""
+        self.paths.note_attempt(container)
+        state = self._inspect(container)
+        way = way_to(state) if state is not None else None
+        with suppress(EngineRefused), engine_answers():
+            self._changer.disconnect_container_from_network(container, network_name(instance), force=True)
+        for network in self._networks(instance):
+            with engine_answers():
+                self._changer.remove_network(network)
+        self.make_network(instance)
+        try:
+            with engine_answers():
+                self._changer.connect_container_to_network(
+                    container, network_name(instance), ipv4_address=way.address if way else None
+                )
+        except EngineRefused:
+            with engine_answers():
+                self._changer.connect_container_to_network(container, network_name(instance))
+        self.paths.look()
+
+    def _has_lost_bridge(self, instance: str) -> bool:
+        """Whether the engine still lists its network although the bridge was removed on the host: nothing connects to it."""
+        if not self._networks(instance) or not shares_network_with(self._place):
+            return False
+        return not (NET / bridge_name(instance)).exists()
+
+    def _states(self, labels: list[str]) -> Iterator[dict[str, Any]]:
+        with engine_answers():
+            listed = self._reader.containers(all=True, filters={"label": labels})
+        found = (self._inspect(item["Id"]) for item in listed)
+        return (state for state in found if state is not None)
+
+    def _find_cut(self) -> dict[str, str]:
+        """The running containers that nobody reaches from outside, and why."""
+        if not shares_network_with(self._place):
+            return {}
+        ways = list(filter(None, map(way_to, self._states([f"{HOST_LABEL}={self._options.host_id}"]))))
+        if not ways:
+            return {}
+        rules = self._firewall.rules_now()
+        found = {way.container: trouble_on(way, rules, self._is_closed) for way in ways}
+        return {container: why for container, why in found.items() if why}
+
+    def _is_closed(self, way: Way, door: Door) -> bool:
+        return not self._firewall.gates.is_shut(door.host_port) and is_closed(way, door)
+
+    def _networks(self, instance: str) -> list[str]:
+        with engine_answers():
+            listed = self._reader.networks(names=[network_name(instance)])
+        same = [item for item in listed if item["Name"] == network_name(instance)]  # the engine matches parts too
+        return [item["Id"] for item in same if self._is_own(item["Labels"])]
+
+    def _is_own(self, labels: dict[str, str] | None) -> bool:
+        """Another host on this engine may know the same instance, as after a copy of the market's database: what bears its
+        name is left alone. What bears none came by a move, or from an agent that did not label it."""
+        return (labels or {}).get(HOST_LABEL) in (None, "", NO_HOST, self._options.host_id)
+
+    def _inspect(self, container: str) -> dict[str, Any] | None:
+        try:
+            with engine_answers():
+                state: dict[str, Any] = self._reader.inspect_container(container)
+        except EngineRefused as error:
+            if error.missing:
+                return None  # ended between two questions
+            raise
+        return state

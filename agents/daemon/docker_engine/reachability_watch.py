@@ -1,0 +1,70 @@
+"""Looks, time and again, whether the running containers of a host can be reached, and remembers which cannot."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+
+logger = logging.getLogger(__name__)
+
+EVERY: Final = 20.0
+WHILE_CUT: Final = 5.0  # until it is mended, by us or by somebody on the host
+AGAIN: Final = 1.0  # until a finding is confirmed: a container that is just being attached looks the same
+MEND_FIRST: Final = 30.0  # after an attempt that did not help; each further one waits twice as long
+MEND_LONGEST: Final = 600.0
+
+Find = Callable[[], Mapping[str, str]]  # the containers that cannot be reached, and why
+
+
+class PathWatch:
+    """What was found twice in a row counts, until it is not found any more."""
+
+    def __init__(self, find: Find, clock: Callable[[], float] = time.monotonic) -> None:
+        self._find = find
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._suspected: frozenset[str] = frozenset()
+        self._cut: dict[str, str] = {}
+        self._attempts: dict[str, tuple[int, float]] = {}  # how many did not help, and when the next may follow
+
+    def run(self, changed: Callable[[], None], stopped: threading.Event) -> None:
+        pause = 0.0
+        while not stopped.wait(pause):
+            try:
+                news, pause = self.look()
+            except (EngineSilent, EngineRefused, OSError) as error:
+                logger.warning("whether instances can be reached is not known: %s", error)
+                news, pause = False, EVERY
+            if news:
+                changed()
+
+    def look(self) -> tuple[bool, float]:
+        """Whether anything has changed, and when to look again."""
+        with self._lock:
+            found, before = self._find(), dict(self._cut)
+            known = self._suspected | before.keys()
+            self._cut = {container: why for container, why in found.items() if container in known}
+            self._suspected = frozenset(found)
+            self._attempts = {key: value for key, value in self._attempts.items() if key in self._cut}
+            for container, why in self._cut.items():
+                if container not in before:
+                    logger.warning("%s cannot be reached from outside: %s", container[:12], why)
+            unconfirmed = found.keys() - self._cut.keys()
+            return before != self._cut, AGAIN if unconfirmed else WHILE_CUT if found else EVERY
+
+    def why_cut(self, container: str) -> str:
+        """ "" while it can be reached."""
+        return self._cut.get(container, "")
+
+    def is_mend_due(self, container: str) -> bool:
+        """Whether to try to mend its way: each attempt takes its network away for a moment."""
+        return container in self._cut and self._attempts.get(container, (0, 0.0))[1] <= self._clock()
+
+    def note_attempt(self, container: str) -> None:
+        with self._lock:
+            tries = self._attempts.get(container, (0, 0.0))[0]
+            delay = min(MEND_LONGEST, MEND_FIRST * 2**tries)
+            self._attempts[container] = tries + 1, self._clock() + delay

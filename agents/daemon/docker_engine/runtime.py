@@ -1,0 +1,271 @@
+"""The Docker Engine as a runtime: the only import of `docker`. Every call here is one question or one change."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from typing import Any, Literal
+
+import docker
+
+from agents.daemon.docker_engine import cgroups, probes
+from agents.daemon.docker_engine.container_inspection import container_of
+from agents.daemon.docker_engine.container_spec import (
+    GPUS_LABEL,
+    HOST_LABEL,
+    INSTANCE_LABEL,
+    OFFICIAL_LABEL,
+    ROOT_REPOSITORY,
+    EngineOptions,
+    bridge_name,
+    container_body,
+    container_name,
+    is_made_here,
+    root_repository,
+)
+from agents.daemon.docker_engine.errors import READ_TIMEOUT, engine_answers, engine_place
+from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, DockerDoorway
+from agents.daemon.docker_engine.exit_events import who_ended
+from agents.daemon.docker_engine.firewall import Firewall
+from agents.daemon.docker_engine.images import CHANGE_TIMEOUT
+from agents.daemon.docker_engine.networks import DockerNetworks
+from agents.daemon.docker_engine.preemption_signal import WARN_SCRIPT
+from agents.daemon.engine.interface import SSH_PORT, Container, ContainerOrder, EngineRefused, EngineSilent, RootLimit, Usage
+from agents.daemon.lib.journal import EndedBy
+from agents.protocol.messages import DesiredInstance
+
+logger = logging.getLogger(__name__)
+
+WATCH_RETRY = 1.0
+
+
+class DockerRuntime(DockerNetworks):
+    """Containers of one host (by its label) on the engine that the environment names."""
+
+    kind: Literal["docker"] = "docker"
+    instant = False
+
+    def __init__(self, options: EngineOptions, firewall: Firewall | None = None) -> None:
+        super().__init__(options, firewall or Firewall(), engine_place().get("base_url", DEFAULT_ENGINE))
+        self._ordered: set[str] = set()  # containers that this agent has stopped since it last started them
+        self._events: Any = None
+        with engine_answers():
+            first = docker.APIClient(version="auto", timeout=READ_TIMEOUT, **engine_place())
+            self._api = first.api_version
+            self._version = str(first.version()["Version"])
+        self._reader = first
+        self._changer = self._client(CHANGE_TIMEOUT)
+
+    def version(self) -> str:
+        return self._version
+
+    def containers(self, instance: str | None = None) -> list[Container]:
+        labels = [f"{HOST_LABEL}={self._options.host_id}"]
+        if instance is not None:
+            labels.append(f"{INSTANCE_LABEL}={instance}")
+        return [
+            container_of(state, cut=self.paths.why_cut(state["Id"]), mend_due=self.paths.is_mend_due(state["Id"]))
+            for state in self._states(labels)
+        ]
+
+    def running_gpus(self) -> dict[str, str]:
+        with engine_answers():
+            listed = self._changer.containers(filters={"label": INSTANCE_LABEL})
+        holders = {}
+        for item in listed:
+            for uuid in filter(None, item["Labels"].get(GPUS_LABEL, "").split(",")):
+                holders[uuid] = item["Labels"][INSTANCE_LABEL]
+        return holders
+
+    def official_images(self) -> list[str]:
+        with engine_answers():
+            listed = self._reader.images(filters={"label": f"{OFFICIAL_LABEL}=1"})
+        tags = (tag for item in listed for tag in item["RepoTags"] or [])
+        return sorted(tag for tag in tags if not tag.startswith(f"{ROOT_REPOSITORY}/") and tag != "<none>:<none>")
+
+    def saved_root(self, instance: str, generation: int | None = None) -> str | None:
+        saved = self._root_tags(instance)
+        wanted = max(saved, default=None) if generation is None else generation
+        return f"{root_repository(instance)}:{wanted}" if wanted in saved else None
+
+    def save_root(self, container: str, instance: str, generation: int) -> str:
+        with engine_answers():
+            self._changer.commit(container, repository=root_repository(instance), tag=str(generation))
+        return f"{root_repository(instance)}:{generation}"
+
+    def drop_roots(self, instance: str, before: int) -> None:
+        for tag in self._root_tags(instance):
+            if tag < before:
+                self.drop_image(f"{root_repository(instance)}:{tag}")
+
+    def create(self, order: ContainerOrder) -> str:
+        name = container_name(order.desired.id, order.desired.generation)
+        with engine_answers():
+            made = self._changer.create_container_from_config(container_body(order, self._options), name)
+        return str(made["Id"])
+
+    def start(self, container: str) -> None:
+        self._ordered.discard(container)
+        with engine_answers():
+            self._changer.start(container)
+
+    def stop(self, container: str, grace_s: int) -> None:
+        self._ordered.add(container)
+        try:
+            with engine_answers():
+                self._changer.stop(container, timeout=grace_s)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+
+    def warn(self, container: str) -> None:
+        """Best effort: the file says the same, and an image without a shell has nothing else."""
+        try:
+            with engine_answers():
+                command = self._changer.exec_create(container, ["/bin/sh", "-c", WARN_SCRIPT], user="0")
+                self._changer.exec_start(command["Id"])
+        except EngineRefused as error:
+            logger.warning("the programs in %s were not signalled: %s", container[:12], error)
+
+    def rename(self, container: str, instance: str, generation: int) -> None:
+        name = container_name(instance, generation)
+        state = self._inspect(container)
+        if state is not None and state["Name"] == f"/{name}":
+            return
+        with engine_answers():
+            self._changer.rename(container, name)
+
+    def remove(self, container: str) -> None:
+        self._ordered.add(container)
+        try:
+            with engine_answers():
+                self._changer.remove_container(container, force=True, v=True)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+        self._ordered.discard(container)
+
+    def clear(self, instance: str) -> None:
+        self._firewall.gates.drop(bridge_name(instance))
+        for network in self._networks(instance):
+            with engine_answers():
+                self._changer.remove_network(network)
+        # Newest first: each saved root stands on the one before it.
+        for image in sorted(self._root_tags(instance), reverse=True):
+            self.drop_image(f"{root_repository(instance)}:{image}")
+        for identity in self._roots(instance):
+            self.drop_image(identity)
+
+    def leftovers(self, instance: str) -> list[str]:
+        return [
+            *(f"container {item.id[:12]}" for item in self.containers(instance)),
+            *(f"network {item[:12]}" for item in self._networks(instance)),
+            *(f"image {item}" for item in self._roots(instance)),
+        ]
+
+    def root_limit(self) -> RootLimit:
+        return "none"
+
+    def open_root(self, container: str) -> object:
+        """Have the container's writable layer where the engine reads it. The engine itself keeps it there."""
+        return None
+
+    def visible_gpus(self, container: str) -> frozenset[str]:
+        """The engine's word, and that of the first process itself where the kernel lets us read it."""
+        state = self._inspect(container)
+        if state is None:
+            return frozenset()
+        requested = {uuid for item in state["HostConfig"]["DeviceRequests"] or [] for uuid in item["DeviceIDs"] or []}
+        promised = requested or probes.gpus_in_env(state["Config"]["Env"] or [])
+        inside = probes.env_of_process(state["State"]["Pid"])
+        return frozenset(promised) if inside is None else frozenset(promised) & probes.gpus_in_env(inside)
+
+    def ssh_answers(self, host_port: int, container: str) -> bool:
+        if not self._options.publish or self._firewall.gates.is_shut(host_port):
+            state = self._inspect(container)
+            return state is not None and probes.ssh_banner_inside(state["State"]["Pid"], state["Id"])
+        listen = self._options.listen
+        own = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listen, listen)  # noqa: S104
+        return probes.ssh_banner(own, host_port)
+
+    def usage(self, container: Container) -> Usage | None:
+        return cgroups.usage_of(container.pid) if container.pid else None
+
+    def who_ended(self, container: Container) -> EndedBy:
+        """Asked after its end was seen: the engine writes an end down before it shows it."""
+        with engine_answers():
+            told = list(self._reader.events(since="1", until=f"{time.time():.9f}", decode=True))
+        return who_ended(told, container.id, ordered=container.id in self._ordered)
+
+    def secure(self) -> None:
+        if not self._firewall.assert_rules():
+            logger.warning("the firewall rules around instances cannot be set: iptables is missing or refuses")
+
+    def keeps_ssh_list(self) -> bool:
+        """Gates know IPv4: where ports are published on IPv6 too, a list would not hold."""
+        return ":" not in self._options.listen and self._firewall.gates.can_stand()
+
+    def guard(self, wanted: Iterable[DesiredInstance]) -> None:
+        for item in wanted:
+            networks, port = item.allow_from if item.run != "gone" else (), dict(item.ports).get(SSH_PORT, 0)
+            if not self._firewall.gates.allow(bridge_name(item.id), networks, port):
+                logger.warning("SSH of %s cannot be kept from other addresses: iptables is missing or refuses", item.id)
+
+    def watch(self, changed: Callable[[], None], stopped: threading.Event) -> None:
+        threading.Thread(target=self.paths.run, args=(changed, stopped), name="paths", daemon=True).start()
+        while not stopped.is_set():
+            try:
+                with engine_answers(), closing(self._client(None)) as client:
+                    self._follow_events(client, changed)
+            except (EngineSilent, EngineRefused) as error:
+                if not stopped.is_set():
+                    logger.warning("the engine's events broke off: %s", error)
+            changed()  # something may have happened while nobody listened
+            stopped.wait(WATCH_RETRY)
+
+    def doorway(self) -> DockerDoorway:
+        """The way into its containers, with a connection of its own to the engine."""
+        place = engine_place().get("base_url", DEFAULT_ENGINE)
+        return DockerDoorway(self._client(CHANGE_TIMEOUT), self.containers, engine_answers, place)
+
+    def close(self) -> None:
+        """After `stopped` was set: an event stream has no end of its own."""
+        if self._events is not None:
+            self._events.close()
+        self._reader.close()
+        self._changer.close()
+
+    def _follow_events(self, client: Any, changed: Callable[[], None]) -> None:
+        label = f"{HOST_LABEL}={self._options.host_id}"
+        filters = {"type": "container", "label": label, "event": ["die", "start", "destroy"]}
+        self._events = client.events(filters=filters, decode=True)
+        changed()  # what ended before this stream began will not come in it
+        for _ in self._events:
+            changed()
+
+    @property
+    def options(self) -> EngineOptions:
+        return self._options
+
+    def engine(self) -> Any:
+        """A client of its own, for long work beside the rest; its user closes it."""
+        return self._client(CHANGE_TIMEOUT)
+
+    def _client(self, timeout: float | None) -> Any:
+        return docker.APIClient(version=self._api, timeout=timeout, **engine_place())
+
+    def _root_tags(self, instance: str) -> list[int]:
+        with engine_answers():
+            listed = self._reader.images(name=root_repository(instance))
+        own = [item for item in listed if self._is_own(item["Labels"])]
+        return [int(tag.rpartition(":")[2]) for item in own for tag in item["RepoTags"] or []]
+
+    def _roots(self, instance: str) -> list[str]:
+        """Saved roots by label: a crash can leave one without a name. Without one, and used by another instance, it is not
+        ours: an image has the labels that its maker gave it."""
+        with engine_answers():
+            labelled = self._reader.images(filters={"label": f"{INSTANCE_LABEL}={instance}"}, all=False)
+            own = [item["Id"] for item in labelled if self._is_own(item["Labels"]) and is_made_here(item)]
+            used = {item["ImageID"] for item in self._reader.containers(all=True)} if own else set()
+        return [image for image in own if image not in used]

@@ -1,0 +1,117 @@
+"""From where SSH of an instance may be reached: a chain of the host's firewall for each instance that says so."""
+
+import ipaddress
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agents.daemon.engine.interface import SSH_PORT
+
+ENGINE_CHAIN: Final = "DOCKER-USER"
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]  # iptables with these arguments
+Load = Callable[[str], bool]  # iptables-restore with this text
+
+
+def gate_chain(bridge: str) -> str:
+    return f"BERTH-{bridge.removeprefix('berth').upper()}"
+
+
+def gate_rules(bridge: str, networks: Sequence[str]) -> list[str]:
+    """As `iptables -S` prints them. Without IPv6 inside, a network of it can let nobody in here; the relay knows it too."""
+    chain = gate_chain(bridge)
+    known = [ipaddress.ip_network(text, strict=False) for text in networks]
+    from_where = sorted({str(network) for network in known if isinstance(network, ipaddress.IPv4Network)})
+    return [
+        *(f"-A {chain} -j RETURN" if text == "0.0.0.0/0" else f"-A {chain} -s {text} -j RETURN" for text in from_where),
+        f"-A {chain} -j DROP",
+    ]
+
+
+def gate_jumps(bridge: str, port: int) -> list[tuple[str, str]]:
+    """(chain, rule) for each way to an instance's sshd, published at `port` of the host. Every packet, not the first alone:
+    who is taken off the list is cut off at once.
+
+    From outside packets are forwarded with their true source. What the engine's proxy carries (loopback, and whatever is
+    not translated) comes in at the host's own port, still with its true source; the proxy's own connection to the container
+    is left alone. What the host itself sends to its published port is translated on its way out, and known by that: its
+    interface is still the one of before.
+    """
+    gate = f"-j {gate_chain(bridge)}"
+    return [
+        (ENGINE_CHAIN, f"-o {bridge} -p tcp -m tcp --dport {SSH_PORT} {gate}"),
+        ("INPUT", f"-p tcp -m tcp --dport {port} {gate}"),
+        ("OUTPUT", f"-p tcp -m conntrack --ctstate DNAT --ctorigdstport {port} {gate}"),
+    ]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Who comes to the SSH that is published at this port of the host; no network: everyone."""
+
+    networks: tuple[str, ...]
+    port: int
+
+
+class Gates:
+    """The gates that stand on this host, by bridge. Setting one that stands already costs nothing."""
+
+    def __init__(self, call: Call, load: Load) -> None:
+        self._call = call
+        self._load = load
+        self._wanted: dict[str, Gate] = {}
+
+    def allow(self, bridge: str, networks: Sequence[str], port: int) -> bool:
+        """From these networks alone, from everywhere when there are none; whether it is so now."""
+        wanted = Gate(tuple(networks), port)
+        if self._wanted.get(bridge) == wanted:
+            return True
+        if not wanted.networks:
+            self.drop(bridge)  # not known to have none: an agent before this one may have set it
+            self._wanted[bridge] = wanted
+            return True
+        self._wanted[bridge] = wanted
+        return self._stands(bridge, wanted)
+
+    def is_shut(self, port: int) -> bool:
+        """Whether not everyone comes to what is published at this port: the agent itself looks from inside then."""
+        return any(gate.port == port and gate.networks for gate in list(self._wanted.values()))
+
+    def can_stand(self) -> bool:
+        """Whether this host's firewall lets a gate be set at all."""
+        return all([self._call("-S", place).returncode == 0 for place in (ENGINE_CHAIN, "INPUT", "OUTPUT")])
+
+    def drop(self, bridge: str) -> None:
+        """No gate any more. Asked for again it does nothing."""
+        self._wanted.pop(bridge, None)
+        chain = gate_chain(bridge)
+        if self._call("-S", chain).returncode != 0:
+            return
+        for place in (ENGINE_CHAIN, "INPUT", "OUTPUT"):
+            self._unlead(place, chain)
+        self._call("-F", chain)
+        self._call("-X", chain)
+
+    def assert_all(self) -> bool:
+        """After someone emptied the firewall."""
+        return all([self._stands(bridge, gate) for bridge, gate in list(self._wanted.items()) if gate.networks])
+
+    def _stands(self, bridge: str, gate: Gate) -> bool:
+        chain, rules = gate_chain(bridge), gate_rules(bridge, gate.networks)
+        done = self._call("-S", chain)
+        if [line.strip() for line in done.stdout.splitlines() if line.startswith("-A ")] != rules:
+            text = "\n".join(["*filter", f":{chain} - [0:0]", *rules, "COMMIT", ""])
+            if not self._load(text):
+                return False
+        return all([self._leads(place, jump.split()) for place, jump in gate_jumps(bridge, gate.port)])
+
+    def _leads(self, place: str, jump: list[str]) -> bool:
+        return self._call("-C", place, *jump).returncode == 0 or self._call("-I", place, "1", *jump).returncode == 0
+
+    def _unlead(self, place: str, chain: str) -> None:
+        """Take every jump to the chain away, whichever port it was for."""
+        for line in self._call("-S", place).stdout.splitlines():
+            words = line.split()
+            if words[:2] == ["-A", place] and words[-2:] == ["-j", chain]:
+                self._call("-D", place, *words[2:])

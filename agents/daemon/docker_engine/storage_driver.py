@@ -1,0 +1,116 @@
+"""Images in a Docker Engine: brought, sent, saved from containers. Every call may raise what docker raises."""
+
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import docker
+from docker import auth
+
+from agents.daemon.docker_engine.container_spec import OWN_LABELS, is_own_name
+from agents.daemon.engine.image_request import Pull
+from agents.daemon.engine.interface import EngineRefused, ImageFacts
+from agents.daemon.engine.pull_watch import Line, follow_pull
+
+SILENCE_MORE_S: Final = 5.0  # the engine may say nothing for so much longer than a pull may stand still
+_HUB: Final = re.compile(r"^(index\.)?docker\.io/")  # left out in the names by which the engine keeps images
+
+
+def pull(client: Any, wanted: Pull, cancelled: threading.Event) -> None:
+    repository, tag = split_reference(wanted.reference)
+    if is_own_name(f"{_HUB.sub('', repository)}:"):
+        raise EngineRefused(f"{repository} is a name that this host gives to images itself")
+    _follow(client, "/images/create", {"fromImage": repository, "tag": tag}, wanted, cancelled)
+
+
+def push(client: Any, wanted: Pull, cancelled: threading.Event) -> str:
+    """The digest that the registry gave it."""
+    repository, tag = split_reference(wanted.reference)
+    digests: list[str] = []
+
+    def note(line: Line) -> None:
+        if isinstance(line.get("aux"), dict) and line["aux"].get("Digest"):
+            digests.append(str(line["aux"]["Digest"]))
+
+    _follow(client, f"/images/{repository}/push", {"tag": tag}, wanted, cancelled, note=note)
+    if not digests:
+        raise EngineRefused("the registry named no digest for what it was sent")
+    return digests[-1]
+
+
+def save(client: Any, container: str, reference: str) -> None:
+    repository, tag = split_reference(reference)
+    own = " ".join(f'{name}=""' for name in OWN_LABELS)  # with them it would count as a leftover of the instance
+    client.commit(container, repository=repository, tag=tag, changes=[f"LABEL {own}"])
+
+
+def facts_of(found: Mapping[str, Any], engine_architecture: str) -> ImageFacts:
+    env = dict(str(line).partition("=")[::2] for line in (found.get("Config") or {}).get("Env") or [])
+    digests = [str(text).partition("@")[2] for text in found.get("RepoDigests") or []]
+    return ImageFacts(
+        architecture=str(found.get("Architecture") or ""),
+        engine_architecture=engine_architecture,
+        env=env,
+        size_bytes=int(found.get("Size") or 0),
+        digest=digests[0] if digests else "",
+    )
+
+
+def room_at(path: str) -> int:
+    """Bytes free there; an engine elsewhere is taken at its word until it says that its disk is full."""
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return 2**62
+
+
+def size_at(path: str) -> int:
+    """Bytes of the disk there, as `room_at` counts what is free on it."""
+    try:
+        usage = shutil.disk_usage(path)
+    except OSError:
+        return 2**62
+    return usage.used + usage.free
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    repository, tag = docker.utils.parse_repository_tag(reference)
+    return str(repository), str(tag or "latest")
+
+
+def _follow(
+    client: Any,
+    path: str,
+    params: Mapping[str, str],
+    wanted: Pull,
+    cancelled: threading.Event,
+    *,
+    note: Callable[[Line], None] = lambda line: None,
+) -> None:
+    """Ask and read, and let go of the engine whatever ends it: it gives up a pull that nobody listens to."""
+    held: list[Any] = []
+
+    def lines() -> Iterator[Line]:
+        response = client.post(
+            client._url(path),
+            params=params,
+            headers={"X-Registry-Auth": auth.encode_header(dict(wanted.auth))},
+            stream=True,
+            timeout=wanted.stall_s + SILENCE_MORE_S,
+        )
+        client._raise_for_status(response)
+        stream = docker.types.CancellableStream(client._stream_helper(response, decode=True), response)
+        held.append(stream)
+        for line in stream:
+            note(line)
+            yield line
+
+    try:
+        follow_pull(lines, wanted, cancelled)
+    finally:
+        for stream in held:
+            with suppress(OSError, AttributeError):  # it has ended by itself meanwhile
+                stream.close()

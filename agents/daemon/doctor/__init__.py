@@ -1,0 +1,1 @@
+"""What keeps a machine from being a host, and what to do about it."""

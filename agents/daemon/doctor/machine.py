@@ -1,0 +1,216 @@
+"""Looks at a machine as its owner would have to: what keeps it from being a host, and what to type against it.
+
+It changes nothing, asks the engine and the kernel alone, and needs no enrolment.
+"""
+
+import os
+import platform
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Final
+
+from urllib3.exceptions import HTTPError
+
+from agents.daemon.control_plane.tls import Client
+from agents.daemon.docker_engine.firewall import Firewall
+from agents.daemon.docker_engine.fitness import CGROUP_V2, EngineFacts, broken_promises, read_engine
+from agents.daemon.doctor.findings import Finding, judged, ok
+from agents.daemon.doctor.gpu import look_at_gpus
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.lib.config import AgentConfig
+from agents.daemon.lib.state_folder import FolderCopied, known_place
+from agents.daemon.self_test.checks import LEAST_ENGINE, LEAST_KERNEL, version_of
+
+GB: Final = 1000**3
+LITTLE_GB: Final = 100
+TOO_LITTLE_GB: Final = 10
+PROGRAMS: Final = {
+    "e2fsprogs": ("mkfs.ext4", "resize2fs", "e2fsck", "e2label"),
+    "util-linux mount": ("losetup", "findmnt", "mount", "umount"),
+    "iptables": ("iptables", "iptables-restore"),
+}
+UNFIT_SYSTEMS: Final = ("tmpfs", "ramfs", "nfs", "nfs4", "cifs", "overlay", "fuse", "9p", "squashfs")
+SKEW_WARNING_S: Final = 2.0
+SKEW_PROBLEM_S: Final = 30.0
+SILENCE_S: Final = 10.0
+START_ENGINE: Final = "sudo systemctl enable --now docker (or install it: curl -fsSL https://get.docker.com | sudo sh)"
+MOVE_FOLDER: Final = "Choose a folder on an ext4 or xfs disk: --state-dir"
+
+
+def examine(state: Path, config: AgentConfig | None, url: str, ports: tuple[int, int]) -> Iterator[Finding]:
+    """Every finding, the ground first. `config` is that of an enrolled host."""
+    yield _root()
+    yield _kernel()
+    yield from _programs()
+    yield from _engine()
+    yield from look_at_gpus(simulated=config is not None and config.simulated)
+    yield from _disk(_existing(state))
+    yield _loop_devices()
+    yield from _ports(ports, behind_nat=config is not None and config.behind_nat)
+    if config is not None:
+        yield _folder(state)
+    if url:
+        yield from _market(url)
+
+
+def _root() -> Finding:
+    root = os.geteuid() == 0
+    return judged("root", "ok" if root else "problem", "root" if root else "not root", "Run it with sudo")
+
+
+def _kernel() -> Finding:
+    found = platform.release()
+    fits = version_of(found) >= LEAST_KERNEL
+    return judged("kernel", "ok" if fits else "problem", found, "sudo apt-get dist-upgrade && sudo reboot")
+
+
+def _programs() -> Iterator[Finding]:
+    missing = {package: [name for name in names if shutil.which(name) is None] for package, names in PROGRAMS.items()}
+    lacking = [package for package, names in missing.items() if names]
+    if not lacking:
+        yield ok("programs", "all there")
+    for package in lacking:
+        found = f"{', '.join(missing[package])} missing"
+        yield Finding("programs", "problem", found, f"sudo apt-get install -y {package}")
+
+
+def _engine() -> Iterator[Finding]:
+    try:
+        found = read_engine()
+    except (EngineSilent, EngineRefused) as error:
+        yield Finding("engine", "problem", f"does not answer: {str(error)[:200]}", START_ENGINE)
+        return
+    fits = found.podman or version_of(found.version) >= LEAST_ENGINE
+    what = "Podman" if found.podman else "Docker Engine"
+    yield judged("engine", "ok" if fits else "problem", f"{what} {found.version}", START_ENGINE)
+    for promise, remedy in broken_promises(found):
+        yield Finding("promises", "problem", promise, remedy)
+    if not broken_promises(found):
+        yield ok("promises", "disks, limits and the firewall can be kept")
+    yield from _engine_details(found)
+
+
+def _engine_details(found: EngineFacts) -> Iterator[Finding]:
+    yield judged(
+        *("cgroup", "ok" if found.cgroup == CGROUP_V2 else "warning"),
+        f"v{found.cgroup}, driver {found.cgroup_driver or 'unknown'}",
+        "Limits hold, but systems give v1 up: add systemd.unified_cgroup_hierarchy=1 to the kernel's command line",
+    )
+    if not found.swap_limit:
+        yield Finding(
+            *("swap_limit", "warning", "an instance's memory limit does not count what it swaps out"),
+            "sudo swapoff -a, or add swapaccount=1 to the kernel's command line",
+        )
+    yield judged(
+        *("root_quota", "ok" if found.driver == "overlay2" else "warning"),
+        f"storage driver {found.driver or 'unknown'}",
+        'System disks are not limited: set {"features": {"containerd-snapshotter": false}, "storage-driver": "overlay2"} in'
+        " /etc/docker/daemon.json, then sudo systemctl restart docker",
+    )
+    userns = "the engine maps users of containers to others of the host" if found.userns else "users are not mapped"
+    yield judged("userns", "warning" if found.userns else "ok", userns, "Berth is not tested with userns-remap: remove it")
+    chain = Firewall().gates.can_stand()
+    yield judged(
+        *("firewall", "ok" if chain else "problem"),
+        "the engine's chain is there" if chain else "no chain DOCKER-USER: instances would reach this network",
+        'Remove "iptables": false from /etc/docker/daemon.json, then sudo systemctl restart docker',
+    )
+
+
+def _existing(path: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    return next(folder for folder in (path.resolve(), *path.resolve().parents) if folder.exists())
+
+
+def _disk(folder: Path) -> Iterator[Finding]:
+    room, kind = shutil.disk_usage(folder), system_of(folder)
+    free = room.free / GB
+    verdict: Finding = judged(
+        *("disk", "problem" if free < TOO_LITTLE_GB else "warning" if free < LITTLE_GB else "ok"),
+        f"{free:.0f} GB of {room.total / GB:.0f} GB free under {folder}",
+        "docker system df shows what images take; make room or choose a larger disk: --state-dir",
+    )
+    yield verdict
+    yield judged("file_system", "problem" if kind.startswith(UNFIT_SYSTEMS) else "ok", kind or "unknown", MOVE_FOLDER)
+
+
+def system_of(folder: Path) -> str:
+    """The kind of file system that holds it, as the kernel names it."""
+    best, kind = "", ""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, place, found, *_ = line.split()
+        place = place.encode().decode("unicode_escape")
+        if (folder == Path(place) or Path(place) in folder.parents) and len(place) >= len(best):
+            best, kind = place, found
+    return kind
+
+
+def _loop_devices() -> Finding:
+    there = Path("/dev/loop-control").exists()
+    found = "loop devices are there" if there else "no /dev/loop-control: disks of fixed size cannot be mounted"
+    return judged("disk_quota", "ok" if there else "problem", found, "sudo modprobe loop")
+
+
+def _ports(ports: tuple[int, int], *, behind_nat: bool) -> Iterator[Finding]:
+    if behind_nat:
+        yield ok("ports", "none is published: renters come through the relay")
+        return
+    first, last = ports
+    taken = [port for port in range(first, last + 1) if not _is_free(port)]
+    shown = ", ".join(map(str, taken[:5])) + (" …" if len(taken) > 5 else "")  # noqa: PLR2004
+    found = f"{first}-{last}: {f'{shown} in use' if taken else 'all free'}"
+    remedy = f"sudo ss -ltnp '( sport >= :{first} and sport <= :{last} )' shows who has them; a rented instance may"
+    yield judged("ports", "warning" if taken else "ok", found, remedy)
+    span = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    low, high = map(int, span.read_text().split()) if span.exists() else (32768, 60999)
+    clash = first <= high and last >= low
+    yield judged(
+        *("ports_outgoing", "warning" if clash else "ok"),
+        f"{first}-{last} {'lies in' if clash else 'is outside'} the range for outgoing connections ({low}-{high})",
+        f"sudo sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last}",
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("0.0.0.0", port))  # noqa: S104  (nothing listens: it is closed at once)
+        except OSError:
+            return False
+    return True
+
+
+def _folder(state: Path) -> Finding:
+    try:
+        known_place(state)
+    except FolderCopied as error:
+        said, _, remedy = str(error).partition("To run")
+        return Finding("folder", "problem", said.strip(), f"To run{remedy}")
+    return ok("folder", str(state))
+
+
+def _market(url: str) -> Iterator[Finding]:
+    begun = time.time()
+    try:
+        with closing(Client(SILENCE_S)) as client:
+            answer = client.ask("GET", f"{url.rstrip('/')}/healthz")
+    except HTTPError as error:
+        remedy = f"curl -v {url}/healthz shows why; a proxy goes into HTTPS_PROXY"
+        yield Finding("market", "problem", f"{url} does not answer: {str(error)[:160]}", remedy)
+        return
+    yield ok("market", f"{url} answers ({answer.status})")
+    with suppress(TypeError, ValueError):
+        server = parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() + 0.5  # it tells whole seconds
+        skew = server - (begun + time.time()) / 2
+        size = abs(skew)
+        yield judged(
+            *("clock", "problem" if size > SKEW_PROBLEM_S else "warning" if size > SKEW_WARNING_S else "ok"),
+            f"{skew:+.1f} s to the market's" if size > 1 else "as the market's",
+            "sudo timedatectl set-ntp true",
+        )

@@ -1,0 +1,1 @@
+"""What the agent asks of a container engine, and the simulated one."""

@@ -1,0 +1,89 @@
+"""A program without a screen in a container, read and fed from the streams' event loop, each side at the other's pace."""
+
+import asyncio
+import struct
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from agents.daemon.engine.cancellable_open import opened
+from agents.daemon.engine.exec_interface import Command, Doorway
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+
+PIECE: Final = 64 * 1024
+OUT: Final = 1
+ERR: Final = 2
+_HEAD: Final = struct.Struct(">BxxxL")
+_PATIENCE: Final = 40  # looks for the exit code, which the engine may know a moment after the last byte
+_PAUSE_S: Final = 0.05
+
+
+class Program:
+    """One running program. Nothing is read ahead, so one that nobody reads stands still."""
+
+    def __init__(self, command: Command, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._command = command
+        self._first = command.first
+        self._reader, self._writer = reader, writer
+        self._kind, self._left = OUT, 0
+
+    @classmethod
+    async def start(cls, doorway: Doorway, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Program":
+        """Raises EngineRefused, EngineSilent or OSError; a program that is not in the image ends with 126 or 127 instead."""
+        command = await opened(doorway.command, instance, words, env)
+        command.connection.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=command.connection, limit=PIECE)
+        return cls(command, reader, writer)
+
+    async def piece(self) -> tuple[int, bytes]:
+        """The next of its output (OUT) or of its errors (ERR); empty at the end."""
+        try:
+            while not self._left:
+                head = b""
+                while len(head) < _HEAD.size:
+                    more = await self._read(_HEAD.size - len(head))
+                    if not more:
+                        return OUT, b""
+                    head += more
+                self._kind, self._left = _HEAD.unpack(head)
+            piece = await self._read(min(PIECE, self._left))
+        except OSError:
+            return OUT, b""
+        self._left -= len(piece)
+        return self._kind, piece
+
+    async def _read(self, most: int) -> bytes:
+        if self._first:
+            piece, self._first = self._first[:most], self._first[most:]
+            return piece
+        return await self._reader.read(most)
+
+    async def give(self, piece: bytes) -> bool:
+        """More of its input, at its own pace; False once it takes no more."""
+        try:
+            self._writer.write(piece)
+            await self._writer.drain()
+        except OSError:
+            return False
+        return not self._writer.is_closing()
+
+    def give_end(self) -> None:
+        """The end of its input."""
+        with suppress(OSError):
+            if self._writer.can_write_eof():
+                self._writer.write_eof()
+
+    async def exit_code(self) -> int | None:
+        """Once its output has ended; None when the engine does not say."""
+        for _ in range(_PATIENCE):
+            with suppress(EngineRefused, EngineSilent, OSError):
+                code = await asyncio.to_thread(self._command.exit_code)
+                if code is not None:
+                    return code
+            await asyncio.sleep(_PAUSE_S)
+        return None
+
+    def close(self) -> None:
+        """Let go of it. Its input ends, without what it has not taken yet: a program that takes nothing any more would keep
+        the connection open for good. One that only writes is not stopped by that."""
+        self._writer.transport.abort()

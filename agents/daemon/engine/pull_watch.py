@@ -1,0 +1,141 @@
+"""Watches an image arrive: progress by layer and in words, and an end to a pull that stands still or fills the disk."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agents.daemon.engine.image_request import ROOM_KEPT, NoRoom, Pull, PullStalled
+from agents.daemon.engine.interface import EngineRefused
+from agents.protocol.messages import LayerProgress
+
+LOOK_SECONDS = 0.5
+SAY_SECONDS = 1.0
+ROOM_SECONDS = 2.0
+MIB = 1024**2
+LAYERS_TOLD = 64
+UNPACKS_TO = 3  # times its compressed size, with what is downloaded beside what is unpacked
+
+Line = dict[str, Any]
+Lines = Callable[[], Iterator[Line]]
+
+
+class Layers:
+    """Each layer as the engine tells it."""
+
+    def __init__(self) -> None:
+        self._layers: dict[str, LayerProgress] = {}
+
+    def note(self, line: Line) -> bool:
+        """Whether something came of it: an engine that tries again and again says much and gets nowhere."""
+        layer, status = str(line.get("id", ""))[:12], line.get("status", "")
+        step = _STEPS.get(status)
+        if step is None or not layer:
+            return False
+        detail = line.get("progressDetail") or {}
+        before = self._layers.get(layer, LayerProgress(layer))
+        now = _after(before, step, int(detail.get("current") or 0), int(detail.get("total") or 0))
+        self._layers[layer] = now
+        return _rank(now) > _rank(before)
+
+    @property
+    def told(self) -> tuple[LayerProgress, ...]:
+        return tuple(self._layers.values())[:LAYERS_TOLD]
+
+    @property
+    def sentence(self) -> str:
+        known = list(self._layers.values())
+        have, whole = sum(item.done_bytes for item in known), sum(item.total_bytes for item in known)
+        ready = sum(item.step == "ready" for item in known)
+        return f"Loading the image: {have // MIB} of {whole // MIB} MiB, {ready} of {len(known)} layers ready."
+
+
+_STEPS = {
+    "Pulling fs layer": "waiting",
+    "Waiting": "waiting",
+    "Downloading": "downloading",
+    "Verifying Checksum": "downloaded",
+    "Download complete": "downloaded",
+    "Extracting": "unpacking",
+    "Pull complete": "ready",
+    "Already exists": "ready",
+    # of a push
+    "Preparing": "waiting",
+    "Pushing": "downloading",
+    "Pushed": "ready",
+    "Layer already exists": "ready",
+}
+_ORDER = {step: rank for rank, step in enumerate(("waiting", "downloading", "downloaded", "unpacking", "ready"))}
+
+
+def _after(before: LayerProgress, step: str, current: int, total: int) -> LayerProgress:
+    whole = max(before.total_bytes, total)
+    if step == "downloading":
+        return LayerProgress(before.id, current, whole, step)
+    if step == "unpacking":
+        return LayerProgress(before.id, whole, whole, step, current)
+    return LayerProgress(before.id, before.done_bytes if step == "waiting" else whole, whole, step)
+
+
+def _rank(layer: LayerProgress) -> tuple[int, int]:
+    """Grows as a layer gets on; what is downloaded anew after an error is no progress until it is past the old mark."""
+    return _ORDER[layer.step], layer.unpacked_bytes if layer.step == "unpacking" else layer.done_bytes
+
+
+def follow_pull(lines: Lines, pull: Pull, cancelled: threading.Event) -> None:
+    """Read the engine's lines in a thread of their own, so that a silent registry cannot hold up a cancellation."""
+    arrived: queue.Queue[Line | BaseException | None] = queue.Queue()
+    threading.Thread(target=_read_lines, args=(lines, arrived), name="pull", daemon=True).start()
+    layers, watch, said = Layers(), _Watch(pull), 0.0
+    while not cancelled.is_set():
+        try:
+            item = arrived.get(timeout=min(LOOK_SECONDS, pull.stall_s))
+        except queue.Empty:
+            pass  # what came since the last word is still to be said
+        else:
+            if item is None:
+                return
+            if layers.note(_checked(item)):
+                watch.heard = time.monotonic()
+        watch.check()
+        if time.monotonic() - said > SAY_SECONDS:
+            said = time.monotonic()
+            pull.said(layers.sentence, layers.told)
+
+
+class _Watch:
+    """The limits of one pull."""
+
+    def __init__(self, pull: Pull) -> None:
+        self._pull = pull
+        self._begun = self.heard = time.monotonic()
+        self._room_at = 0.0
+
+    def check(self) -> None:
+        now, pull = time.monotonic(), self._pull
+        if now - self.heard > pull.stall_s:
+            raise PullStalled(f"No bytes of the image arrived for {pull.stall_s:.0f} s.")
+        if now - self._begun > pull.total_s:
+            raise PullStalled(f"The image did not arrive within {pull.total_s / 60:.0f} minutes.")
+        if now - self._room_at > ROOM_SECONDS:
+            self._room_at = now
+            if pull.room() < ROOM_KEPT:
+                raise NoRoom("The image fills the host's disk: loading it was ended.")
+
+
+def _read_lines(lines: Lines, arrived: "queue.Queue[Line | BaseException | None]") -> None:
+    try:
+        for line in lines():
+            arrived.put(line)
+        arrived.put(None)
+    except Exception as error:
+        arrived.put(error)
+
+
+def _checked(item: Line | BaseException) -> Line:
+    if isinstance(item, BaseException):
+        raise item
+    if "error" in item:
+        raise EngineRefused(str(item["error"]))
+    return item

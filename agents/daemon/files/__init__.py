@@ -1,0 +1,1 @@
+"""Files of instances, read and written through their containers."""

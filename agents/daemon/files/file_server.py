@@ -1,0 +1,312 @@
+"""Files of an instance over a stream: each request is a program in its container, so nothing else can be reached.
+
+A client asks in words of JSON, one request after another: `{"do": "list", "path": "/root"}`. The last word of each answer
+holds `ok`: true with what was asked for, or false with a code for programs and a detail for people. Bytes of files are
+binary frames. Names that are no UTF-8 come and go as Python's `surrogateescape` writes them.
+"""
+
+import asyncio
+import hashlib
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from agents.daemon.control_plane.websocket import Frame, Outlet, StreamLost
+from agents.daemon.engine.exec_interface import Doorway
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.files import shell_scripts
+from agents.daemon.files.protocol import FileRefusal, Place, Request, listing, said_first, whole
+from agents.daemon.files.script_runner import Running, Scripts, Turn
+from agents.protocol.codec import words_of
+
+IDLE_S: Final = 120.0  # a client that asks nothing for so long may come back with another ticket
+AT_ONCE: Final = 16  # clients of one instance
+SHORT_S: Final = 30.0
+LONG_S: Final = 900.0
+AFTER_S: Final = 0.3  # a program that has said all ends within it; one that has more is ended
+FRAMES_AHEAD: Final = 8
+TOLD_EACH: Final = 512 * 1024
+ENTRIES_A_WORD: Final = 500
+
+
+class Cancelled(FileRefusal):
+    """The client wants no more of its upload."""
+
+
+class Inbox:
+    """What the client sends, a few frames ahead of what is worked on. None is its end."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self._frames: asyncio.Queue[Frame | None] = asyncio.Queue(FRAMES_AHEAD)
+        self._pump = asyncio.create_task(self._run())
+
+    async def next(self) -> Frame | None:
+        return await self._frames.get()
+
+    def close(self) -> None:
+        self._pump.cancel()
+
+    async def _run(self) -> None:
+        async for frame in self._outlet:
+            await self._frames.put(frame)
+        await self._frames.put(None)
+
+
+class _Session:
+    """One client's requests."""
+
+    def __init__(self, scripts: Scripts, instance: str, outlet: Outlet, only: str | None) -> None:
+        self._scripts, self._instance, self._outlet, self._only = scripts, instance, outlet, only
+        self.inbox = Inbox(outlet)
+        ways: dict[str, Callable[[Request], Awaitable[None]]] = {
+            "list": self._list,
+            "read": self._read,
+            "write": self._write,
+            "make_folder": self._make_folder,
+            "move": self._move,
+            "remove": self._remove,
+            "sum": self._sum,
+        }
+        self._ways = ways if only is None else {"read": ways["read"]}
+
+    async def run(self) -> None:
+        while True:
+            try:
+                frame = await asyncio.wait_for(self.inbox.next(), IDLE_S)
+            except TimeoutError:
+                return
+            if frame is None:
+                return
+            if isinstance(frame, str) and "do" in (words := words_of(frame)):
+                await self._answer(words)  # what is left of a file that was refused is passed over
+
+    async def _answer(self, words: dict[str, Any]) -> None:
+        tag = {"id": words["id"]} if isinstance(words.get("id"), int | str) else {}
+        try:
+            way = self._ways.get(str(words["do"]))
+            if way is None:
+                raise FileRefusal("unknown_request", "This is no request that is known or allowed here.")
+            await way(Request(words if self._only is None else {**words, "path": self._only}, tag))
+        except FileRefusal as error:
+            await self._outlet.say(**tag, ok=False, code=error.code, detail=str(error))
+        except (EngineRefused, EngineSilent, OSError) as error:
+            if isinstance(error, StreamLost):
+                raise
+            await self._outlet.say(**tag, ok=False, code="not_there", detail=str(error)[:200])
+
+    async def _run(self, script: str, *arguments: str | bytes, limit_s: float = SHORT_S) -> bytes:
+        """What a script says that only says a little."""
+        running = await self._scripts.start(self._instance, script, *arguments)
+        running.program.give_end()
+        try:
+            said = await asyncio.wait_for(running.rest(), limit_s)
+        except TimeoutError as error:
+            await self._scripts.end(self._instance, running)
+            raise FileRefusal("too_slow", "This takes too long; do it in the terminal.") from error
+        finally:
+            running.program.close()
+        await self._scripts.finish(running)
+        return said
+
+    async def _list(self, request: Request) -> None:
+        mark = secrets.token_hex(8)
+        most = str(shell_scripts.MOST_ENTRIES)
+        found = listing(await self._run(shell_scripts.LIST, request.place().path, mark, most), mark)
+        for at in range(0, len(found.entries), ENTRIES_A_WORD):
+            await self._outlet.say(**request.tag, entries=found.entries[at : at + ENTRIES_A_WORD])
+        await self._outlet.say(**request.tag, ok=True, free_kb=found.free_kb, more=found.more)
+
+    async def _make_folder(self, request: Request) -> None:
+        await self._run(shell_scripts.MAKE_FOLDER, request.place().named().path)
+        await self._outlet.say(**request.tag, ok=True)
+
+    async def _move(self, request: Request) -> None:
+        source, target = request.place().named(), request.place("to").named()
+        await self._run(shell_scripts.MOVE, source.path, target.path, limit_s=LONG_S)
+        await self._outlet.say(**request.tag, ok=True)
+
+    async def _remove(self, request: Request) -> None:
+        places = [place.named().path for place in request.places()]
+        await self._run(shell_scripts.REMOVE, *places, limit_s=LONG_S)
+        await self._outlet.say(**request.tag, ok=True)
+
+    async def _sum(self, request: Request) -> None:
+        said = await self._run(shell_scripts.SUM, request.place().path, limit_s=LONG_S)
+        await self._outlet.say(**request.tag, ok=True, sha256=said.split()[0].decode())
+
+    async def _read(self, request: Request) -> None:
+        """A file from an offset on, up to so many bytes; a folder as a tar."""
+        place, offset = request.place(), request.number("offset", 0)
+        running = await self._scripts.start(self._instance, shell_scripts.READ, place.path, str(offset))
+        running.program.give_end()
+        try:
+            whole_end = await self._send(request, place, running, offset)
+        except (StreamLost, FileRefusal, asyncio.CancelledError):
+            await self._scripts.end(self._instance, running)
+            raise
+        if whole_end:
+            await self._scripts.finish(running)
+        else:
+            await self._scripts.end(self._instance, running)
+        await self._outlet.say(**request.tag, ok=True)
+
+    async def _send(self, request: Request, place: Place, running: Running, offset: int) -> bool:
+        """Whether the program came to its own end."""
+        kind, size, changed_at = said_first(await running.line())
+        if not kind:
+            await self._scripts.finish(running)
+            raise FileRefusal("failed", "The file could not be read.")
+        if offset > size and kind == "file":
+            raise FileRefusal("past_end", "The file ends before this byte.")
+        head: dict[str, Any] = {"kind": kind, "name": os.fsdecode(place.name)}
+        head |= {"size": size, "changed_at": changed_at} if kind == "file" else {}
+        await self._outlet.say(**request.tag, **head)
+        if kind == "folder":
+            while piece := await running.out():
+                await self._outlet.give(piece)
+            return True
+        left = min(size - offset, request.number("most", size))
+        while left and (piece := await running.out()):
+            await self._outlet.give(piece[:left])
+            left -= len(piece[:left])
+        if left:
+            raise FileRefusal("changed", "The file became shorter while it was read.")
+        with suppress(TimeoutError):
+            if offset + request.number("most", size) < size:
+                return False
+            return not await asyncio.wait_for(running.out(), AFTER_S)
+        return False
+
+    async def _write(self, request: Request) -> None:
+        """A file, from where an earlier try of the same `key` broke off, and only whole under its name."""
+        place, size = request.place().named(), request.number("size", None)
+        key = hashlib.sha256(b"\0".join([place.name, str(size).encode(), request.text("key").encode()])).hexdigest()[:16]
+        part = place.unfinished(key)
+        turn = await self._scripts.take_turn(self._instance, part)
+        try:
+            said = await self._fill(request, place, part, turn)
+        finally:
+            self._scripts.leave_turn(self._instance, part, turn)
+        await self._outlet.say(**request.tag, ok=True, sha256=said)
+
+    async def _fill(self, request: Request, place: Place, part: bytes, turn: Turn) -> str:
+        size, wanted, replace = str(request.number("size", None)), request.sha256(), "1" if request.flag("replace") else "0"
+        parents = "1" if request.flag("make_folders") else "0"
+        folder = place.folder or b"/"
+        running = await self._scripts.start(
+            self._instance, shell_scripts.WRITE, folder, part, place.path, size, wanted, replace, parents
+        )
+        try:
+            last, said = await self._pour(request, running, turn)
+        except Cancelled:
+            await self._run(shell_scripts.REMOVE, part)
+            raise
+        finally:
+            running.program.close()
+        if not wanted:
+            late = request.sha256(last)
+            said = await self._run(shell_scripts.FINISH, part, place.path, size, late, replace, limit_s=LONG_S)
+        return whole(said)
+
+    async def _pour(self, request: Request, running: Running, turn: Turn) -> tuple[dict[str, Any], bytes]:
+        """The client's last word, and what the program said at its end. Whatever happens, it writes no more after that."""
+        have = await running.line()
+        ended = asyncio.create_task(running.rest())
+        try:
+            if not have.isdigit():
+                await self._given_up(running, ended)
+            last = await self._take(request, int(have), running, ended, turn)
+            said = await asyncio.wait_for(asyncio.shield(ended), LONG_S)
+            await self._scripts.finish(running)
+            return last, said
+        except TimeoutError as error:
+            raise FileRefusal("too_slow", "The checksum takes too long.") from error
+        finally:
+            running.program.give_end()
+            await asyncio.wait({ended}, timeout=SHORT_S)
+            ended.cancel()
+            await self._scripts.end(self._instance, running)
+
+    async def _take(
+        self, request: Request, have: int, running: Running, ended: "asyncio.Task[bytes]", turn: Turn
+    ) -> dict[str, Any]:
+        """Everything that the client sends of the file, told now and then how much of it was written."""
+        size, told = request.number("size", None), have
+        await self._outlet.say(**request.tag, offset=have)
+        over = asyncio.create_task(turn.over.wait())
+        try:
+            while True:
+                frame = await self._next(running, ended, over)
+                if isinstance(frame, str):
+                    words = words_of(frame)
+                    if "cancel" in words:
+                        raise Cancelled("cancelled", "The upload was cancelled; nothing of it was kept.")
+                    if "eof" in words:
+                        running.program.give_end()
+                        return words
+                    continue
+                if have + len(frame) > size:
+                    raise FileRefusal("too_long", "More has come than the file's size.")
+                await self._give(running, ended, frame)
+                have += len(frame)
+                if have - told >= TOLD_EACH or have == size:
+                    told = have
+                    await self._outlet.say(**request.tag, got=have)
+        finally:
+            over.cancel()
+
+    async def _give(self, running: Running, ended: "asyncio.Task[bytes]", frame: bytes) -> None:
+        """Feed the program, unless it gives up while it is being fed."""
+        giving = asyncio.create_task(running.program.give(frame))
+        await asyncio.wait({giving, ended}, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done() or not await giving:
+            giving.cancel()
+            await self._given_up(running, ended)
+
+    async def _next(self, running: Running, ended: "asyncio.Task[bytes]", over: "asyncio.Task[Any]") -> Frame:
+        """The client's next frame, unless the program gives up or somebody else writes this file now."""
+        coming = asyncio.create_task(self.inbox.next())
+        await asyncio.wait({coming, ended, over}, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done() or over.done():
+            coming.cancel()
+            if over.done():
+                raise FileRefusal("taken_over", "Another upload of the same file goes on with it.")
+            await self._given_up(running, ended)
+        frame = await coming
+        if frame is None:
+            raise StreamLost("the client left in the middle of a file")
+        return frame
+
+    async def _given_up(self, running: Running, ended: "asyncio.Task[bytes]") -> NoReturn:
+        """Why the program takes no more."""
+        await asyncio.wait({ended}, timeout=SHORT_S)
+        await self._scripts.finish(running)
+        raise FileRefusal("failed", "The instance took no more of the file.")
+
+
+class Files:
+    """The file work of one host. Everything here belongs to the streams' own thread."""
+
+    def __init__(self, doorway: Doorway) -> None:
+        self._scripts = Scripts(doorway)
+        self._clients: dict[str, int] = {}
+
+    def crowded(self, instance: str) -> bool:
+        return self._clients.get(instance, 0) >= AT_ONCE
+
+    async def serve(self, instance: str, outlet: Outlet, *, only: str | None = None) -> None:
+        """Answer one client until it leaves. With `only` it may read this path and nothing else."""
+        self._clients[instance] = self._clients.get(instance, 0) + 1
+        session = _Session(self._scripts, instance, outlet, only)
+        try:
+            await session.run()
+        except StreamLost:
+            return
+        finally:
+            session.inbox.close()
+            self._clients[instance] -= 1
+            if not self._clients[instance]:
+                del self._clients[instance]

@@ -1,0 +1,132 @@
+"""Scripts that work on files in a container: started, read, judged, ended, and one writer of a file at a time."""
+
+import asyncio
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from agents.daemon.engine.exec_interface import Doorway
+from agents.daemon.engine.exec_stream import ERR, Program
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.files import shell_scripts
+from agents.daemon.files.protocol import FileRefusal, explain
+
+REST_AT_MOST: Final = 4096  # bytes of a program's complaints that are kept
+# What a script that is being fed says when it takes no more, after its reason. An engine may hold its end back until all
+# that was sent is taken, which nobody does any more.
+OVER: Final = b"berth-over\n"
+_FIRST_LINES: Final = 64 * 1024
+
+
+@dataclass
+class Turn:
+    """One writer of an unfinished file. A newer one takes over, once this one has let go."""
+
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Running:
+    """A script at work in a container: its process id, what it says, and what it complains of."""
+
+    def __init__(self, program: Program, token: str) -> None:
+        self.program = program
+        self.token = token
+        self.pid = ""
+        self.complaints = b""
+        self.over = False
+        self._held = b""
+
+    async def out(self) -> bytes:
+        """More of its output; empty at the end."""
+        if self._held:
+            held, self._held = self._held, b""
+            return held
+        while True:
+            kind, piece = await self.program.piece()
+            if kind != ERR or not piece:
+                self.over = not piece
+                return piece
+            self.complaints = (self.complaints + piece)[-REST_AT_MOST:]
+            if self.complaints.endswith(OVER):
+                self.complaints = self.complaints.removesuffix(OVER)
+                return b""
+
+    async def line(self) -> bytes:
+        """Its next line without the end; what there is when it says no more."""
+        held = b""
+        while b"\n" not in held and len(held) < _FIRST_LINES:
+            piece = await self.out()
+            if not piece:
+                return held
+            held += piece
+        line, _, self._held = held.partition(b"\n")
+        return line
+
+    async def rest(self) -> bytes:
+        said = b""
+        while piece := await self.out():
+            said += piece
+        return said
+
+
+class Scripts:
+    """Scripts at work in the containers of one host. Everything here belongs to the streams' own thread."""
+
+    def __init__(self, doorway: Doorway) -> None:
+        self._doorway = doorway
+        self._turns: dict[tuple[str, bytes], Turn] = {}
+
+    async def start(self, instance: str, script: str, *arguments: str | bytes) -> Running:
+        """Raises FileRefusal when the image has no shell, and what the engine raises."""
+        token = secrets.token_hex(8)
+        words = [shell_scripts.spelled(item) if isinstance(item, bytes) else item for item in arguments]
+        env = {"LC_ALL": "C", shell_scripts.TOKEN_ENV: token}
+        program = await Program.start(self._doorway, instance, ["/bin/sh", "-c", script, "sh", *words], env)
+        running = Running(program, token)
+        try:
+            line = await running.line()
+        except asyncio.CancelledError:
+            program.close()
+            raise
+        if not line.isdigit():
+            program.close()
+            raise FileRefusal("no_shell", "This image has no shell, and nothing else that could reach its files.")
+        running.pid = line.decode()
+        return running
+
+    async def finish(self, running: Running) -> None:
+        """Its end, judged. Raises FileRefusal."""
+        running.program.close()
+        code = await running.program.exit_code()
+        if code != 0:
+            raise explain(code, running.complaints)
+
+    async def end(self, instance: str, running: Running) -> None:
+        """Have it stop: the engine lets a program run on when nobody listens any more."""
+        running.program.close()
+        if running.over:
+            return
+        with suppress(EngineRefused, EngineSilent, OSError):
+            words = ["/bin/sh", "-c", shell_scripts.END, "sh", running.pid, running.token]
+            ending = await Program.start(self._doorway, instance, words, {"LC_ALL": "C"})
+            try:
+                while (await ending.piece())[1]:
+                    continue
+            finally:
+                ending.close()
+
+    async def take_turn(self, instance: str, part: bytes) -> Turn:
+        """Alone with this unfinished file, once whoever wrote to it has stopped."""
+        key = (instance, part)
+        while before := self._turns.get(key):
+            before.over.set()
+            await before.done.wait()
+        self._turns[key] = turn = Turn()
+        return turn
+
+    def leave_turn(self, instance: str, part: bytes, turn: Turn) -> None:
+        turn.done.set()
+        if self._turns.get((instance, part)) is turn:
+            del self._turns[instance, part]

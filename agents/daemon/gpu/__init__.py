@@ -1,0 +1,1 @@
+"""NVIDIA GPUs: inventory, claims, health, burn-in, wipe."""

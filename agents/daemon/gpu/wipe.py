@@ -1,0 +1,55 @@
+"""GPUs between two renters: nobody's program computes there any more, and nothing of the last one is in the memory.
+
+It is done before a container starts, whatever ended the one before it: a stop, a crash, the machine. What the same instance
+had on a GPU last is left alone.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from agents.daemon.gpu.benchmark import BurnFailed, NotMeasurable
+from agents.daemon.lib.errors import Failed
+from agents.protocol.messages import DesiredInstance
+
+logger = logging.getLogger(__name__)
+
+END_WITHIN_S: Final = 10.0  # programs of a container that has just ended
+LOOK_AGAIN_S: Final = 0.2
+AT_ONCE: Final = 8
+
+Processes = Callable[[str], int | None]  # that compute on this GPU; None: nobody can tell
+Wipe = Callable[[str], object]  # raises NotMeasurable or BurnFailed
+
+
+class Wipes:
+    """Who had which GPU last, as far as this agent has seen."""
+
+    def __init__(self, processes: Processes, wipe: Wipe, *, end_within_s: float = END_WITHIN_S) -> None:
+        self._processes = processes
+        self._wipe = wipe
+        self._end_within_s = end_within_s
+        self._last: dict[str, str] = {}
+
+    def prepare(self, desired: DesiredInstance) -> None:
+        """Have the instance's GPUs empty. Raises Failed when a program stays there or the memory cannot be written."""
+        fresh = [uuid for uuid in desired.gpu_uuids if self._last.get(uuid) != desired.id]
+        if fresh and not desired.simulated_gpus:
+            with ThreadPoolExecutor(AT_ONCE) as several:
+                list(several.map(self._clean, fresh))
+        self._last.update(dict.fromkeys(desired.gpu_uuids, desired.id))
+
+    def _clean(self, uuid: str) -> None:
+        end = time.monotonic() + self._end_within_s
+        while self._processes(uuid):
+            if time.monotonic() > end:
+                raise Failed("gpu_conflict", f"Programs of the host compute on GPU {uuid}.")
+            time.sleep(LOOK_AGAIN_S)
+        try:
+            self._wipe(uuid)
+        except NotMeasurable as error:
+            logger.warning("the memory of %s is not wiped: %s", uuid, error)
+        except BurnFailed as error:
+            raise Failed("start_failed", f"The memory of GPU {uuid} could not be wiped: {error}") from error

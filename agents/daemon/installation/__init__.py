@@ -1,0 +1,1 @@
+"""The agent on its machine: service, upgrade, uninstall."""

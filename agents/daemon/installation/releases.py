@@ -1,0 +1,152 @@
+"""Releases of the agent as the market serves them: fetched, checked, and installed beside the version that runs."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from urllib3.exceptions import HTTPError
+
+from agents.daemon.control_plane.http_client import LinkError, check_answer
+from agents.daemon.control_plane.tls import Client
+from agents.daemon.lib.atomic_files import write_whole
+from agents.protocol.release import (
+    RELEASE_FILE,
+    RELEASE_PATH,
+    REQUIREMENTS_FILE,
+    SIGNATURE_FILE,
+    BadRelease,
+    Release,
+    read_release,
+    signed_bytes,
+)
+
+SILENCE_S: Final = 60.0
+LARGEST_BYTES: Final = 64 * 1024 * 1024
+INSTALL_S: Final = 900
+CURRENT: Final = "current"
+VERSIONS: Final = "versions"
+WHOLE: Final = ".whole"  # in a version that was installed to its end
+
+
+class NotInstalled(Exception):
+    """The version could not be installed; the one that runs is untouched."""
+
+
+class NotManaged(Exception):
+    """This agent was not installed by the install script, so there is no link to switch."""
+
+
+class Releases:
+    """The market's release, by the key that this host was given."""
+
+    def __init__(self, url: str, public_key: str) -> None:
+        self._url = url.rstrip("/")
+        self._key = public_key
+
+    def newest(self) -> Release:
+        """Raises BadRelease for one that the release key did not sign, LinkError."""
+        content = self._fetch(RELEASE_FILE)
+        return verified(content, self._fetch(SIGNATURE_FILE).decode(errors="replace"), self._key)
+
+    def download(self, release: Release, folder: Path) -> tuple[Path, Path]:
+        """The wheel and the list of what it needs, as they were signed. Raises BadRelease, LinkError."""
+        found = []
+        for name, digest in ((release.wheel, release.wheel_sha256), (REQUIREMENTS_FILE, release.requirements_sha256)):
+            content = self._fetch(name)
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise BadRelease(f"{name} is not what the release key signed.")
+            write_whole(folder / name, content)
+            found.append(folder / name)
+        return found[0], found[1]
+
+    def _fetch(self, name: str) -> bytes:
+        path = f"{RELEASE_PATH}/{name}"
+        try:
+            with closing(Client(SILENCE_S)) as client:
+                answer = client.ask("GET", f"{self._url}{path}")
+        except HTTPError as error:
+            raise LinkError(f"{path}: {error or type(error).__name__}") from error
+        check_answer(path, answer)
+        if len(answer.data) > LARGEST_BYTES:
+            raise BadRelease(f"{name} is larger than a release can be.")
+        return answer.data
+
+
+class Versions:
+    """The versions that are installed below one folder, and the link that says which one runs."""
+
+    def __init__(self, prefix: Path) -> None:
+        self._link = prefix / CURRENT
+        self._folder = prefix / VERSIONS
+        if not self._link.is_symlink():
+            raise NotManaged(f"{self._link} is no link: this agent was not installed by the market's install script.")
+
+    @property
+    def current(self) -> Path:
+        return self._link.resolve()
+
+    @property
+    def program(self) -> Path:
+        """By the link, so that it is always the version that is to run."""
+        return self._link / "bin" / "berth-agent"
+
+    def install(self, release: Release, fetch: Callable[[Path], tuple[Path, Path]]) -> Path:
+        """The version's own environment, made where none is whole. Raises NotInstalled."""
+        target = self._folder / f"{release.version}-{release.wheel_sha256[:12]}"
+        if not (target / WHOLE).exists():
+            shutil.rmtree(target, ignore_errors=True)
+            _run(sys.executable, "-m", "venv", str(target))
+            wheel, requirements = fetch(target)
+            pip = (str(target / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+            _run(*pip, "--require-hashes", "-r", str(requirements))
+            _run(*pip, "--no-deps", "--no-index", str(wheel))
+            (target / WHOLE).touch()
+        told = _run(str(target / "bin" / "berth-agent"), "--version").strip()
+        if told != f"berth-agent {release.version}":
+            raise NotInstalled(f"What was installed calls itself {told!r}, not version {release.version}.")
+        return target
+
+    def switch(self, target: Path) -> None:
+        """In one step: the link leads to one of both at any moment."""
+        spare = self._link.with_suffix(".new")
+        spare.unlink(missing_ok=True)
+        spare.symlink_to(target)
+        spare.replace(self._link)
+
+    def drop_others(self, *kept: Path) -> None:
+        """All but these."""
+        for folder in self._folder.iterdir():
+            if folder.resolve() not in {path.resolve() for path in kept}:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def verified(content: bytes, signature: str, public_key: str) -> Release:
+    """Raises BadRelease for anything that the holder of the release key did not sign."""
+    try:
+        known = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        known.verify(bytes.fromhex(signature.strip()), signed_bytes(content))
+    except (InvalidSignature, ValueError) as error:
+        raise BadRelease("The release is not signed by the release key that this host was given.") from error
+    return read_release(content)
+
+
+def own_prefix() -> Path:
+    """Where this very program is installed: two folders above its environment."""
+    return Path(sys.prefix).resolve().parent.parent
+
+
+def _run(*command: str) -> str:
+    # Fixed programs, and paths of our own. Python's own variables are this version's.
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False, env=own)  # noqa: S603
+    if done.returncode != 0:
+        raise NotInstalled(f"{' '.join(command[:4])}: {(done.stderr or done.stdout).strip()[-400:]}")
+    return done.stdout

@@ -1,0 +1,158 @@
+"""Lets another version of the agent take over, and the old one again when the market does not hear of the new.
+
+Containers are not touched: neither version is asked to stop any. What is being tried stands in the folder (`upgrade.json`),
+so that an upgrade that was cut off is finished or taken back by the next one.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from agents.daemon import __version__
+from agents.daemon.control_plane.confirming_client import NOTE_FILE, read_note
+from agents.daemon.installation.releases import Releases, Versions
+from agents.daemon.installation.service import has_service, restart_service
+from agents.daemon.lib.atomic_files import write_whole
+from agents.daemon.lib.state_folder import holder_of
+from agents.protocol.release import BadRelease, version_key
+
+TRIAL_FILE: Final = "upgrade.json"
+TRIAL_LOCK: Final = "upgrade.lock"
+DEADLINE_S: Final = 120.0
+LOOK_S: Final = 0.1
+BACK_S: Final = 30.0  # what ran before is heard sooner, unless the market is away
+BACK_TRIES: Final = 2
+
+
+class RolledBack(Exception):
+    """The new version was not heard at the market: the old one runs again."""
+
+
+class UpgradeUnderWay(Exception):
+    """Somebody else has typed it too: one would take the other's trial for one that was cut off."""
+
+
+@contextmanager
+def _alone(state: Path) -> Iterator[None]:
+    with (state / TRIAL_LOCK).open("w") as file:  # no child inherits it
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UpgradeUnderWay("Another upgrade of this host is under way.") from error
+        yield
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """From which environment to which."""
+
+    old: str
+    new: str
+
+
+class Upgrade:
+    """One host's. `deadline_s` is how long the new version has for its first accepted exchange."""
+
+    def __init__(self, state: Path, versions: Versions, *, deadline_s: float = DEADLINE_S) -> None:
+        self._state = state
+        self._versions = versions
+        self._deadline_s = deadline_s
+
+    def run(self, releases: Releases, *, older: bool = False) -> str:
+        """What was done, in a sentence. Raises BadRelease, LinkError, NotInstalled, RolledBack and UpgradeUnderWay; whatever
+        is raised, the version of before runs, or is installed where no agent ran."""
+        with _alone(self._state):
+            return self._run(releases, older=older)
+
+    def _run(self, releases: Releases, *, older: bool) -> str:
+        self._settle()
+        release = releases.newest()
+        if release.version == __version__:
+            return f"Version {__version__} is the market's newest."
+        if version_key(release.version) < version_key(__version__) and not older:
+            raise BadRelease(
+                f"The market's version {release.version} is older than {__version__}; --older takes it all the same."
+            )
+        new = self._versions.install(release, lambda folder: releases.download(release, folder))
+        ran = holder_of(self._state) != 0 or has_service(self._state)
+        old = self._versions.current
+        self._note(_Trial(str(old), str(new)))
+        self._versions.switch(new)
+        if not ran:
+            self._end_trial()
+            return f"Version {release.version} is installed. No agent runs: start it."
+        self._try(old, new)
+        self._versions.drop_others(old, new)
+        return f"Version {release.version} runs; the market has heard it."
+
+    def _try(self, old: Path, new: Path) -> None:
+        try:
+            self._start_anew()
+            heard = self._is_heard(new, self._deadline_s)
+        except KeyboardInterrupt:
+            heard = False
+        if heard:
+            self._end_trial()
+        else:
+            self._go_back(old)
+            raise RolledBack(
+                f"The market did not hear the new version within {self._deadline_s:.0f} s: {old.name} runs again and"
+                f" containers went on. Its log says why: journalctl -u berth-agent"
+            )
+
+    def _settle(self) -> None:
+        """What an upgrade that was cut off has left: the new version stays if the market has heard it."""
+        try:
+            trial = _Trial(**json.loads((self._state / TRIAL_FILE).read_bytes()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return
+        note = read_note(self._state)
+        if note is None or note.program != trial.new:
+            self._go_back(Path(trial.old))
+        self._end_trial()
+
+    def _go_back(self, old: Path) -> None:
+        """A process that has died meanwhile, or dies of the signal, is started again."""
+        self._versions.switch(old)
+        for _ in range(BACK_TRIES):
+            self._start_anew()
+            if self._is_heard(old, BACK_S):
+                break
+        self._end_trial()
+
+    def _start_anew(self) -> None:
+        """The agent that runs becomes what the link names; one that has died is started."""
+        (self._state / NOTE_FILE).unlink(missing_ok=True)  # a process keeps its number over its change of program
+        pid = holder_of(self._state)
+        if pid > 0:
+            os.kill(pid, signal.SIGUSR1)
+        elif has_service(self._state):
+            restart_service(self._state)
+        else:
+            command = [str(self._versions.program), "run", "--state-dir", str(self._state)]
+            with (self._state / "agent.log").open("ab") as log:
+                subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+
+    def _is_heard(self, program: Path, within_s: float) -> bool:
+        """Whether the market accepts an exchange of it in time."""
+        end = time.monotonic() + within_s
+        while time.monotonic() < end:
+            note, pid = read_note(self._state), holder_of(self._state)
+            if note is not None and Path(note.program) == program and note.pid == pid:
+                return True
+            time.sleep(LOOK_S)
+        return False
+
+    def _note(self, trial: _Trial) -> None:
+        write_whole(self._state / TRIAL_FILE, json.dumps(asdict(trial)).encode())
+
+    def _end_trial(self) -> None:
+        (self._state / TRIAL_FILE).unlink(missing_ok=True)

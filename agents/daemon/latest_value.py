@@ -1,0 +1,26 @@
+"""Between the loop and the thread that waits at the relay: where to wait next."""
+
+import threading
+
+from agents.daemon.control_plane.http_client import WaitTarget
+
+
+class Mailbox:
+    """Where the loop leaves the newest place to wait at, and the waiter takes it, each once."""
+
+    def __init__(self) -> None:
+        self._target: WaitTarget | None = None
+        self._filled = threading.Condition()
+
+    def put(self, target: WaitTarget | None) -> None:
+        with self._filled:
+            self._target = target
+            self._filled.notify()
+
+    def take(self, stopped: threading.Event) -> WaitTarget | None:
+        """None once the agent is to stop."""
+        with self._filled:
+            while self._target is None and not stopped.is_set():
+                self._filled.wait()
+            target, self._target = self._target, None
+            return None if stopped.is_set() else target

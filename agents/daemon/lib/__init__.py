@@ -1,0 +1,1 @@
+"""What needs nothing else of the agent: configuration, journal, files, errors."""

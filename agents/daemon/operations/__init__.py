@@ -1,0 +1,1 @@
+"""Orders for instances: saved images, object storage, logs."""

@@ -1,0 +1,219 @@
+"""Operations that copy a disk to or from object storage, each by rclone in a container of its own.
+
+Begun again, an order goes on with the container that it finds: one that runs is followed, one that has ended is read. What
+was copied is not copied again, so that a container which was lost costs a look at the files and no more.
+"""
+
+import contextlib
+import logging
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from agents.daemon.disks.loop_disks import DiskMissing, Disks, LoopDisks
+from agents.daemon.disks.operation_runner import Operation, Operator, Tidy
+from agents.daemon.disks.volume_store import LoopVolumes, Volumes, checked_id
+from agents.daemon.docker_engine.runtime import DockerRuntime
+from agents.daemon.engine.image_request import NoRoom, Pull, PullStalled
+from agents.daemon.engine.interface import EngineRefused, EngineSilent, Runtime
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.operations.rclone_container import DISK_AT, Boxes, BoxOrder, BoxState, DockerBoxes
+from agents.daemon.operations.rclone_log import SyncLog, SyncStats, fault_of, read_log
+from agents.daemon.reconciler.image_pulls import pull_failure
+
+logger = logging.getLogger(__name__)
+
+KIND: Final = "sync_objects"
+LOOK_S: Final = 1.0
+AT_ONCE: Final = 2
+UP: Final = "up"
+_SECRET_NAMES: Final = ("endpoint", "region", "key_id", "secret")
+_FLAGS: Final = (
+    *("--use-json-log", "--stats", "1s", "--stats-log-level", "NOTICE"),
+    *("--links", "--metadata", "--retries", "3", "--transfers", "4", "--checkers", "8"),
+    *("--contimeout", "20s", "--timeout", "2m", "--exclude", "/lost+found/**"),
+)
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+Checkpoint = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Places:
+    """The disks of one host."""
+
+    disks: LoopDisks
+    volumes: LoopVolumes
+
+    def mounted(self, args: Mapping[str, str]) -> str:
+        """A `volume`, or the data disk of an `instance`, mounted; never papered over with an empty one. Raises Failed."""
+        store = self.volumes.volumes if "volume" in args else self.disks
+        key = checked_id(args.get("volume") or args["instance"])
+        try:
+            return str(store.mount(key))
+        except DiskMissing as error:
+            raise Failed("disk_missing", "The disk is not on this host.") from error
+
+
+class SyncOrders:
+    """Carries out syncs, two at once: they take hours, and other work of the host does not wait for them."""
+
+    def __init__(
+        self, runtime: Runtime, boxes: Boxes, places: Places, *, checkpoint: Checkpoint, local_images: bool = False
+    ) -> None:
+        self._runtime = runtime
+        self._boxes = boxes
+        self._places = places
+        self._checkpoint = checkpoint
+        self._local_images = local_images
+        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._own: set[str] = set()  # begun or taken up by this process
+
+    def operators(self) -> Mapping[str, Operator]:
+        return {KIND: self.sync}
+
+    def sync(self, work: Operation) -> Mapping[str, str]:
+        with self._slots:
+            try:
+                return self._carry_out(work)
+            except Superseded:
+                # An agent that ends leaves it running: the next one goes on with it.
+                if work.unwanted:
+                    self._boxes.remove(checked_id(work.order.id))
+                raise
+            except (Failed, EngineRefused):
+                self._boxes.remove(checked_id(work.order.id))
+                raise
+
+    def tidy(self, named: Collection[str]) -> None:
+        """Take away what an agent that was killed has left of orders that nobody names any more."""
+        try:
+            for key in set(self._boxes.present()) - set(named) - self._own:
+                self._boxes.remove(key)
+        except (EngineRefused, EngineSilent) as error:
+            logger.warning("containers of former syncs may be left: %s", error)
+
+    def _carry_out(self, work: Operation) -> Mapping[str, str]:
+        key = checked_id(work.order.id)
+        self._own.add(key)
+        work.check()
+        state = self._boxes.state(key)
+        if state is None or not (state.running or state.has_result):
+            self._boxes.remove(key)
+            self._begin(work, key)
+        state, log = self._follow(work, key)
+        self._checkpoint("sync-over")
+        outcome = _judged(state, log, work.order.args)
+        self._boxes.remove(key)
+        self._checkpoint("sync-removed")
+        return outcome
+
+    def _begin(self, work: Operation, key: str) -> None:
+        args = work.order.args
+        words, told = sync_words(args), sync_login(args)
+        disk = self._places.mounted(args)
+        self._bring(work, args["image"])
+        self._boxes.make(BoxOrder(key, args["image"], disk, read_only=args["direction"] == UP, words=words))
+        self._checkpoint("sync-made")
+        self._boxes.connect(key)
+        self._checkpoint("sync-connected")
+        work.progress(detail="Comparing the files on both sides.")
+        self._boxes.start(key, told)
+        self._checkpoint("sync-started")
+
+    def _bring(self, work: Operation, image: str) -> None:
+        if self._runtime.has_image(image):
+            return
+        if self._local_images:
+            raise Failed("image_missing", f"The image {image} is not on this host.")
+        work.progress(detail="Loading the program that copies.")
+        try:
+            self._runtime.pull_image(Pull(image, lambda *_: work.check()), work.cancelled)
+        except (PullStalled, NoRoom) as error:
+            raise Failed("image_missing", str(error)) from error
+        except EngineRefused as error:
+            raise Failed(*pull_failure(image, str(error))) from error
+        work.check()
+
+    def _follow(self, work: Operation, key: str) -> tuple[BoxState, SyncLog]:
+        while True:
+            with contextlib.suppress(EngineSilent):  # it is asked again: what is copied goes on without us
+                state = self._boxes.state(key)
+                if state is None:
+                    raise Failed("sync_failed", "Somebody took the copying container away.")
+                log = read_log(self._boxes.log(key))
+                if not state.running:
+                    return state, log
+                if log.stats is not None:
+                    _tell(work, log.stats)
+            if work.cancelled.wait(LOOK_S):
+                raise Superseded
+
+
+def sync_words(args: Mapping[str, str]) -> tuple[str, ...]:
+    """rclone's arguments. Raises Failed for what no control plane of ours would send."""
+    bucket, _, rest = args["remote"].partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise Failed("sync_failed", "The bucket's name is not one.")
+    for text in (rest, args.get("path", "")):
+        if _CONTROL.search(text) or ".." in text.split("/") or text.startswith("/"):
+            raise Failed("sync_failed", "A folder's name is not one.")
+    disk = "/".join(filter(None, (DISK_AT, args.get("path", ""))))
+    remote = f"remote:{bucket}/{rest}".rstrip("/")
+    ends = (disk, remote) if args["direction"] == UP else (remote, disk)
+    return ("sync" if args.get("delete") else "copy", *ends, *_FLAGS)
+
+
+def sync_login(args: Mapping[str, str]) -> dict[str, str]:
+    """What rclone reads from its environment."""
+    if any(_CONTROL.search(args.get(name, "")) for name in _SECRET_NAMES):
+        raise Failed("sync_failed", "The login holds what no login holds.")
+    settings = {
+        "TYPE": "s3",
+        "PROVIDER": "Other",
+        "ENDPOINT": args["endpoint"],
+        "REGION": args["region"],
+        "ACCESS_KEY_ID": args["key_id"],
+        "SECRET_ACCESS_KEY": args["secret"],
+        "FORCE_PATH_STYLE": "false" if args.get("virtual_host") else "true",
+        "NO_CHECK_BUCKET": "true",
+    }
+    return {f"RCLONE_CONFIG_REMOTE_{name}": value for name, value in settings.items()}
+
+
+def _judged(state: BoxState, log: SyncLog, args: Mapping[str, str]) -> dict[str, str]:
+    """The outcome of one that ended. Raises Failed."""
+    if state.out_of_memory:
+        raise Failed("sync_failed", "There are too many files in one folder to be compared with the memory that a sync has.")
+    if state.code == 0:
+        return (log.stats or SyncStats()).outcome
+    raise Failed(*fault_of(state.code or 0, log.faults, (args["secret"], args["key_id"])))
+
+
+def _tell(work: Operation, stats: SyncStats) -> None:
+    words = "Copying." if stats.total_files else "Comparing the files on both sides."
+    work.progress(stats.done_bytes, stats.total_bytes, words, files=(stats.copied_files, stats.total_files))
+
+
+def sync_operators(
+    runtime: Runtime, disks: Disks, volumes: Volumes, *, checkpoint: Checkpoint, local_images: bool
+) -> tuple[Mapping[str, Operator], Tidy | None]:
+    """The operators of this host, and what takes away the leftovers of former ones."""
+    if not (isinstance(runtime, DockerRuntime) and isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes)):
+        return simulated_syncs(), None
+    places = Places(disks, volumes)
+    orders = SyncOrders(runtime, DockerBoxes(runtime), places, checkpoint=checkpoint, local_images=local_images)
+    return orders.operators(), orders.tidy
+
+
+def simulated_syncs() -> Mapping[str, Operator]:
+    """On a host that has no disks: it ends at once, and says that nothing was copied."""
+
+    def nothing(work: Operation) -> Mapping[str, str]:
+        work.progress(detail="This host is simulated: nothing was copied.")
+        return {**SyncStats().outcome, "simulated": "true"}
+
+    return {KIND: nothing}

@@ -1,0 +1,349 @@
+"""The steps of every action, in an order that may be cut anywhere: the next plan goes on from what is there.
+
+`checkpoint(name)` is called between them; tests pass one that ends the process there.
+"""
+
+import errno
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from agents.daemon.disks.loop_disks import DiskFull, DiskMissing, Disks, DiskTrouble
+from agents.daemon.disks.volume_store import SimulatedVolumes, Volumes
+from agents.daemon.engine.image_cache import ImageCache
+from agents.daemon.engine.image_request import STALL_SECONDS, TOTAL_SECONDS
+from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefused, Runtime
+from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
+from agents.daemon.gpu.claims import GpuTable
+from agents.daemon.gpu.wipe import Wipes
+from agents.daemon.lib.background_call import Beside
+from agents.daemon.lib.errors import Failed
+from agents.daemon.lib.journal import Journal
+from agents.daemon.reconciler.acceptance_test import Acceptance, find
+from agents.daemon.reconciler.access_folder import AccessFolders
+from agents.daemon.reconciler.image_pulls import Images
+from agents.daemon.reconciler.jobs import Job
+from agents.daemon.reconciler.plan import Kind
+from agents.protocol.messages import DesiredInstance
+
+NO_SPACE = "no space left on device"
+PORT_TAKEN = ("address already in use", "port is already allocated")
+
+Checkpoint = Callable[[str], None]
+
+
+def pass_by(name: str) -> None:
+    """The checkpoint of real life."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the host's owner allows."""
+
+    port_first: int
+    port_last: int
+    local_images: bool = False  # never pull
+    ssh_deadline_s: float = 60.0
+    program_s: float = 1.0  # for so long the program of an image without SSH must go on
+    parallel_pulls: int = 2
+    pull_stall_s: float = STALL_SECONDS
+    pull_total_s: float = TOTAL_SECONDS
+    cuda: str = ""  # the highest that the driver supports
+
+
+class Steps:
+    """Carries out actions on one host."""
+
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        disks: Disks,
+        access: AccessFolders,
+        journal: Journal,
+        limits: Limits,
+        volumes: Volumes | None = None,
+        checkpoint: Checkpoint = pass_by,
+        bridge: Bridge | None = None,
+        wipes: Wipes | None = None,
+        cache: ImageCache | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._bridge = bridge or SimulatedBridge()
+        self._disks = disks
+        self._volumes = volumes or SimulatedVolumes()
+        self._access = access
+        self._journal = journal
+        self._limits = limits
+        self._checkpoint = checkpoint
+        self._gpus = GpuTable(runtime)
+        self._wipes = wipes
+        self._acceptance = Acceptance(
+            runtime, self._bridge, ssh_deadline_s=limits.ssh_deadline_s, program_s=limits.program_s
+        )
+        self.images = Images(
+            runtime,
+            parallel=limits.parallel_pulls,
+            local=limits.local_images,
+            stall_s=limits.pull_stall_s,
+            total_s=limits.pull_total_s,
+            cuda=limits.cuda,
+            cache=cache,
+        )
+
+    def carry_out(self, job: Job) -> None:
+        """Raises Failed, Superseded, EngineSilent or EngineRefused; whichever it is, calling again goes on."""
+        step: dict[Kind, Callable[[Job], None]] = {
+            "create": self._create,
+            "start": self._begin,
+            "attach": self._attach,
+            "test": self._test,
+            "advance": self._advance,
+            "replace": self._replace,
+            "reimage": self._reimage,
+            "discard": self._discard,
+            "refresh": self._refresh,
+            "stop": self._stop,
+            "remove": self._remove,
+        }
+        step[job.action.kind](job)
+
+    def leftovers(self, instance: str) -> list[str]:
+        return [
+            *self._runtime.leftovers(instance),
+            *self._disks.leftovers(instance),
+            *self._access.leftovers(instance),
+            *self._bridge.leftovers(instance),
+        ]
+
+    def _create(self, job: Job) -> None:
+        desired = job.desired
+        base: str | None = desired.image
+        entry = self._journal.entry(desired.id)
+        if desired.root_brought or desired.root_made or (entry.accepted and entry.root == desired.root):
+            base = self._runtime.saved_root(desired.id)
+        if base is None:
+            raise Failed("root_lost", "The instance's root file system is gone from the host.")
+        if base == desired.image:
+            self._bring_image(job)
+        self._build(job, base)
+
+    def _bring_image(self, job: Job) -> None:
+        if self.images.bring(job):
+            self._checkpoint("pulled")
+
+    def _build(self, job: Job, base: str) -> None:
+        job.say("creating")
+        with _as_failure("create_failed"):
+            self._check_ports(job.desired)
+            network = Beside(partial(self._runtime.make_network, job.desired.id), inline=self._runtime.instant)
+            try:
+                container = self._make(job.desired, base, network)
+            finally:
+                network.settle()  # a later removal must not race with it
+            network.wait()
+        self._checkpoint("network")
+        self._launch(job, container)
+
+    def _make(self, desired: DesiredInstance, base: str, network: Beside) -> str:
+        access, disk = self._furnish(desired)
+        order = ContainerOrder(desired, base, access, disk, self._volumes.bind(desired.mounts))
+        try:
+            container = self._runtime.create(order)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+            network.wait()  # an engine that wants to see the network already now
+            container = self._runtime.create(order)
+        self._checkpoint("created")
+        return container
+
+    def _furnish(self, desired: DesiredInstance) -> tuple[str, str]:
+        """The access folder and the data disk ("" for none): what stands outside the container."""
+        access = str(self._access.write(desired))
+        self._checkpoint("access")
+        disk = str(self._data_disk(desired)) if desired.data_disk_gb else ""
+        self._checkpoint("disk")
+        return access, disk
+
+    def _data_disk(self, desired: DesiredInstance) -> Path:
+        """Mount the data disk, made once: a disk that was there and is gone is never replaced by an empty one."""
+        if not (desired.data_disk_made or self._journal.entry(desired.id).disk_made):
+            self._disks.make(desired.id, desired.data_disk_gb)
+            self._checkpoint("disk-made")
+            self._journal.amend(desired.id, disk_made=True)
+        try:
+            return self._disks.mount(desired.id)
+        except DiskMissing as error:
+            raise Failed("data_disk_missing", f"The data disk is not on its host: {error}") from error
+
+    def _check_ports(self, desired: DesiredInstance) -> None:
+        for _, host_port in desired.ports:
+            if not self._limits.port_first <= host_port <= self._limits.port_last:
+                raise Failed("create_failed", f"Port {host_port} is not among those this host keeps for instances.")
+
+    def _begin(self, job: Job) -> None:
+        self._reopen(job, job.action.containers[0].id)
+
+    def _reopen(self, job: Job, container: str) -> None:
+        """Start a container that was made earlier: after a reboot, for one, its data disk is not mounted any more."""
+        job.say("creating")
+        with _as_failure("start_failed"):
+            self._furnish(job.desired)
+            self._volumes.bind(job.desired.mounts)
+            self._runtime.attach(container, job.desired.id)
+        self._launch(job, container)
+
+    def _attach(self, job: Job) -> None:
+        self._runtime.attach(job.action.containers[0].id, job.desired.id)
+        self._checkpoint("attached")
+
+    def _launch(self, job: Job, container: str) -> None:
+        with _as_failure("start_failed"), self._gpus.claimed(job.desired):
+            job.check()
+            if self._wipes is not None:
+                self._wipes.prepare(job.desired)
+            self._start(job.desired, container)
+        self._checkpoint("started")
+        self._judge(job, container)
+
+    def _start(self, desired: DesiredInstance, container: str) -> None:
+        try:
+            self._runtime.start(container)
+        except EngineRefused as error:
+            said = str(error)
+            named = [port for _, port in desired.ports if re.search(rf":{port}\b", said)]
+            if named and any(words in said.lower() for words in PORT_TAKEN):
+                raise Failed("port_taken", f"Port {named[0]} of the host is taken by another program.") from error
+            raise
+
+    def _test(self, job: Job) -> None:
+        self._judge(job, job.action.containers[0].id)
+
+    def _judge(self, job: Job, container: str) -> None:
+        desired = job.desired
+        job.say("testing")
+        try:
+            self._acceptance.of(job, container)
+        except Failed as failure:
+            # Written before the stop: an agent that follows on a killed one must not take that signal for a stranger's.
+            if not job.cancelled.is_set():
+                self._journal.note_failure(desired, failure.code, failure.detail)
+            self._runtime.stop(container, 0)
+            raise
+        self._checkpoint("tested")
+        found = find(self._runtime, desired.id, container)
+        run = found.started_at if found is not None else ""
+        self._journal.amend(desired.id, accepted=desired.generation, root=desired.root, accepted_run=run)
+        self._checkpoint("accepted")
+
+    def _advance(self, job: Job) -> None:
+        desired, old = job.desired, job.action.containers[0]
+        job.say("creating")
+        self._halt_all(job)
+        # Written before the rename: afterwards the same start stamp means that the start has yet to come.
+        halted = find(self._runtime, desired.id, old.id)
+        self._journal.amend(
+            desired.id, starting=desired.generation, started_from=halted.started_at if halted else old.started_at
+        )
+        self._checkpoint("intended")
+        self._runtime.rename(old.id, desired.id, desired.generation)
+        self._checkpoint("renamed")
+        self._reopen(job, old.id)
+
+    def _replace(self, job: Job) -> None:
+        desired, old = job.desired, job.action.containers[0]
+        job.say("creating", "Saving the root file system.")
+        self._halt_all(job)
+        saved = self._runtime.saved_root(desired.id, desired.generation)
+        if saved is None:
+            with _as_failure("create_failed"):
+                saved = self._runtime.save_root(old.id, desired.id, desired.generation)
+        self._checkpoint("saved")
+        self._build(job, saved)
+
+    def _reimage(self, job: Job) -> None:
+        """A fresh root from the image. What there is runs until the image has come, and stays until the new root runs."""
+        entry = self._journal.entry(job.desired.id)
+        if job.desired.root_made or (entry.accepted and entry.root >= job.desired.root):
+            raise Failed("root_lost", "The instance's root file system is gone from the host.")
+        self._bring_image(job)
+        job.say("creating", "Making a fresh root file system.")
+        self._halt_all(job)
+        self._build(job, job.desired.image)
+
+    def _halt_all(self, job: Job) -> None:
+        for container in job.action.containers:
+            self._halt(job, container)
+
+    def _halt(self, job: Job, container: Container) -> None:
+        if container.status in ("running", "paused"):
+            job.check()
+            self._runtime.stop(container.id, job.desired.stop_grace_s)
+            self._checkpoint("halted")
+
+    def _discard(self, job: Job) -> None:
+        """Of an earlier root nothing is left: its saved layers could pass for the present one's. A later root that did not
+        come to run has none, and those that are there are what the present one stands on."""
+        outdated = any(container.root < job.desired.root for container in job.action.containers)
+        if outdated:
+            self._runtime.drop_roots(job.desired.id, job.desired.generation)
+            self._checkpoint("forgotten")
+        self._remove_containers(job.action.containers)
+
+    def _refresh(self, job: Job) -> None:
+        """Rewrite the access folder. A notice is in its file before the programs are told to look."""
+        told = self._access.is_told(job.desired)
+        self._access.write(job.desired)
+        self._checkpoint("refreshed")
+        if not told:
+            self._runtime.warn(job.action.containers[0].id)
+
+    def _stop(self, job: Job) -> None:
+        job.say("stopping")
+        with job.passable():
+            for container in job.action.containers:
+                self._runtime.stop(container.id, job.desired.stop_grace_s)
+        self._checkpoint("stopped")
+
+    def _remove(self, job: Job) -> None:
+        instance = job.desired.id
+        job.say("stopping")
+        self._halt_all(job)
+        # Asked again: a start that was overtaken may have made one more meanwhile.
+        self._remove_containers(self._runtime.containers(instance))
+        self._runtime.clear(instance)
+        self._checkpoint("cleared")
+        self._disks.drop(instance)
+        self._checkpoint("disk-removed")
+        self._access.drop(instance)
+        self._bridge.drop(instance)
+        left = self.leftovers(instance)
+        if left:
+            raise EngineRefused(f"still there: {', '.join(left)}")
+
+    def _remove_containers(self, own: Iterable[Container]) -> None:
+        for container in own:
+            self._runtime.remove(container.id)
+            self._checkpoint("removed")
+
+
+@contextmanager
+def _as_failure(code: str) -> Iterator[None]:
+    try:
+        yield
+    except DiskFull as error:
+        raise Failed("disk_full", "The host has no room for the data disk.") from error
+    except DiskMissing as error:  # a data disk's is told apart before: this is that of the root
+        raise Failed("root_lost", "The instance's root file system is gone from the host.") from error
+    except (EngineRefused, DiskTrouble) as error:
+        raise Failed("disk_full" if NO_SPACE in str(error).lower() else code, str(error)) from error
+    except OSError as error:
+        if error.errno in (errno.EROFS, errno.EIO):
+            raise Failed(code, f"The host's disk takes no writes or cannot be read: {error.strerror}.") from error
+        if error.errno != errno.ENOSPC:
+            raise
+        raise Failed("disk_full", "The host's disk is full.") from error

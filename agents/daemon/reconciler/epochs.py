@@ -1,0 +1,95 @@
+"""Whose word counts when the market goes on from a backup: a newer epoch's, once it has been told what is here."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from agents.daemon.control_plane.http_client import LinkError
+from agents.daemon.engine.interface import Container
+from agents.daemon.lib.journal import Entry, Journal
+from agents.daemon.reconciler.fencing import Verdict, judge
+from agents.protocol.messages import DesiredInstance, DesiredState, Holding, Report
+from agents.protocol.version import SUPPORTED
+
+logger = logging.getLogger(__name__)
+
+MOST_HOLDINGS: Final = 5_000
+
+Own = Mapping[str, Sequence[Container]]
+
+
+class Epochs:
+    """The journal's epoch, and a newer one that the market has begun and that this agent has not agreed to yet.
+
+    Agreeing takes two exchanges: the first tells of the new epoch, and nothing else of it is taken. The next report says
+    all that is here, by the engine's labels and the journal; the answer to it is taken whatever fences it names, once.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._next = 0
+
+    def spoken(self, *, engine_answers: bool) -> int:
+        """The epoch that a report speaks for: a newer one only while the engine itself says what is here."""
+        return self._next if self._next and engine_answers else self._journal.epoch
+
+    def holdings(self, own: Own, named: Collection[str], spoken: int) -> list[Holding]:
+        entries = self._journal.entries()
+        if spoken == self._journal.epoch:
+            return [_holding(key, entries.get(key, Entry()), own[key]) for key in sorted(own.keys() - set(named))]
+        remembered = sorted(entries.keys() - own.keys(), key=lambda key: -entries[key].written_at)
+        told = [*sorted(own), *remembered][:MOST_HOLDINGS]
+        return [_holding(key, entries.get(key, Entry()), own.get(key, ())) for key in told]
+
+    def judge(self, told: DesiredState, report: Report, own: Own) -> Verdict | None:
+        """What of the answer to `report` is taken; None: of its epoch nothing yet. Raises LinkError for an older epoch, and
+        for a protocol that this agent does not speak."""
+        if told.protocol not in SUPPORTED:
+            raise LinkError(f"the control plane chose protocol {told.protocol}, which this agent does not speak")
+        known = self._journal.epoch
+        if told.epoch is None or told.epoch == known:
+            return judge(told.instances, self._journal.entries())
+        if told.epoch < known:
+            raise LinkError(
+                f"the market's answer is of epoch {told.epoch}, older than the accepted {known}: nothing of it is taken. "
+                "If the market was restored from a backup, its operator has to begin a new epoch (manage.py begin_epoch)"
+            )
+        if report.epoch != told.epoch:
+            logger.warning("the market has begun epoch %d: it is told what is here before anything is done", told.epoch)
+            self._next = told.epoch
+            return None
+        return self._taken_anew(told.epoch, told.instances, own)
+
+    def _taken_anew(self, epoch: int, wanted: Sequence[DesiredInstance], own: Own) -> Verdict:
+        """The market's fences, whatever was accepted before. What it does not name is kept, and kept from running."""
+        entries = self._journal.entries()
+        verdict = judge(wanted, {key: replace(entry, fence=-1, generation=0) for key, entry in entries.items()})
+        unknown = own.keys() - {item.id for item in wanted}
+        fenced = {key: _quarantined(entries.get(key, Entry()), own[key]) for key in unknown}
+        return replace(verdict, changes={**verdict.changes, **fenced}, epoch=epoch)
+
+
+def kept_from_running(entries: Mapping[str, Entry], named: Collection[str]) -> dict[str, DesiredInstance]:
+    """What is in quarantine, as if the market wanted it stopped."""
+    return {
+        key: DesiredInstance(id=key, generation=entry.generation, fence=entry.fence, run="stopped", image="")
+        for key, entry in entries.items()
+        if entry.quarantined and key not in named
+    }
+
+
+def _holding(instance: str, entry: Entry, own: Sequence[Container]) -> Holding:
+    alive = any(item.status in ("running", "paused") for item in own)
+    return Holding(
+        id=instance,
+        generation=max([entry.generation, *(item.generation for item in own)]),
+        fence=max([entry.fence, *(item.fence for item in own)]),
+        run=entry.run if entry.fence else "running" if alive else "stopped",
+        gpu_uuids=sorted({uuid for item in own for uuid in item.gpu_uuids}),
+    )
+
+
+def _quarantined(entry: Entry, own: Sequence[Container]) -> Entry:
+    seen = _holding("", entry, own)
+    return replace(entry, generation=seen.generation, fence=seen.fence, run="stopped", quarantined=True)

@@ -1,0 +1,40 @@
+"""Why a run ended that nobody wanted to end: found out once and written down, since the engine soon forgets it."""
+
+import logging
+from collections.abc import Iterable
+
+from agents.daemon.engine.interface import Container, EngineRefused, EngineSilent, Runtime
+from agents.daemon.lib.journal import EndedBy, Entry, Journal
+from agents.daemon.reconciler.plan import is_unstarted
+
+logger = logging.getLogger(__name__)
+
+
+class Endings:
+    """Asks the engine about each container that ended while it should run."""
+
+    def __init__(self, runtime: Runtime, journal: Journal) -> None:
+        self._runtime = runtime
+        self._journal = journal
+
+    def settle(self, containers: Iterable[Container]) -> bool:
+        """Whether every ending is known; one that is not is asked about again at the next look."""
+        entries = self._journal.entries()
+        unknown = [item for item in containers if _is_asked_about(item, entries.get(item.instance, Entry()))]
+        return all([self._settle(item) for item in unknown])
+
+    def _settle(self, container: Container) -> bool:
+        try:
+            by: EndedBy = self._runtime.who_ended(container)
+        except (EngineSilent, EngineRefused) as error:
+            logger.warning("who ended %s cannot be told yet: %s", container.id[:12], error)
+            return False
+        self._journal.amend(container.instance, ended_run=container.started_at, ended_by=by)
+        return True
+
+
+def _is_asked_about(container: Container, entry: Entry) -> bool:
+    """A run of the generation that should run, which went down neither with its machine nor by an order."""
+    wanted = entry.run == "running" and entry.failed != entry.generation
+    ended = container.status == "exited" and not container.before_boot and not is_unstarted(container, entry)
+    return wanted and ended and container.generation == entry.generation and entry.ended_run != container.started_at

@@ -1,0 +1,43 @@
+"""The gate for desired state: what is older than anything accepted before is refused."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agents.daemon.lib.journal import Entry
+from agents.protocol.messages import DesiredInstance
+
+_UUID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`changes` must be in the journal before anything is done about `accepted`."""
+
+    accepted: list[DesiredInstance]
+    changes: dict[str, Entry]
+    refused: list[str]
+    epoch: int = 0  # to be written down with the changes; 0: the same as before
+
+
+def judge(wanted: Sequence[DesiredInstance], entries: Mapping[str, Entry]) -> Verdict:
+    accepted, changes, refused = [], {}, []
+    for desired in wanted:
+        entry = entries.get(desired.id, Entry())
+        if not _UUID.fullmatch(desired.id):
+            refused.append(f"{desired.id!r} is no instance id")
+        elif desired.fence < entry.fence or desired.generation < entry.generation:
+            refused.append(
+                f"{desired.id}: fence {desired.fence}, generation {desired.generation} are older than the accepted "
+                f"{entry.fence}, {entry.generation}"
+            )
+        elif entry.run == "gone" and desired.run != "gone" and desired.fence == entry.fence:
+            refused.append(f"{desired.id} is gone and cannot come back without another lease")
+        else:
+            accepted.append(desired)
+            # One that comes back under a higher fence was moved away and moved here again: nothing of it is left here.
+            known = Entry() if entry.run == "gone" and desired.run != "gone" else entry
+            fresh = replace(known, fence=desired.fence, generation=desired.generation, run=desired.run, quarantined=False)
+            if fresh != entry:
+                changes[desired.id] = fresh
+    return Verdict(accepted, changes, refused)

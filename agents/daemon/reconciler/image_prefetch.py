@@ -1,0 +1,90 @@
+"""Pulls the market's own images before anybody rents, while no renter's image is on its way and the disk has room."""
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from agents.daemon.engine.image_request import ROOM_KEPT, NoRoom, Pull, PullStalled
+from agents.daemon.engine.interface import EngineRefused, EngineSilent, Runtime
+from agents.daemon.engine.pull_watch import UNPACKS_TO
+from agents.daemon.reconciler.image_pulls import Images
+from agents.protocol.messages import DesiredState, PrefetchImage
+
+logger = logging.getLogger(__name__)
+
+EVERY_S: Final = 60.0
+RETRY_S: Final = 3600.0  # an image that could not be had is asked for again after so long
+MARGIN_PERCENT: Final = 10  # below the threshold at which unused images are removed
+
+
+class Prefetch:
+    """Removes unused images from a full disk and pulls what the market wants ahead, in a thread of its own."""
+
+    def __init__(self, runtime: Runtime, images: Images, *, enabled: bool = True) -> None:
+        self._runtime = runtime
+        self._images = images
+        self._cache = images.cache
+        self._enabled = enabled
+        self._wanted: Sequence[PrefetchImage] = ()
+        self._failed: dict[str, float] = {}
+        self._changed = threading.Event()
+
+    def start(self, stopped: threading.Event) -> None:
+        """Begin to look after the disk, until `stopped` is set. A simulated engine has none."""
+        if not self._runtime.instant:
+            threading.Thread(target=self._run, args=(stopped,), name="prefetch", daemon=True).start()
+
+    def follow(self, desired: DesiredState) -> None:
+        """Take the market's list. Only what is pinned by its digest is ever pulled unasked."""
+        if desired.images is not None and not desired.frozen:
+            self._wanted = [item for item in desired.images if "@sha256:" in item.reference]
+            self._changed.set()
+
+    def _run(self, stopped: threading.Event) -> None:
+        while not stopped.is_set():
+            self._changed.clear()
+            try:
+                self._cache.trim()
+                if self.pull_next():
+                    continue
+            except (EngineRefused, EngineSilent) as error:
+                logger.warning("images were not looked after: %s", error)
+            self._changed.wait(EVERY_S)
+
+    def pull_next(self) -> bool:
+        """Pull one image that is wanted and missing; whether there was one."""
+        wanted = self._next()
+        if wanted is None:
+            return False
+        reference = wanted.reference
+        logger.info("pulling %s before it is asked for", reference)
+        self._cache.add(reference, used=False)
+        try:
+            pull = Pull(reference=reference, said=lambda _text, _layers: None, room=self._room)
+            self._runtime.pull_image(pull, self._images.busy)
+        except (EngineRefused, PullStalled, NoRoom) as error:
+            logger.warning("%s was not pulled ahead: %s", reference, error)
+            self._failed[reference] = time.monotonic()
+        if not self._runtime.has_image(reference):
+            self._cache.forget(reference)
+            return False
+        return True
+
+    def _next(self) -> PrefetchImage | None:
+        if not self._enabled or self._images.busy.is_set():
+            return None
+        for item in self._wanted:
+            lately = time.monotonic() - self._failed.get(item.reference, float("-inf")) < RETRY_S
+            if not lately and self._has_room(item.size_bytes) and not self._runtime.has_image(item.reference):
+                return item
+        return None
+
+    def _has_room(self, size_bytes: int) -> bool:
+        full = self._cache.full_percent - MARGIN_PERCENT
+        return self._cache.filled_percent(size_bytes * UNPACKS_TO) < full
+
+    def _room(self) -> int:
+        """As `image_room`, less what a pull that nobody waits for must leave free."""
+        return self._runtime.image_room() if self._has_room(0) else ROOM_KEPT - 1

@@ -1,0 +1,80 @@
+"""One piece of work for one instance: its phase for the report, and how it is told to stop."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from agents.daemon.lib.errors import Superseded
+from agents.daemon.reconciler.plan import Action
+from agents.protocol.messages import DesiredInstance, LayerProgress, Phase
+
+
+class Busy(NamedTuple):
+    """What is being done, for the report."""
+
+    phase: Phase
+    detail: str = ""
+    layers: tuple[LayerProgress, ...] = ()
+
+
+class Job:
+    """Shared by the thread that works and the loop that reports and cancels."""
+
+    def __init__(self, action: Action, changed: Callable[[bool], None]) -> None:
+        self.action = action
+        self.cancelled = threading.Event()
+        self._changed = changed
+        self._busy: Busy | None = None
+        self._lock = threading.Lock()
+        self._passable = False
+
+    @property
+    def desired(self) -> DesiredInstance:
+        return self.action.desired
+
+    @property
+    def busy(self) -> Busy | None:
+        return self._busy
+
+    def say(self, phase: Phase, detail: str = "") -> None:
+        """Tell the loop what is going on. Raises Superseded when the work is no longer wanted."""
+        self._tell(Busy(phase, detail))
+
+    def say_layers(self, detail: str, layers: tuple[LayerProgress, ...]) -> None:
+        """How far the image is."""
+        self._tell(Busy("pulling", detail, layers))
+
+    def _tell(self, busy: Busy) -> None:
+        self.check()
+        if self._busy != busy:
+            self._busy = busy
+            self._changed(False)
+
+    def check(self) -> None:
+        if self.cancelled.is_set():
+            raise Superseded
+
+    def serves(self, desired: DesiredInstance) -> bool:
+        """Whether this work is still towards `desired`."""
+        own = self.desired
+        return (own.run, own.generation, own.fence) == (desired.run, desired.generation, desired.fence)
+
+    def overtake(self) -> bool:
+        """Cancel. True when the work is in a long wait and is now sure to change nothing any more."""
+        with self._lock:
+            self.cancelled.set()
+            return self._passable
+
+    @contextmanager
+    def passable(self) -> Iterator[None]:
+        """A long wait that a removal need not sit out."""
+        with self._lock:
+            self.check()
+            self._passable = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._passable = False
+        self.check()

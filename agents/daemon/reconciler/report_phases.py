@@ -1,0 +1,143 @@
+"""From what is seen to what is reported: one pure function per row."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.daemon.disks.operation_runner import STEP_BYTES
+from agents.daemon.engine.interface import Container
+from agents.daemon.lib.journal import EndedBy, Entry
+from agents.daemon.reconciler.jobs import Busy
+from agents.daemon.reconciler.plan import is_unstarted
+from agents.protocol.messages import InstanceSample, ObservedInstance, Phase, Report
+
+CUT = "path_broken"
+VANISHED = "The container was removed on the host by someone else."
+RESTARTED = "The host was restarted while it ran."
+KILLED = "It was ended on the host by someone else."
+STARTED_AGAIN = "It was restarted on the host by someone else."
+DETACHED = "Its network was removed on the host. It is being attached anew."
+ENGINE_ENDED = "The host's container engine was restarted or ended while it ran."
+ASKING = "It has ended; why is being found out."
+
+
+def by_instance(containers: Iterable[Container]) -> dict[str, list[Container]]:
+    own: dict[str, list[Container]] = {}
+    for container in containers:
+        own.setdefault(container.instance, []).append(container)
+    return own
+
+
+def remembered(entries: Mapping[str, Entry], own: Mapping[str, Sequence[Container]]) -> frozenset[str]:
+    """Before the first answer of a boot: whatever the engine and the journal know and nobody declared gone or unknown."""
+    known = ((key, entries.get(key, Entry())) for key in {*entries, *own})
+    return frozenset(key for key, entry in known if entry.run != "gone" and not entry.quarantined)
+
+
+@dataclass(frozen=True)
+class View:
+    """The engine as last seen."""
+
+    containers: list[Container]
+    seen_at: float  # when the engine was asked
+    age_s: float = 0.0  # since it last answered; 0 when it just did
+
+
+def row_of(
+    instance: str,
+    entry: Entry,
+    own: Sequence[Container],
+    *,
+    busy: Busy | None = None,
+    sample: InstanceSample | None = None,
+) -> ObservedInstance:
+    """The row of one instance; `busy` is the phase and the sentence of the work now going on for it."""
+    newest = max(own, key=lambda item: item.generation, default=None)
+    phase, generation, code, detail = _judge(entry, newest, own)
+    if busy is not None:
+        phase, detail, generation, code = busy.phase, busy.detail, entry.generation, ""
+    return ObservedInstance(
+        id=instance,
+        generation=generation,
+        phase=phase,
+        gpu_uuids=list(newest.gpu_uuids) if newest else [],
+        container=newest.id if newest else "",
+        run_seconds=newest.run_seconds if newest and (newest.status == "running" or phase == "exited") else 0.0,
+        detail=detail,
+        failure_code=code,
+        sample=sample,
+        layers=list(busy.layers) if busy is not None else [],
+    )
+
+
+def _judge(entry: Entry, newest: Container | None, own: Sequence[Container]) -> tuple[Phase, int, str, str]:
+    alive = any(item.status in ("running", "paused") for item in own)
+    if entry.run != "running":
+        return ("stopping" if alive or entry.run == "gone" else "stopped"), entry.generation, "", ""
+    if entry.failed and entry.failed == entry.generation:
+        return "failed", entry.generation, entry.failure_code, entry.failure_detail
+    if newest is None:
+        if entry.accepted and entry.accepted == entry.generation:
+            return "exited", entry.generation, "removed", VANISHED
+        return "creating", entry.generation, "", ""
+    return _judge_container(entry, newest)
+
+
+def _judge_container(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
+    if newest.status == "running":
+        return _judge_running(entry, newest)
+    if newest.status == "paused":
+        return "unknown", newest.generation, "", "The container is paused on the host."
+    if newest.status == "exited" and not is_unstarted(newest, entry):
+        if newest.before_boot:
+            return "exited", newest.generation, "host_restarted", RESTARTED
+        if entry.ended_run != newest.started_at and newest.generation == entry.generation:
+            return "unknown", newest.generation, "", ASKING
+        by = entry.ended_by if entry.ended_run == newest.started_at else "itself"
+        return "exited", newest.generation, *_why_ended(newest, by)
+    return "creating", newest.generation, "", ""
+
+
+def _judge_running(entry: Entry, newest: Container) -> tuple[Phase, int, str, str]:
+    if _is_another_run(entry, newest):
+        return "exited", newest.generation, "killed", STARTED_AGAIN
+    if newest.detached or newest.cut:
+        return "unknown", newest.generation, CUT, newest.cut or DETACHED
+    return ("running" if entry.accepted >= newest.generation else "testing"), newest.generation, "", ""
+
+
+def _is_another_run(entry: Entry, container: Container) -> bool:
+    """Whether it is not the run that passed the test: someone ended that one and started the container again."""
+    passed = entry.accepted == container.generation and entry.accepted_run
+    return bool(passed) and entry.accepted_run != container.started_at
+
+
+def _why_ended(container: Container, ended_by: EndedBy) -> tuple[str, str]:
+    """Who ended it comes before lack of memory: the engine's mark stays on a container that has long got over it."""
+    if ended_by == "host":
+        return "killed", KILLED
+    if ended_by == "engine":
+        return "engine_restarted", ENGINE_ENDED
+    if container.out_of_memory:
+        return "out_of_memory", "It used more memory than it has."
+    return "exited", f"It ended with code {container.exit_code}."
+
+
+def unvouched(row: ObservedInstance) -> ObservedInstance:
+    """The row of an instance while the engine does not answer."""
+    return ObservedInstance(
+        id=row.id,
+        generation=row.generation,
+        phase="unknown",
+        gpu_uuids=row.gpu_uuids,
+        container=row.container,
+        detail="The host's container engine does not answer.",
+    )
+
+
+def gist_of(report: Report) -> tuple[Any, ...]:
+    """What makes a report worth sending before its time."""
+    rows = tuple((r.id, r.generation, r.phase, r.detail, r.failure_code, r.container) for r in report.instances)
+    tested = report.self_test.id if report.self_test else ""
+    beside = tuple((o.id, o.phase, o.done_bytes // STEP_BYTES, o.detail) for o in report.operations)
+    return rows, tuple(report.absent), tuple(report.foreign), tested, beside

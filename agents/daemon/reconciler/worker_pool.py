@@ -1,0 +1,145 @@
+"""Who works on what: at most one job for each instance, begun, cancelled, overtaken and tried again."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.lib.journal import Journal
+from agents.daemon.reconciler.actions import Steps
+from agents.daemon.reconciler.jobs import Busy, Job
+from agents.daemon.reconciler.plan import Action
+from agents.protocol.messages import DesiredInstance
+
+logger = logging.getLogger(__name__)
+
+FIRST_RETRY = 0.5
+LONGEST_RETRY = 30.0
+
+
+class Crew:
+    """`inline` carries actions out in the caller's own thread: for a runtime whose calls return at once."""
+
+    def __init__(self, *, steps: Steps, journal: Journal, inline: bool, changed: Callable[[bool], None]) -> None:
+        self._steps = steps
+        self._journal = journal
+        self._inline = inline
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+        self._ended: dict[str, tuple[float, Busy | None]] = {}  # when the last job ended, and its last words
+        self._tries: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
+        self._absent: set[str] = set()
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Removed by this crew, and proven gone."""
+        with self._lock:
+            return frozenset(self._absent)
+
+    def busy(self, seen_at: float) -> dict[str, Busy]:
+        """What is being done, or was until after the engine was last looked at: an older view does not show its outcome,
+        and a container that passed its test but is not in the view yet would look as if it had vanished."""
+        with self._lock:
+            words = {instance: last for instance, (at, last) in self._ended.items() if at >= seen_at}
+            words.update({instance: job.busy for instance, job in self._jobs.items()})
+        return {instance: said for instance, said in words.items() if said is not None}
+
+    def at_work(self) -> bool:
+        with self._lock:
+            return bool(self._jobs)
+
+    def next_try_in(self) -> float | None:
+        with self._lock:
+            due = min(self._not_before.values(), default=None)
+        return None if due is None else max(0.0, due - time.monotonic())
+
+    def cancel_outdated(self, desired: Mapping[str, DesiredInstance]) -> None:
+        """Jobs whose instance should now be something else stop at their next step."""
+        with self._lock:
+            jobs = dict(self._jobs)
+        for instance, job in jobs.items():
+            if instance not in desired or not job.serves(desired[instance]):
+                job.cancelled.set()
+
+    def forget_absent(self, named: Iterable[str]) -> None:
+        """Absence is told until the control plane no longer asks."""
+        with self._lock:
+            self._absent &= set(named)
+
+    def begin(self, actions: Iterable[Action], seen_at: float) -> bool:
+        """Start what can start; whether anything was done in this very call. `seen_at`: when the engine was looked at for
+        this plan; it says nothing about an instance whose last job ended later."""
+        begun = [self._engage(action, seen_at) for action in actions]
+        return self._inline and any(begun)
+
+    def _engage(self, action: Action, seen_at: float) -> bool:
+        instance = action.desired.id
+        job = Job(action, self._changed)
+        with self._lock:
+            if self._not_before.get(instance, 0.0) > time.monotonic() or self._ended_since(instance, seen_at):
+                return False
+            current = self._jobs.get(instance)
+            if current is not None and not (action.kind == "remove" and _passes(current, action)):
+                return False  # its end wakes the loop, which plans again
+            self._jobs[instance] = job
+            self._not_before.pop(instance, None)
+        logger.info("%s %s generation=%d fence=%d", action.kind, instance, action.desired.generation, action.desired.fence)
+        if self._inline:
+            self._work(job)
+        else:
+            threading.Thread(target=self._work, args=(job,), name=f"{action.kind}-{instance[:8]}", daemon=True).start()
+        return True
+
+    def _work(self, job: Job) -> None:
+        instance = job.desired.id
+        try:
+            self._steps.carry_out(job)
+        except Superseded:
+            logger.info("%s %s superseded", job.action.kind, instance)
+        except Failed as failure:
+            self._fail(job, failure)
+        except Exception as error:
+            self._postpone(job, error)
+        else:
+            self._succeed(job)
+        with self._lock:
+            if self._jobs.get(instance) is job:
+                del self._jobs[instance]
+                self._ended[instance] = time.monotonic(), job.busy
+        self._changed(True)
+
+    def _ended_since(self, instance: str, seen_at: float) -> bool:
+        return instance in self._ended and self._ended[instance][0] >= seen_at
+
+    def _succeed(self, job: Job) -> None:
+        with self._lock:
+            self._tries.pop(job.desired.id, None)
+            if job.action.kind == "remove":
+                self._absent.add(job.desired.id)
+
+    def _fail(self, job: Job, failure: Failed) -> None:
+        if job.cancelled.is_set():
+            return  # nobody wants to know any more
+        logger.warning("%s %s failed: %s", job.action.kind, job.desired.id, failure)
+        self._journal.note_failure(job.desired, failure.code, failure.detail)
+
+    def _postpone(self, job: Job, error: Exception) -> None:
+        instance = job.desired.id
+        with self._lock:
+            tries = self._tries.get(instance, 0)
+            delay = min(LONGEST_RETRY, FIRST_RETRY * 2**tries)
+            self._tries[instance] = tries + 1
+            self._not_before[instance] = time.monotonic() + delay
+        logger.warning("%s %s: %s; again in %.1f s", job.action.kind, instance, error, delay, exc_info=_unforeseen(error))
+
+
+def _passes(current: Job, action: Action) -> bool:
+    """A removal may pass a pull or a stop that hangs, never another removal."""
+    return current.action.kind != "remove" and not current.serves(action.desired) and current.overtake()
+
+
+def _unforeseen(error: Exception) -> bool:
+    return type(error).__module__.split(".")[0] != "agents" and not isinstance(error, OSError)

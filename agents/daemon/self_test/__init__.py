@@ -1,0 +1,1 @@
+"""The self-test of a host."""

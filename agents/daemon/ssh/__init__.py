@@ -1,0 +1,1 @@
+"""The SSH server for images without one."""

@@ -1,0 +1,179 @@
+"""SSH as the bridge speaks it: who gets in, and what a connection may ask for once it is in."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+import asyncssh
+from asyncssh.forward import SSHForwarder
+
+from agents.daemon.engine.cancellable_open import opened
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.ssh.keys import is_password
+from agents.daemon.ssh.session import Inside, Session, Spawn
+
+logger = logging.getLogger(__name__)
+
+USER: Final = "root"
+VERSION: Final = "Berth"
+LOGIN_S: Final = 30.0
+TRIES: Final = 6
+WRONG_PAUSE_S: Final = 0.5
+ALIVE_EVERY_S: Final = 60.0
+CHANNELS_AT_ONCE: Final = 128  # of one instance: what each may keep waiting is this machine's memory
+WINDOW: Final = 1024 * 1024
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What lets a client in at the moment."""
+
+    keys: frozenset[bytes] = frozenset()
+    password_hash: str = ""
+
+
+@dataclass
+class Room:
+    """One instance as its connections see it."""
+
+    instance: str
+    doorway: Inside
+    spawn: Spawn
+    current: Callable[[], Pass]
+    hashing: Executor  # a password costs 16 MiB and 50 ms, so few at once
+    channels: int = 0
+
+    def enter(self) -> bool:
+        if self.channels >= CHANNELS_AT_ONCE:
+            return False
+        self.channels += 1
+        return True
+
+    def leave(self) -> None:
+        self.channels -= 1
+
+
+class Visitor(asyncssh.SSHServer):
+    """One connection. Agent forwarding, X11 and listening on the renter's behalf are refused by the library's own defaults
+    and by `options_of`."""
+
+    def __init__(self, room: Room, peer: tuple[str, int], arrived: Callable[[], None]) -> None:
+        self._room = room
+        self._peer = peer
+        self._arrived = arrived
+        self._tries = 0
+        self._conn: asyncssh.SSHServerConnection | None = None
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._conn = conn
+
+    def begin_auth(self, username: str) -> bool:
+        if username != USER and self._conn is not None:
+            self._conn.send_auth_banner("This instance is entered as root.\r\n")
+        return True
+
+    def auth_completed(self) -> None:
+        self._arrived()
+
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        return username == USER and key.public_data in self._room.current().keys
+
+    def password_auth_supported(self) -> bool:
+        return bool(self._room.current().password_hash)
+
+    async def validate_password(self, username: str, password: str) -> bool:
+        self._tries += 1
+        if self._tries > TRIES:
+            raise asyncssh.DisconnectError(asyncssh.DISC_NO_MORE_AUTH_METHODS_AVAILABLE, "Too many wrong passwords")
+        hashed = self._room.current().password_hash
+        right = await asyncio.get_running_loop().run_in_executor(self._room.hashing, is_password, password, hashed)
+        if right and username == USER:
+            return True
+        await asyncio.sleep(WRONG_PAUSE_S)
+        return False
+
+    def session_requested(self) -> Session:
+        if not self._room.enter():
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many sessions lead into this instance.")
+        room = self._room
+        return Session(room.doorway, room.instance, self._peer, room.spawn, room.leave)
+
+    def connection_requested(
+        self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
+    ) -> Awaitable[asyncssh.SSHTCPSession[bytes]]:
+        if dest_host not in _LOOPBACK:
+            raise asyncssh.ChannelOpenError(
+                asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED, "Only ports of the instance's own 127.0.0.1 are forwarded."
+            )
+        return self._forward(dest_port)
+
+    async def _forward(self, port: int) -> Any:
+        """A connection inside the container's own network."""
+        if not self._room.enter():
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "Too many connections lead into this instance.")
+        with ExitStack() as otherwise:
+            otherwise.callback(self._room.leave)
+            try:
+                inside = await opened(self._room.doorway.connect, self._room.instance, port)
+                inside.setblocking(False)
+                _, peer = await asyncio.get_running_loop().create_connection(SSHForwarder, sock=inside)
+            except (OSError, EngineRefused, EngineSilent) as error:
+                raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, f"Nothing answers at port {port}.") from error
+            otherwise.pop_all()
+        return _Forwarded(peer, self._room.leave)
+
+
+class _Forwarded(SSHForwarder):
+    """The client's side of a forwarded connection."""
+
+    def __init__(self, peer: SSHForwarder, ended: Callable[[], None]) -> None:
+        super().__init__(peer)
+        self._ended: Callable[[], None] | None = ended
+
+    def eof_received(self) -> bool:
+        """The client has said all. Where the program had too, neither the library nor the event loop would end it."""
+        goes_on = super().eof_received()
+        if not goes_on:
+            self.close()
+        return goes_on
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended()
+
+
+async def options_of(host_key: asyncssh.SSHKey, visitor: Callable[[], Visitor]) -> asyncssh.SSHServerConnectionOptions:
+    made: asyncssh.SSHServerConnectionOptions = await asyncssh.SSHServerConnectionOptions.construct(
+        server_factory=visitor,
+        server_host_keys=[host_key],
+        server_version=VERSION,
+        encoding=None,
+        window=WINDOW,
+        line_editor=False,
+        agent_forwarding=False,
+        x11_forwarding=False,
+        compression_algs=None,
+        host_based_auth=False,
+        gss_host=None,
+        rdns_lookup=False,
+        login_timeout=LOGIN_S,
+        keepalive_interval=ALIVE_EVERY_S,
+    )
+    return made
+
+
+def peer_of(wire: socket.socket) -> tuple[str, int]:
+    """Who is at the other end; this machine itself for what came by a tunnel."""
+    found = wire.getpeername() if wire.family in (socket.AF_INET, socket.AF_INET6) else ()
+    return (str(found[0]), int(found[1])) if found else ("127.0.0.1", 0)

@@ -1,0 +1,317 @@
+"""Real SSH into real containers: a port for each instance whose image has no server of its own, and what comes by tunnel.
+
+All of it runs in one thread of its own with an event loop, beside that of the streams.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import asyncssh
+
+from agents.daemon.control_plane.port_check import open_server
+from agents.daemon.engine.exec_interface import Command, Doorway, Terminal
+from agents.daemon.engine.interface import SSH_PORT
+from agents.daemon.engine.ssh_interface import Door, doors_of
+from agents.daemon.ssh.auth import Pass, Room, Visitor, options_of, peer_of
+from agents.daemon.ssh.keys import HostKeys, known_keys
+from agents.daemon.ssh.session import Inside, tell
+from agents.protocol.messages import DesiredInstance
+
+logger = logging.getLogger(__name__)
+
+STRANGERS_AT_ONCE: Final = 24  # connections to one instance that have not logged in yet
+STRANGERS_FROM_ONE: Final = 8  # and from one address, so that nobody keeps everybody else out
+GUESTS_AT_ONCE: Final = 64
+AGAIN_S: Final = 1.0
+FOLLOW_S: Final = 10.0
+HASHERS: Final = 2
+CALLS_AT_ONCE: Final = 48
+
+
+@dataclass(eq=False)
+class _Guest:
+    """One connection."""
+
+    wire: socket.socket
+    peer: tuple[str, int]
+    by_tunnel: bool
+    logged_in: bool = False
+    conn: asyncssh.SSHServerConnection | None = None
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass(eq=False)
+class _Open:
+    """One instance that can be entered."""
+
+    door: Door
+    entry: Pass
+    room: Room
+    host_key: asyncssh.SSHKey
+    listener: socket.socket | None = None
+    is_late: bool = False  # the port was not free at first
+    accepting: asyncio.Task[None] | None = None
+    guests: set[_Guest] = field(default_factory=set)
+
+
+class LiveBridge:
+    """`listen` is the address on which ports are published; None where nobody could reach them."""
+
+    def __init__(self, doorway: Inside, keys: HostKeys, listen: str | None) -> None:
+        logging.getLogger("asyncssh").setLevel(logging.ERROR)  # it would tell what renters type
+        self._doorway = doorway
+        self._keys = keys
+        self._listen = listen
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._doors: dict[str, Door] = {}
+        self._open: dict[str, _Open] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._over = asyncio.Event()
+        self._hashing = ThreadPoolExecutor(HASHERS, thread_name_prefix="passwords")
+
+    # -- for other threads
+
+    def follow(self, wanted: Iterable[DesiredInstance]) -> None:
+        """What is closed is closed when this returns: the port may be wanted by the container that comes next."""
+        doors = doors_of(wanted)
+        if doors == self._doors and all(self.answers(instance) for instance in doors):
+            return
+        self._doors = doors
+        if not doors and self._loop is None:
+            return
+        work = asyncio.run_coroutine_threadsafe(self._arrange(), self._begin())
+        try:
+            work.result(FOLLOW_S)
+        except Exception:  # the next exchange tries again
+            logger.exception("the bridge for SSH could not be arranged")
+
+    def answers(self, instance: str) -> bool:
+        found = self._open.get(instance)
+        return found is not None and (self._listen is None or found.listener is not None)
+
+    def sessions(self, instance: str) -> int:
+        found = self._open.get(instance)
+        return 0 if found is None else sum(guest.logged_in for guest in list(found.guests))
+
+    def connection(self, instance: str) -> socket.socket | None:
+        """A connection to the SSH of an instance that needs the bridge, as one from outside; None for any other."""
+        loop = self._loop
+        if loop is None or instance not in self._open:
+            return None
+        near, far = socket.socketpair()
+        loop.call_soon_threadsafe(self._admit, instance, far, True)
+        return near
+
+    def drop(self, instance: str) -> None:
+        self._keys.drop(instance)
+
+    def leftovers(self, instance: str) -> list[str]:
+        return self._keys.leftovers(instance)
+
+    def stop(self) -> None:
+        """Ends every connection. What runs in containers hears that its line is cut, if there is time for it."""
+        with self._starting:
+            if self._loop is not None and self._thread is not None and self._thread.is_alive():
+                self._loop.call_soon_threadsafe(self._loop.create_task, self._end())
+                self._thread.join(10)
+        self._hashing.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._run, args=(self._loop,), name="bridge", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    # -- in the thread of its own
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        # A port in one container that takes its time must not hold up everybody's.
+        loop.set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="bridge"))
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which cancels and awaits whatever is left at its end
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        await self._over.wait()
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _end(self) -> None:
+        self._doors = {}
+        try:
+            await self._arrange()
+        finally:
+            self._over.set()
+
+    async def _arrange(self) -> None:
+        """Make what is open equal to what should be."""
+        doors = self._doors
+        for instance in [key for key, own in self._open.items() if key not in doors or doors[key].port != own.door.port]:
+            await self._shut(self._open.pop(instance))
+        for instance, door in doors.items():
+            own = self._open.get(instance)
+            if own is None:
+                own = self._open[instance] = self._opened(instance, door)
+                self._spawn(tell(self._doorway, instance, "HUP"))  # what an earlier run of this agent left behind
+            elif own.door != door:
+                own.door, own.entry = door, _entry(door)
+                await self._cut_off(own, partial(_is_shut_out, door))
+            if own.listener is None and self._listen is not None and not own.is_late:
+                self._bind(instance, own)
+
+    def _opened(self, instance: str, door: Door) -> _Open:
+        def current() -> Pass:
+            found = self._open.get(instance)
+            return Pass() if found is None else found.entry
+
+        room = Room(instance, self._doorway, self._spawn, current, self._hashing)
+        return _Open(door, _entry(door), room, self._keys.of(instance))
+
+    def _bind(self, instance: str, own: _Open) -> None:
+        try:
+            own.listener = open_server(self._listen or "", own.door.port, backlog=128)
+        except OSError as error:
+            if not own.is_late:
+                logger.warning("SSH of %s cannot be offered yet at port %d: %s", instance, own.door.port, error)
+            own.is_late = True
+            asyncio.get_running_loop().call_later(AGAIN_S, self._bind_again, instance, own)
+            return
+        own.is_late = False
+        own.listener.setblocking(False)
+        own.accepting = asyncio.create_task(self._accept(instance, own.listener))
+
+    def _bind_again(self, instance: str, own: _Open) -> None:
+        if self._open.get(instance) is own and own.listener is None:
+            self._bind(instance, own)
+
+    async def _accept(self, instance: str, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                wire, _ = await loop.sock_accept(listener)
+            except OSError as error:  # too many open files, for one
+                logger.warning("SSH of %s: %s", instance, error)
+                await asyncio.sleep(AGAIN_S)
+                continue
+            self._admit(instance, wire, False)
+
+    def _admit(self, instance: str, wire: socket.socket, by_tunnel: bool) -> None:
+        """Begin to talk, unless the address is not allowed or too many are there already: then nothing is said at all."""
+        own = self._open.get(instance)
+        try:
+            guest = _Guest(wire, peer_of(wire), by_tunnel)
+        except OSError:  # gone already
+            wire.close()
+            return
+        if own is None or not allows(own.door, guest) or _too_many(own.guests, guest):
+            wire.close()
+            return
+        own.guests.add(guest)
+        guest.task = asyncio.create_task(self._host(own, guest))
+        guest.task.add_done_callback(partial(_left, own, guest))  # not a `finally`: it may be cancelled before it begins
+
+    async def _host(self, own: _Open, guest: _Guest) -> None:
+        """One connection, from its first byte to its last."""
+
+        def arrived() -> None:
+            guest.logged_in = True
+
+        try:
+            options = await options_of(own.host_key, lambda: Visitor(own.room, guest.peer, arrived))
+            guest.conn = await asyncssh.run_server(guest.wire, options=options)
+            await guest.conn.wait_closed()
+        except (OSError, asyncssh.Error):
+            pass  # whoever it was did not log in, or left
+        except Exception:  # one connection's trouble is no other's
+            logger.exception("a connection of SSH broke off")
+
+    async def _shut(self, own: _Open) -> None:
+        if own.accepting is not None:
+            own.accepting.cancel()
+            await asyncio.gather(own.accepting, return_exceptions=True)
+        if own.listener is not None:
+            own.listener.close()
+        await self._cut_off(own, lambda _guest: True)
+
+    async def _cut_off(self, own: _Open, unwanted: Callable[[_Guest], bool]) -> None:
+        tasks = []
+        for guest in [item for item in own.guests if unwanted(item)]:
+            if guest.conn is not None:
+                guest.conn.abort()
+            elif guest.task is not None:
+                guest.task.cancel()
+            if guest.task is not None:
+                tasks.append(guest.task)
+        if tasks:
+            await asyncio.wait(tasks, timeout=FOLLOW_S / 2)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class BridgedDoorway:
+    """A doorway whose port 22 leads to the bridge where an instance needs it."""
+
+    def __init__(self, doorway: Doorway, bridge: LiveBridge) -> None:
+        self._doorway = doorway
+        self._bridge = bridge
+
+    def connect(self, instance: str, port: int) -> socket.socket:
+        found = self._bridge.connection(instance) if port == SSH_PORT else None
+        return self._doorway.connect(instance, port) if found is None else found
+
+    def terminal(self, instance: str, session: str, size: tuple[int, int]) -> Terminal:
+        return self._doorway.terminal(instance, session, size)
+
+    def command(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Command:
+        return self._doorway.command(instance, words, env)
+
+    def hang_up(self, instance: str, keep: Sequence[str]) -> None:
+        self._doorway.hang_up(instance, keep)
+
+    def close(self) -> None:
+        self._doorway.close()
+
+
+def _left(own: _Open, guest: _Guest, _ended: asyncio.Task[None]) -> None:
+    own.guests.discard(guest)
+    guest.wire.close()
+
+
+def _is_shut_out(door: Door, guest: _Guest) -> bool:
+    return not allows(door, guest)
+
+
+def allows(door: Door, guest: _Guest) -> bool:
+    """Who comes by a tunnel has been looked at by the relay."""
+    if guest.by_tunnel or not door.allow_from:
+        return True
+    with suppress(ValueError):
+        address = ipaddress.ip_address(guest.peer[0])
+        return any(address in ipaddress.ip_network(text, strict=False) for text in door.allow_from)
+    return False
+
+
+def _entry(door: Door) -> Pass:
+    return Pass(known_keys(door.keys), door.password_hash)
+
+
+def _too_many(guests: Iterable[_Guest], fresh: _Guest) -> bool:
+    own = list(guests)
+    strangers = [guest for guest in own if not guest.logged_in]
+    from_one = [guest for guest in strangers if guest.peer[0] == fresh.peer[0] and not fresh.by_tunnel]
+    return len(strangers) >= STRANGERS_AT_ONCE or len(from_one) >= STRANGERS_FROM_ONE or len(own) >= GUESTS_AT_ONCE

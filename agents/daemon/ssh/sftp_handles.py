@@ -1,0 +1,128 @@
+"""An open file of a container: a small one by the shell that is there, a large one by a program that goes on where it is."""
+
+import asyncio
+from typing import Final
+
+from agents.daemon.engine.exec_stream import ERR, Program
+from agents.daemon.ssh.sftp_listing import READ, WRITE, NotDone, Worker, quoted
+
+SMALL: Final = 128 * 1024
+PART: Final = 256 * 1024  # a client may ask for gigabytes at once; less is a lawful answer
+COMPLAINT: Final = 300
+
+
+class OpenFile:
+    """What is written in a row is kept until it is much, and then goes by a program of its own. Raises NotDone."""
+
+    def __init__(self, worker: Worker, path: bytes, *, append: bool = False) -> None:
+        self.path = path
+        self._worker = worker
+        self._append = append
+        self._turn = asyncio.Lock()
+        self._whole: bytes | None = None  # of a small file that is read
+        self._reading: Program | None = None
+        self._read_at = 0  # the place that the program has come to
+        self._ahead = bytearray()  # read, and not asked for yet
+        self._writing: Program | None = None
+        self._written_at = 0
+        self._kept = bytearray()  # written, and not there yet
+        self._kept_at = 0
+
+    async def read(self, offset: int, size: int) -> bytes:
+        """Less than asked for is no end; nothing is."""
+        async with self._turn:
+            await self._settle()
+            size = min(size, PART)
+            if self._whole is None and self._reading is None and offset == 0:
+                first = await self._worker.read_small(self.path, SMALL + 1)
+                self._whole = first if len(first) <= SMALL else None
+            if self._whole is not None:
+                return self._whole[offset : offset + size]
+            return await self._read_on(offset, size)
+
+    async def write(self, offset: int, content: bytes) -> None:
+        async with self._turn:
+            self._forget()
+            if self._append:
+                await self._settle()
+                offset = int(await self._worker.run(b"stat -L -c %s " + quoted(self.path)))
+            if self._writing is not None and self._written_at == offset:
+                await self._write_on(content)
+                return
+            if self._writing is None and self._kept and self._kept_at + len(self._kept) == offset:
+                self._kept += content
+            else:
+                await self._settle()
+                self._kept, self._kept_at = bytearray(content), offset
+            if len(self._kept) > SMALL:
+                first, self._kept = bytes(self._kept), bytearray()
+                self._writing, self._written_at = await self._worker.stream(WRITE, self.path, self._kept_at), self._kept_at
+                await self._write_on(first)
+
+    async def settle(self) -> None:
+        """All that was written is in the file."""
+        async with self._turn:
+            await self._settle()
+
+    async def close(self) -> None:
+        async with self._turn:
+            self._forget()
+            await self._settle()
+
+    async def _read_on(self, offset: int, size: int) -> bytes:
+        if self._reading is None or self._read_at != offset:
+            self._forget()
+            self._reading, self._read_at = await self._worker.stream(READ, self.path, offset), offset
+        complaint = b""
+        while len(self._ahead) < size:
+            kind, piece = await self._reading.piece()
+            if not piece:
+                break
+            if kind == ERR:
+                complaint += piece
+            else:
+                self._ahead += piece
+        if complaint and not self._ahead:
+            raise NotDone(_words(complaint))
+        found = bytes(self._ahead[:size])
+        del self._ahead[:size]
+        self._read_at += len(found)
+        return found
+
+    def _forget(self) -> None:
+        """What was read may not be so any more."""
+        self._whole = None
+        if self._reading is not None:
+            self._reading.close()
+        self._reading = None
+        self._ahead.clear()
+
+    async def _write_on(self, content: bytes) -> None:
+        if self._writing is None or not await self._writing.give(content):
+            await self._settle()
+            raise NotDone("The container took no more.")
+        self._written_at += len(content)
+
+    async def _settle(self) -> None:
+        if self._writing is not None:
+            program, self._writing = self._writing, None
+            await finish(program)
+        elif self._kept:
+            content, self._kept = bytes(self._kept), bytearray()
+            await self._worker.write_small(self.path, self._kept_at, content)
+
+
+async def finish(program: Program) -> None:
+    """To its end. Raises what it complained of."""
+    program.give_end()
+    complaint = b""
+    while (found := await program.piece())[1]:
+        complaint = (complaint + found[1])[-4 * COMPLAINT :]
+    code = await program.exit_code()
+    program.close()
+    if code != 0:
+        raise NotDone(_words(complaint) or "The container did not take it.")
+
+
+def _words(complaint: bytes) -> str:
+    return complaint.decode(errors="replace").strip()[-COMPLAINT:]

@@ -1,0 +1,99 @@
+"""Files of a container through plain words of its own shell: nothing here touches a path of the host.
+
+One shell in the container reads small scripts and says what came of each; larger files have programs of their own.
+"""
+
+import asyncio
+import base64
+import binascii
+import os
+from typing import Final
+
+from agents.daemon.engine.exec_interface import Doorway
+from agents.daemon.engine.exec_stream import OUT, Program
+
+SAID_AT_MOST: Final = 16 * 1024 * 1024
+ENV: Final = {"LC_ALL": "C"}
+# A path travels as digits, since an argument could not hold every name.
+_PATH: Final = 'p=$(printf "%b." "$1"); p=${p%.}; '
+# `dd` moves the place in the file that `cat` then goes on from.
+READ: Final = _PATH + '{ if [ "$2" != 0 ]; then dd bs=1 skip="$2" count=0 2>/dev/null; fi; exec cat; } <"$p"'
+WRITE: Final = _PATH + '{ if [ "$2" != 0 ]; then dd bs=1 seek="$2" count=0 conv=notrunc 2>/dev/null; fi; exec cat; } 1<>"$p"'
+
+
+class NotDone(OSError):
+    """The container's own words about what could not be done."""
+
+
+def quoted(path: bytes) -> bytes:
+    """For a script."""
+    return b"'" + path.replace(b"'", b"'\\''") + b"'"
+
+
+def spelled(path: bytes) -> str:
+    """For an argument: `printf %b` makes the path of it."""
+    return "".join(f"\\0{byte:03o}" for byte in path)
+
+
+class Worker:
+    """A shell in the container that works off one script after the other."""
+
+    def __init__(self, doorway: Doorway, instance: str) -> None:
+        self._doorway = doorway
+        self._instance = instance
+        self._program: Program | None = None
+        self._turn = asyncio.Lock()
+        self.home = b"/"
+
+    async def __aenter__(self) -> "Worker":
+        self._program = await Program.start(self._doorway, self._instance, ["/bin/sh"], ENV)
+        self.home = (await self.run(b'cd "${HOME:-/}" 2>/dev/null || cd /; printf %s "$PWD"')) or b"/"
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        if self._program is not None:
+            self._program.give_end()
+            self._program.close()
+
+    async def run(self, script: bytes) -> bytes:
+        """What the script prints. Raises NotDone with its last words when it fails."""
+        async with self._turn:
+            mark = os.urandom(16).hex().encode()
+            line = b"( " + script + b"\n) </dev/null 2>&1; printf '\\n%s %d\\n' " + mark + b" $?\n"
+            if self._program is None or not await self._program.give(line):
+                raise NotDone("the shell in the container has ended")
+            return await self._answer(self._program, b"\n" + mark + b" ")
+
+    async def _answer(self, program: Program, mark: bytes) -> bytes:
+        heard = bytearray()
+        while not (heard.endswith(b"\n") and heard.rfind(mark, max(0, len(heard) - len(mark) - 8)) >= 0):
+            kind, piece = await program.piece()
+            if not piece or len(heard) > SAID_AT_MOST:
+                self._program = None
+                program.close()
+                raise NotDone(heard[-200:].decode(errors="replace") or "the shell in the container has ended")
+            if kind == OUT:
+                heard += piece
+        said, _, code = bytes(heard).rpartition(mark)
+        if int(code):
+            raise NotDone(said.decode(errors="replace").strip()[-300:] or f"failed with code {int(code)}")
+        return said
+
+    async def read_small(self, path: bytes, at_most: int) -> bytes:
+        """At most so many bytes from the file's beginning."""
+        text = b"".join((await self.run(b"head -c %d <%s | base64" % (at_most, quoted(path)))).split())
+        try:
+            return base64.b64decode(text, validate=True)
+        except binascii.Error as error:
+            raise NotDone("the file cannot be read") from error
+
+    async def write_small(self, path: bytes, offset: int, content: bytes) -> None:
+        """Into a file that is there."""
+        body = base64.encodebytes(content)
+        seek = b"dd bs=1 seek=%d count=0 conv=notrunc 2>/dev/null; " % offset if offset else b""
+        await self.run(b"{ %sbase64 -d <<'END'\n%sEND\n} 1<>%s" % (seek, body, quoted(path)))
+
+    async def stream(self, script: str, path: bytes, offset: int) -> Program:
+        """READ or WRITE, as a program of its own."""
+        words = ["/bin/sh", "-c", script, "sh", spelled(path), str(offset)]
+        return await Program.start(self._doorway, self._instance, words, ENV)

@@ -1,0 +1,1 @@
+"""Terminals, ports and files of instances, carried through the relay."""

@@ -1,0 +1,81 @@
+"""One side of a copy between two hosts, for an operator's thread: whole messages there and back through the relay."""
+
+import asyncio
+import concurrent.futures
+from types import TracebackType
+from typing import Any, Final
+
+from agents.daemon.control_plane.websocket import Outlet, StreamLost, dial
+from agents.protocol.codec import words_of
+
+LARGEST: Final = 1024 * 1024
+
+
+class PairLost(StreamLost):
+    """The way to the other side broke, or never came about: open it again."""
+
+
+class PairLine:
+    """A line to the other side. Calls block; it belongs to one thread at a time, and `close` to any."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, outlet: Outlet) -> None:
+        self._loop = loop
+        self._outlet = outlet
+        self._frames = aiter(outlet)
+
+    def send(self, piece: bytes) -> None:
+        """One message of at most LARGEST bytes; waits while the other side is slow. Raises PairLost."""
+        if len(piece) > LARGEST:
+            raise ValueError(f"A message has at most {LARGEST} bytes.")
+        try:
+            wait_for(self._loop, self._outlet.give(piece), 600.0)
+        except (OSError, TimeoutError) as error:
+            raise PairLost(str(error)) from error
+
+    def recv(self, timeout: float = 60.0) -> bytes:
+        """The next whole message; empty when the other side has closed. Raises PairLost when none comes in time."""
+        try:
+            return bytes(wait_for(self._loop, self._next(), timeout))
+        except TimeoutError as error:
+            self.close()
+            raise PairLost("the other side is silent") from error
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._outlet.close(), self._loop)
+
+    def __enter__(self) -> "PairLine":
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    async def _next(self) -> bytes:
+        async for frame in self._frames:
+            if isinstance(frame, bytes):
+                return frame
+        return b""
+
+
+async def meet(url: str, wait_s: float) -> Outlet:
+    """Dial, and wait until the other side is there. Raises StreamLost."""
+    outlet = await dial(url)
+    try:
+        async with asyncio.timeout(wait_s):
+            async for frame in outlet:
+                if isinstance(frame, str) and words_of(frame).get("joined"):
+                    return outlet
+    except TimeoutError as error:
+        await outlet.close()
+        raise StreamLost("the other side did not come") from error
+    await outlet.close()
+    raise StreamLost(f"the relay closed: {outlet.verdict}")
+
+
+def wait_for(loop: asyncio.AbstractEventLoop, work: Any, timeout: float) -> Any:
+    """The outcome of a coroutine on another thread's loop."""
+    asked = asyncio.run_coroutine_threadsafe(work, loop)
+    try:
+        return asked.result(timeout)
+    except concurrent.futures.TimeoutError:
+        asked.cancel()
+        raise

@@ -1,0 +1,301 @@
+"""Streams into this host's instances: one standing link to the relay, and what is dialled when it says so.
+
+All of it runs in one thread of its own with an event loop. Losing the link loses nothing that is open, and it comes back
+by itself with the ticket of the newest exchange.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes, urlencode
+
+from agents.daemon.control_plane.websocket import Outlet, StreamLost, dial
+from agents.daemon.engine.cancellable_open import opened
+from agents.daemon.engine.exec_interface import Doorway, SimulatedDoorway
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.daemon.files.file_server import Files
+from agents.daemon.streams.peer_connection import PairLine, PairLost, meet, wait_for
+from agents.daemon.streams.tcp_forward import carry
+from agents.daemon.streams.terminals import Terminals
+from agents.protocol.codec import words_of
+from agents.protocol.grants import EXEC, FILES, PORT, READ, BadGrant, Grant, open_grant
+from agents.protocol.messages import DesiredState, Tunnel
+
+logger = logging.getLogger(__name__)
+
+SIGN_OF_LIFE_S: Final = 15.0
+FIRST_PAUSE_S: Final = 0.25
+LONGEST_PAUSE_S: Final = 15.0
+STEADY_S: Final = 30.0  # a link that held so long was a good one
+AT_ONCE: Final = 512
+
+
+class Refused(Exception):
+    """The relay is told no; `code` is for programs."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the newest exchange told about streams."""
+
+    url: str = ""
+    ticket: str = ""
+    key: str = ""
+    tunnels: tuple[Tunnel, ...] = ()
+    running: frozenset[str] = frozenset()
+    clock_ahead_s: float = 0.0  # of the control plane's clock before this machine's monotonic one
+
+    def now(self) -> float:
+        return time.monotonic() + self.clock_ahead_s
+
+
+@dataclass
+class _Use:
+    """Which grants were used, until they end, and how many streams lead into each instance."""
+
+    grants: dict[str, int] = field(default_factory=dict)
+    open: dict[str, int] = field(default_factory=dict)
+
+
+class Streams:
+    """One host's streams. `follow`, `stop`, `sessions` and `open_pair` are for other threads."""
+
+    def __init__(self, doorway: Doorway | None = None) -> None:
+        self._doorway = doorway or SimulatedDoorway()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._terminals = Terminals(self._doorway)
+        self._files = Files(self._doorway)
+        self._standing = Standing()
+        self._changed = asyncio.Event()
+        self._use = _Use()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- for other threads
+
+    def follow(self, desired: DesiredState) -> None:
+        """Take up what an exchange told. The thread begins with the first link that is wanted."""
+        if not desired.link_url and self._thread is None:
+            return
+        standing = Standing(
+            url="" if desired.frozen else desired.link_url,
+            ticket=desired.link_ticket,
+            key=desired.slip_key,
+            tunnels=tuple(desired.tunnels),
+            running=frozenset(item.id for item in desired.instances if item.run == "running"),
+            clock_ahead_s=(desired.now or time.time()) - time.monotonic(),
+        )
+        self._standing = standing  # known to `open_pair` at once: an operation may begin with this very exchange
+        self._begin().call_soon_threadsafe(self._changed.set)
+
+    def sessions(self, instance: str) -> int:
+        """How many streams lead into the instance now: terminals that somebody looks at, and connections to ports."""
+        return self._use.open.get(instance, 0)
+
+    def open_pair(self, pair: str, ticket: str, *, wait_s: float = 10.0) -> PairLine:
+        """A line to the other host of a copy, once it is there too. Raises PairLost."""
+        base = self._standing.url.removesuffix("/link")
+        if not base:
+            raise PairLost("no relay is known yet")
+        loop = self._begin()
+        url = f"{base}/pairs/{quote(pair)}?{urlencode({'ticket': ticket})}"
+        try:
+            return PairLine(loop, wait_for(loop, meet(url, wait_s), wait_s + 30.0))
+        except (OSError, TimeoutError) as error:
+            raise PairLost(str(error) or "the other side did not come") from error
+
+    def stop(self) -> None:
+        """Ends every stream; containers and what runs in them stay, but for terminals."""
+        with self._starting:
+            if self._thread is not None and self._loop is not None and self._thread.is_alive():
+                self._loop.call_soon_threadsafe(self._cancel_all)
+                self._thread.join(10)
+        self._doorway.close()
+
+    def _begin(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._run, args=(self._loop,), name="streams", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    # -- in the thread of its own
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which cancels and awaits whatever is left at its end
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        work = [asyncio.create_task(self._keep_link()), asyncio.create_task(self._sweep())]
+        self._tasks.update(work)
+        await asyncio.gather(*work, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._terminals.end(all_of=True)
+
+    def _cancel_all(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SIGN_OF_LIFE_S)
+            await self._terminals.end()
+            now = self._standing.now()
+            self._use.grants = {key: ends for key, ends in self._use.grants.items() if ends > now}
+
+    async def _keep_link(self) -> None:
+        pause = FIRST_PAUSE_S
+        while True:
+            standing = self._standing
+            if not standing.url:
+                await self._news()
+                continue
+            begun = time.monotonic()
+            try:
+                await self._hold(standing)
+            except StreamLost as error:
+                logger.info("the link to the relay: %s", error)
+            except Exception:  # whatever it was, the next link may hold
+                logger.exception("the link to the relay broke off")
+            pause = FIRST_PAUSE_S if time.monotonic() - begun > STEADY_S else min(pause * 2, LONGEST_PAUSE_S)
+            await asyncio.sleep(random.uniform(pause / 2, pause))  # noqa: S311 it spreads load
+
+    async def _news(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()
+
+    async def _hold(self, standing: Standing) -> None:
+        """One link, until it breaks or the relay has moved."""
+        link = await dial(f"{standing.url}?{urlencode({'ticket': standing.ticket})}", watch=True)
+        telling = asyncio.create_task(self._tell(link, standing.url))
+        try:
+            async for frame in link:
+                words = words_of(frame) if isinstance(frame, str) else {}
+                if "dial" in words:
+                    self._spawn(self._answer(link, standing.url, words))
+            raise StreamLost(f"closed: {link.verdict}")
+        finally:
+            telling.cancel()
+            await link.close()
+
+    async def _tell(self, link: Outlet, url: str) -> None:
+        """Say what is new after each exchange, and that one is alive between them."""
+        with suppress(StreamLost):
+            while self._standing.url == url:
+                self._changed.clear()
+                await link.say(ticket=self._standing.ticket, tunnels=[vars(tunnel) for tunnel in self._standing.tunnels])
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), SIGN_OF_LIFE_S)
+        await link.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, link: Outlet, url: str, words: dict[str, Any]) -> None:
+        """Carry one stream that was asked for, or say why not."""
+        stream = str(words["dial"])
+        try:
+            grant = self._judge(words)
+            await self._serve(f"{url}/{quote(stream)}", grant, str(words.get("size", "")))
+        except Refused as error:
+            with suppress(StreamLost):
+                await link.say(refused=stream, code=error.code, detail=str(error))
+        except StreamLost as error:
+            logger.info("a stream was lost before it began: %s", error)
+        except Exception:  # one stream's trouble is no other's
+            logger.exception("a stream broke off")
+
+    def _judge(self, words: dict[str, Any]) -> Grant:
+        """What may be entered. The relay's word counts for nothing: there must be a seal, or a standing tunnel."""
+        standing = self._standing
+        if "tunnel" in words:
+            found = next((item for item in standing.tunnels if item.relay_port == words["tunnel"]), None)
+            if found is None:
+                raise Refused("no_tunnel", "This host has no such tunnel.")
+            grant = Grant("", found.instance, PORT, 0, found.port, once=False)
+        else:
+            grant = self._opened(standing, str(words.get("grant", "")))
+        if grant.instance not in standing.running:
+            raise Refused("not_running", "The instance is not running.")
+        if sum(self._use.open.values()) >= AT_ONCE:
+            raise Refused("too_many_streams", "Too many streams are open on this host.")
+        return grant
+
+    def _opened(self, standing: Standing, text: str) -> Grant:
+        try:
+            grant = open_grant(standing.key, text, now=standing.now())
+        except BadGrant as error:
+            raise Refused("bad_grant", f"The grant is {error}.") from error
+        if grant.once:
+            if grant.id in self._use.grants:
+                raise Refused("grant_used", "The ticket has been used; ask for a new one.")
+            self._use.grants[grant.id] = grant.expires_at
+        return grant
+
+    async def _serve(self, url: str, grant: Grant, size: str) -> None:
+        ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            PORT: lambda: self._serve_port(url, grant),
+            EXEC: lambda: self._serve_terminal(url, grant, size),
+            FILES: lambda: self._serve_files(url, grant),
+            READ: lambda: self._serve_files(url, grant),
+        }
+        if grant.kind not in ways:
+            raise Refused("unknown_kind", f"This agent knows no stream of the kind {grant.kind}; it may be too old.")
+        self._use.open[grant.instance] = self._use.open.get(grant.instance, 0) + 1
+        try:
+            await ways[grant.kind]()
+        except (EngineRefused, EngineSilent) as error:
+            raise Refused("not_there", str(error)[:200]) from error
+        finally:
+            self._use.open[grant.instance] -= 1
+            if not self._use.open[grant.instance]:
+                del self._use.open[grant.instance]
+
+    async def _serve_port(self, url: str, grant: Grant) -> None:
+        try:
+            inside = await opened(self._doorway.connect, grant.instance, grant.port)
+        except OSError as error:
+            raise Refused("port_silent", f"Nothing answers at port {grant.port} of the instance: {error}.") from error
+        try:
+            outlet = await dial(url)
+        except (StreamLost, asyncio.CancelledError):
+            inside.close()
+            raise
+        await carry(outlet, inside)
+
+    async def _serve_terminal(self, url: str, grant: Grant, size: str) -> None:
+        try:
+            session = await self._terminals.open(grant.instance, grant.session or grant.id, size)
+        except OSError as error:
+            raise Refused("not_there", str(error)[:200]) from error
+        outlet = await dial(url)
+        try:
+            await self._terminals.attach(session, outlet)
+        finally:
+            await outlet.close()
+
+    async def _serve_files(self, url: str, grant: Grant) -> None:
+        """What is asked is answered one by one; a grant to read leads to its own path, whoever asks for another."""
+        if self._files.crowded(grant.instance):
+            raise Refused("too_many_streams", "Too many are at this instance's files; close a page or wait for one to end.")
+        outlet = await dial(url)
+        try:
+            only = os.fsdecode(unquote_to_bytes(grant.path)) if grant.kind == READ else None
+            await self._files.serve(grant.instance, outlet, only=only)
+        finally:
+            await outlet.close()

@@ -1,0 +1,43 @@
+"""A TCP connection inside an instance, carried over a stream with both ends' own speed and their own end of input."""
+
+import asyncio
+import socket
+from typing import Final
+
+from agents.daemon.control_plane.websocket import Outlet, StreamLost
+from agents.protocol.codec import words_of
+
+PIECE: Final = 64 * 1024
+
+
+async def carry(outlet: Outlet, inside: socket.socket) -> None:
+    """Both ways, each to its own end of input, or until either side is gone. Ends both."""
+    inside.setblocking(False)
+    reader, writer = await asyncio.open_connection(sock=inside, limit=PIECE)
+    ways = [asyncio.create_task(_outwards(reader, outlet)), asyncio.create_task(_inwards(outlet, writer))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        writer.close()
+        await outlet.close()
+
+
+async def _outwards(reader: asyncio.StreamReader, outlet: Outlet) -> None:
+    while piece := await reader.read(PIECE):
+        await outlet.give(piece)
+    await outlet.say(eof=True)
+
+
+async def _inwards(outlet: Outlet, writer: asyncio.StreamWriter) -> None:
+    async for frame in outlet:
+        if isinstance(frame, bytes):
+            writer.write(frame)
+            await writer.drain()
+        elif words_of(frame).get("eof"):
+            if writer.can_write_eof():
+                writer.write_eof()
+            return
+    raise StreamLost("the other side has hung up")

@@ -1,0 +1,178 @@
+"""Terminals that outlive a broken connection: the shell runs on, and who comes back finds it with its last screen."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from agents.daemon.control_plane.websocket import Outlet, StreamLost
+from agents.daemon.engine.cancellable_open import opened
+from agents.daemon.engine.exec_interface import Doorway, Terminal
+from agents.daemon.engine.interface import EngineRefused, EngineSilent
+from agents.protocol.codec import words_of
+
+logger = logging.getLogger(__name__)
+
+PIECE: Final = 32 * 1024
+KEPT_BYTES: Final = 256 * 1024
+LINGER_S: Final = 600.0
+AT_ONCE: Final = 16  # terminals of one instance
+SIZE: Final = (80, 24)
+LARGEST: Final = 1000
+
+Key = tuple[str, str]  # instance, session
+
+
+@dataclass
+class Session:
+    """One shell, whoever looks at it at the moment."""
+
+    key: Key
+    terminal: Terminal
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    outlet: Outlet | None = None
+    kept: deque[bytes] = field(default_factory=deque)
+    kept_bytes: int = 0
+    flowing: asyncio.Event = field(default_factory=asyncio.Event)
+    left_at: float = 0.0
+    pump: asyncio.Task[None] | None = None
+    ended: bool = False
+
+    def keep(self, piece: bytes) -> None:
+        self.kept.append(piece)
+        self.kept_bytes += len(piece)
+        while self.kept_bytes > KEPT_BYTES:
+            self.kept_bytes -= len(self.kept.popleft())
+
+
+class Terminals:
+    """The terminals of one host. Everything here belongs to the streams' own thread."""
+
+    def __init__(self, doorway: Doorway) -> None:
+        self._doorway = doorway
+        self._sessions: dict[Key, Session] = {}
+        self._opening = asyncio.Lock()
+
+    def watched(self, instance: str) -> int:
+        """Terminals that somebody looks at."""
+        return sum(key[0] == instance and own.outlet is not None for key, own in self._sessions.items())
+
+    async def open(self, instance: str, name: str, size: str) -> Session:
+        """The session of that name, or a new shell. Raises EngineRefused, EngineSilent or OSError."""
+        key = (instance, name)
+        async with self._opening:
+            found = self._sessions.get(key)
+            if found is not None and not found.ended:
+                columns, rows = _size(size)
+                await self._shape(found, f"{columns}x{rows - 1}")  # a program that fills the screen draws it anew then
+                await self._shape(found, size)
+                return found
+            await self._make_room(instance)
+            await asyncio.to_thread(self._hang_up_strangers, instance, name)
+            terminal = await opened(self._doorway.terminal, instance, name, _size(size))
+            terminal.connection.setblocking(False)
+            session = Session(key, terminal, *await asyncio.open_connection(sock=terminal.connection))
+            session.keep(terminal.first)
+            self._sessions[key] = session
+            session.pump = asyncio.create_task(self._show(session))
+            return session
+
+    async def attach(self, session: Session, outlet: Outlet) -> None:
+        """Let whoever is at the other end look and type, until either is gone. A second looker takes over from the first."""
+        if session.outlet is not None:
+            await session.outlet.close()
+        with suppress(StreamLost):
+            if session.kept:
+                await outlet.give(b"".join(session.kept))
+            session.outlet = outlet
+            session.flowing.set()
+            if session.ended:
+                await self._tell_end(session)
+            async for frame in outlet:
+                await self._take(session, frame)
+        if session.outlet is outlet:
+            session.outlet, session.left_at = None, time.monotonic()
+            session.flowing.set()  # a shell that nobody looks at must not stand still
+
+    async def end(self, *, all_of: bool = False) -> None:
+        """Hang up what nobody has looked at for a while; with `all_of` everything."""
+        now = time.monotonic()
+        for key, own in list(self._sessions.items()):
+            if all_of or own.ended or (own.outlet is None and now - own.left_at > LINGER_S):
+                await self._drop(key)
+
+    def _hang_up_strangers(self, instance: str, name: str) -> None:
+        """Shells that an earlier run of this agent left behind, or that were dropped here."""
+        keep = [*(key[1] for key in self._sessions if key[0] == instance), name]
+        with suppress(EngineRefused, EngineSilent):
+            self._doorway.hang_up(instance, keep)
+
+    async def _make_room(self, instance: str) -> None:
+        own = [item for key, item in self._sessions.items() if key[0] == instance]
+        for session in sorted(own, key=lambda item: (item.outlet is not None, item.left_at))[: len(own) - AT_ONCE + 1]:
+            await self._drop(session.key)
+
+    async def _drop(self, key: Key) -> None:
+        session = self._sessions.pop(key, None)
+        if session is None:
+            return
+        if session.pump is not None:
+            session.pump.cancel()
+        session.writer.transport.abort()  # what was typed and not read is lost with the shell
+        if session.outlet is not None:
+            await session.outlet.close()
+        if not session.ended:
+            await asyncio.to_thread(self._hang_up_strangers, key[0], "-")
+
+    async def _show(self, session: Session) -> None:
+        """Carry what the shell writes to who looks at it, and keep the last of it for who comes back."""
+        with suppress(OSError):
+            while piece := await session.reader.read(PIECE):
+                session.keep(piece)
+                if session.outlet is not None:
+                    await session.flowing.wait()
+                    with suppress(StreamLost):
+                        await session.outlet.give(piece)
+        session.ended = True
+        session.writer.transport.abort()
+        await self._tell_end(session)
+        self._sessions.pop(session.key, None)
+
+    async def _tell_end(self, session: Session) -> None:
+        code: int | None = None
+        with suppress(EngineRefused, EngineSilent, OSError):
+            code = await asyncio.to_thread(session.terminal.exit_code)
+        if session.outlet is not None:
+            with suppress(StreamLost):
+                await session.outlet.say(exit=code)
+            await session.outlet.close()
+
+    async def _take(self, session: Session, frame: bytes | str) -> None:
+        if isinstance(frame, bytes):
+            with suppress(OSError):
+                session.writer.write(frame)
+                await session.writer.drain()
+            return
+        words = words_of(frame)
+        if "resize" in words:
+            await self._shape(session, "x".join(map(str, words["resize"])) if isinstance(words["resize"], list) else "")
+        elif "flow" in words:  # the page has more than it can draw, or has caught up
+            session.flowing.set() if words["flow"] else session.flowing.clear()
+        elif "bye" in words:
+            await self._drop(session.key)
+
+    async def _shape(self, session: Session, size: str) -> None:
+        with suppress(EngineRefused, EngineSilent, OSError):
+            await asyncio.to_thread(session.terminal.resize, *_size(size))
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Columns and rows from "120x40"; the usual size for what is none."""
+    columns, _, rows = text.partition("x")
+    if columns.isdecimal() and rows.isdecimal() and 0 < int(columns) <= LARGEST and 0 < int(rows) <= LARGEST:
+        return int(columns), int(rows)
+    return SIZE

@@ -1,0 +1,1 @@
+"""Facts and samples of the host and its instances."""

@@ -1,0 +1,1 @@
+"""Moves of instances and volumes from host to host."""

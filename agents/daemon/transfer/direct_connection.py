@@ -1,0 +1,219 @@
+"""The straight way between two hosts: who receives listens on a port of the instance that moves, and who sends dials it.
+
+Both have the key of this one move. Each connection gets a key of its own, out of that and of a random number from each side,
+and nothing is believed that is not sealed with it: whoever else connects is not heard. Where it fails there is the relay.
+"""
+
+import hashlib
+import hmac
+import ipaddress
+import os
+import queue
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from agents.daemon.control_plane.port_check import open_server
+from agents.daemon.transfer.transfer_protocol import Line, LineBroken, SealedLine
+from agents.protocol.public import is_public
+
+LARGEST: Final = 1024 * 1024 + 64
+DIAL_S: Final = 3.0
+PROVE_S: Final = 10.0  # for a caller to show that it has the key
+LARGEST_PROOF: Final = 256  # bytes of a message until then
+MOST_CALLERS: Final = 4  # that have not shown it yet
+_NONCE: Final = 16
+_LENGTH: Final = struct.Struct(">I")
+_PURPOSE: Final = b"berth direct line"
+_HELLO: Final = b"hello"
+
+
+class ClosableLine(Line, Protocol):
+    """A line that either side may end."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A line that leads to the other host, and the same under its key."""
+
+    line: ClosableLine
+    sealed: SealedLine
+    direct: bool = False
+
+
+class SocketLine:
+    """Messages over a TCP connection, each behind its length. Raises OSError."""
+
+    def __init__(self, connection: socket.socket, largest: int = LARGEST) -> None:
+        self._socket = connection
+        self.largest = largest
+
+    def send(self, message: bytes) -> None:
+        self._socket.settimeout(600.0)
+        self._socket.sendall(_LENGTH.pack(len(message)) + message)
+
+    def recv(self, timeout: float = 60.0) -> bytes:
+        """The whole message by then, however little comes at a time."""
+        end = time.monotonic() + timeout
+        head = self._exactly(_LENGTH.size, end)
+        if not head:
+            return b""
+        (length,) = _LENGTH.unpack(head)
+        if length > self.largest:
+            raise LineBroken("the other host sent more than a message has")
+        return self._exactly(length, end)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _exactly(self, count: int, end: float) -> bytes:
+        """So many bytes; none when the other side has closed."""
+        got = bytearray()
+        while len(got) < count:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise LineBroken("the other host sent too slowly")
+            self._socket.settimeout(left)
+            piece = self._socket.recv(count - len(got))
+            if not piece:
+                return b""
+            got += piece
+        return bytes(got)
+
+
+def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
+    """Raises OSError when nobody answers there, or the address is one of a LAN and `private` does not allow that."""
+    known = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+    allowed = [one for one in known if private or is_public(ipaddress.ip_address(one[4][0]))]
+    if not allowed:
+        raise LineBroken("the other host has no address that this one may dial")
+    family, kind, protocol, _, place = allowed[0]
+    connection = socket.socket(family, kind, protocol)
+    try:
+        connection.settimeout(DIAL_S)
+        connection.connect(place)
+        line, own = SocketLine(connection, LARGEST_PROOF), os.urandom(_NONCE)
+        line.send(own)
+        other = line.recv(DIAL_S)
+        if len(other) != _NONCE:
+            raise LineBroken("what answered there is not the other host")
+        sealed = SealedLine(line, _key_of(key, own, other), is_source=True)
+        sealed.say(_HELLO)
+        if sealed.hear(DIAL_S) != _HELLO:
+            raise LineBroken("what answered there is not the other host")
+        line.largest = LARGEST
+    except BaseException:
+        connection.close()
+        raise
+    return Opened(line, sealed, direct=True)
+
+
+class Listener:
+    """Takes the calls of the host that sends, on one port, until it is closed. Others are hung up on."""
+
+    def __init__(self, place: str, port: int, key: bytes, taken: Callable[[Opened], None]) -> None:
+        self._key = key
+        self._taken = taken
+        self._proving = threading.Semaphore(MOST_CALLERS)
+        self._socket = open_server(place, port)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # ends `accept`
+        self._socket.close()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:  # closed
+                return
+            if not self._proving.acquire(blocking=False):
+                connection.close()
+                continue
+            threading.Thread(target=self._prove, args=(connection,), daemon=True).start()
+
+    def _prove(self, connection: socket.socket) -> None:
+        line = SocketLine(connection, LARGEST_PROOF)
+        try:
+            other, own = line.recv(PROVE_S), os.urandom(_NONCE)
+            if len(other) != _NONCE:
+                raise LineBroken("not the other host")
+            line.send(own)
+            sealed = SealedLine(line, _key_of(self._key, other, own), is_source=False)
+            if sealed.hear(PROVE_S) != _HELLO:
+                raise LineBroken("not the other host")
+            sealed.say(_HELLO)
+            line.largest = LARGEST
+        except OSError:
+            line.close()
+            return
+        finally:
+            self._proving.release()
+        self._taken(Opened(line, sealed, direct=True))
+
+
+class Meeting:
+    """Where the host that receives waits: for a call on its port, and at the relay, whichever comes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: queue.Queue[Opened | OSError] | None = None
+        self._next: Opened | None = None
+        self._now: Opened | None = None
+
+    def called(self, opened: Opened) -> None:
+        """Whoever calls has the key: what is in use has broken, though it may not be known here yet."""
+        with self._lock:
+            if self._waiting is not None:
+                self._waiting.put(opened)
+                self._waiting = None
+                return
+            broken, self._next = (self._next, self._now), opened
+        for old in broken:
+            if old is not None:
+                old.line.close()
+
+    def wait(self, by_relay: Callable[[], Opened]) -> Opened:
+        """Raises OSError when neither came as long as the relay waits."""
+        came: queue.Queue[Opened | OSError] = queue.Queue()
+        with self._lock:
+            self._now, self._next = self._next, None
+            if self._now is not None:
+                return self._now
+            self._waiting = came
+        threading.Thread(target=self._ask_relay, args=(by_relay, came), daemon=True).start()
+        found = came.get()
+        with self._lock:
+            self._waiting = None
+            if isinstance(found, OSError):
+                raise found
+            self._now = found
+        return found
+
+    def _ask_relay(self, by_relay: Callable[[], Opened], came: "queue.Queue[Opened | OSError]") -> None:
+        try:
+            opened = by_relay()
+        except OSError as error:
+            came.put(error)
+            return
+        with self._lock:
+            if self._waiting is came:
+                self._waiting = None
+                came.put(opened)
+                return
+        opened.line.close()  # a call came first
+
+
+def _key_of(key: bytes, source: bytes, target: bytes) -> bytes:
+    return hmac.digest(key, _PURPOSE + source + target, hashlib.sha256)

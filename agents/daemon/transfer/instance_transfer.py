@@ -1,0 +1,302 @@
+"""Operators of clones and moves: a copy on the same host, or a parcel between two hosts. Each goes on from what is there.
+
+`copy_root`     the root, and the data disk if asked for, of one instance as those of another one on this host
+`send_root`     the same described and sent to another host, through the relay
+`receive_root`  taken in by that other host; the saved root is made last, so that it means that everything is there
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agents.daemon.disks import ext4
+from agents.daemon.disks.block_copy import allocated_bytes, bring_equal, sums_on_disk
+from agents.daemon.disks.loop_disks import DiskFull, Disks, LoopDisks
+from agents.daemon.disks.operation_runner import Operation, Operator
+from agents.daemon.docker_engine.image_archives import TOO_LARGE
+from agents.daemon.engine.interface import Runtime
+from agents.daemon.lib.atomic_files import sync_folder
+from agents.daemon.lib.chunk_manifest import Parcel, describe
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.lib.sizes import GIB, HEADROOM
+from agents.daemon.transfer.root_export import Roots, roots_of
+from agents.daemon.transfer.transfer_protocol import Inbox, SealedLine, send_parcel
+from agents.daemon.transfer.transfer_session import (
+    COMPLETE,
+    Calling,
+    ListenAt,
+    OpenPair,
+    Way,
+    fetch_parcel,
+    outcome_of,
+    talk_until_through,
+)
+
+Checkpoint = Callable[[str], None]
+
+ROOT: Final = "root.tar"
+DISK: Final = "data.ext4"
+NO_ROOM: Final = "The host has no room for this instance."
+STALE_AFTER: Final = 2 * 24 * 3600.0  # what an operation left behind that was cancelled while its agent was down
+
+
+@dataclass(frozen=True)
+class _Trip:
+    """What an order says."""
+
+    source: str
+    target: str
+    number: int
+    disk_gb: int
+    root_bytes: int  # what the root may unpack to; 0: no limit was told
+    image: str  # that it was made from; "": not told
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (ROOT, DISK) if self.disk_gb else (ROOT,)
+
+
+def _read(operation: Operation) -> _Trip:
+    args = operation.order.args
+    return _Trip(
+        source=args["source"],
+        target=args["target"],
+        number=int(args["number"]),
+        disk_gb=int(args["disk_gb"]),
+        root_bytes=int(args.get("root_bytes", "0")),
+        image=args.get("image", ""),
+    )
+
+
+class Mover:
+    """Carries roots and data disks of one host."""
+
+    def __init__(
+        self,
+        *,
+        roots: Roots,
+        disks: LoopDisks,
+        state: Path,
+        open_pair: OpenPair,
+        listen_at: ListenAt = lambda port: "",
+        checkpoint: Checkpoint = lambda name: None,
+    ) -> None:
+        self._roots = roots
+        self._disks = disks
+        self._folder = state / "moves"
+        self._open_pair = open_pair
+        self._listen_at = listen_at
+        self._checkpoint = checkpoint
+
+    def operators(self) -> Mapping[str, Operator]:
+        return {"copy_root": self.copy, "send_root": self.send, "receive_root": self.receive}
+
+    # -- on one host
+
+    def copy(self, operation: Operation) -> Mapping[str, str]:
+        trip = _read(operation)
+        with self._clean_when_unwanted(operation, trip):
+            if self._roots.is_there(trip.target, trip.number):
+                return {}
+            if trip.disk_gb:
+                self._copy_disk(operation, trip)
+            operation.progress(operation.seen.done_bytes, operation.seen.total_bytes, "Copying what was installed.")
+            self._roots.copy(trip.source, trip.target, trip.number)
+            self._checkpoint("root-copied")
+            operation.check()
+        return {}
+
+    def _copy_disk(self, operation: Operation, trip: _Trip) -> None:
+        image, _ = self._disks.paths(trip.target)
+        if image.exists():
+            return
+        source = self._disk_at_rest(trip)
+        spare, total = image.with_suffix(".new"), 2 * allocated_bytes(source)
+        spare.unlink(missing_ok=True)
+        try:
+            self._disks.allocate(spare, source.stat().st_size)
+        except DiskFull as error:
+            raise Failed("disk_full", "The host has no room for another data disk.") from error
+        done = 0
+
+        def tell(count: int) -> None:
+            nonlocal done
+            done += count
+            operation.progress(min(done, total), total, "Copying the data disk.")
+
+        sums = bring_equal(source, spare, {}, tell)
+        self._checkpoint("disk-copied")
+        if sums_on_disk(spare, tell) != sums:
+            raise Failed("copy_damaged", "The copy of the data disk is not as its original.")
+        ext4.give_to(spare, trip.target)
+        spare.replace(image)
+        sync_folder(image.parent)
+        self._checkpoint("disk-in-place")
+
+    def _disk_at_rest(self, trip: _Trip) -> Path:
+        image, _ = self._disks.paths(trip.source)
+        if not image.exists():
+            raise Failed("disk_missing", "The instance's data disk is gone from the host.")
+        if not self._disks.put_to_rest(trip.source):  # a copy made now could lack what was written last
+            raise Failed("operation_failed", "Something on the host still has the data disk mounted.")
+        return image
+
+    # -- to another host
+
+    def send(self, operation: Operation) -> Mapping[str, str]:
+        trip = _read(operation)
+        folder = self._own_folder(operation, trip)
+        try:
+            return self._send(operation, trip, folder)
+        finally:
+            if operation.unwanted or not operation.cancelled.is_set():  # else the agent ends, and goes on later
+                self._roots.forget(operation.order.id)
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _send(self, operation: Operation, trip: _Trip, folder: Path) -> Mapping[str, str]:
+        root = folder / ROOT
+        if not root.exists():
+            self._take_out(operation, trip, root)
+        self._checkpoint("taken-out")
+        files = {ROOT: root} | ({DISK: self._disk_at_rest(trip)} if trip.disk_gb else {})
+        sheets = tuple(describe(name, path, _looking(operation)) for name, path in files.items())
+        parcel = Parcel(sheets, self._roots.parts(root))
+        self._checkpoint("described")
+        sent = parcel
+
+        def talk(line: SealedLine) -> None:
+            nonlocal sent
+            sent = send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, "Sending."))
+
+        way = Way.of(operation.order.args, is_source=True)
+        talk_until_through(Calling(self._open_pair, way), operation, talk)
+        return {"checksum": sent.whole, "bytes": str(sent.sent_bytes)}
+
+    def _take_out(self, operation: Operation, trip: _Trip, path: Path) -> None:
+        said = "Packing what was installed."
+        operation.progress(0, 0, said)
+        self._roots.take_out(
+            trip.source, trip.target, operation.order.id, path, lambda done, total: operation.progress(done, total, said)
+        )
+
+    # -- from another host
+
+    def receive(self, operation: Operation) -> Mapping[str, str]:
+        trip = _read(operation)
+        inbox = Inbox(self._own_folder(operation, trip), self._disks.allocate)
+        with self._clean_when_unwanted(operation, trip):
+            if not self._roots.is_there(trip.target, trip.number):
+                self._bring(operation, trip, inbox)
+                operation.check()
+        outcome = outcome_of(inbox)
+        self._roots.forget(operation.order.id)
+        shutil.rmtree(inbox.folder, ignore_errors=True)  # also when an agent was killed before it came to this
+        return outcome
+
+    def _bring(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
+        if not inbox.path(COMPLETE).exists():
+            self._fetch(operation, trip, inbox)
+        self._checkpoint("received")
+        self._take_in(operation, trip, inbox)
+
+    def _fetch(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
+        try:
+            fetch_parcel(
+                self._open_pair,
+                operation,
+                inbox,
+                trip.names,
+                check_room=lambda parcel: self._check_room(parcel, inbox, trip),
+                came=lambda: self._checkpoint("chunk"),
+                known=lambda parcel: self._held(operation, trip) if parcel.parts else (),
+                listen_at=self._listen_at,
+            )
+        except DiskFull as error:
+            raise Failed("disk_full", NO_ROOM) from error
+
+    def _check_room(self, parcel: Parcel, inbox: Inbox, trip: _Trip) -> None:
+        """Before the first byte. The root needs its room three times: as a file, unpacked, and as layers of the engine."""
+        sizes = {sheet.name: sheet.size for sheet in parcel.sheets}
+        if sizes.get(DISK, 0) > trip.disk_gb * GIB:
+            raise Failed("bad_parcel", "The data disk that arrives is larger than the one that was rented.")
+        if trip.root_bytes and sizes[ROOT] > trip.root_bytes:
+            raise Failed("system_disk_full", TOO_LARGE)
+        there = sum(allocated_bytes(inbox.path(name)) for name in sizes if inbox.path(name).exists())
+        needed = parcel.sent_bytes + 2 * sizes[ROOT] - there
+        if shutil.disk_usage(inbox.folder).free < needed + HEADROOM:
+            raise Failed("disk_full", NO_ROOM)
+
+    def _take_in(self, operation: Operation, trip: _Trip, inbox: Inbox) -> None:
+        """The data disk first: the saved root is the sign that all is there."""
+        operation.progress(operation.seen.total_bytes, operation.seen.total_bytes, "Unpacking what was installed.")
+        image, _ = self._disks.paths(trip.target)
+        if trip.disk_gb and inbox.path(DISK).exists():
+            ext4.give_to(inbox.path(DISK), trip.target)
+            inbox.path(DISK).replace(image)
+            sync_folder(image.parent)
+        self._checkpoint("disk-in-place")
+        if trip.disk_gb and not image.exists():
+            raise Failed("disk_missing", "The data disk that came is gone from the host.")
+        held = self._held(operation, trip)
+        self._roots.take_in(inbox.path(ROOT), trip.target, trip.number, most=trip.root_bytes, held=held)
+        self._checkpoint("root-in-place")
+
+    def _held(self, operation: Operation, trip: _Trip) -> frozenset[str]:
+        """Layers of the instance's own image alone: what another image here holds is not this renter's to have."""
+        return self._roots.hold(trip.image, operation.order.id) if trip.image else frozenset()
+
+    # -- both
+
+    @contextmanager
+    def _clean_when_unwanted(self, operation: Operation, trip: _Trip) -> Iterator[None]:
+        """An instance that was given up may be proven gone already: what was made since then goes too."""
+        try:
+            yield
+        except Superseded:
+            if operation.unwanted:
+                self._roots.drop(trip.target, trip.number)
+                self._roots.forget(operation.order.id)
+                self._disks.drop(trip.target)
+            raise
+
+    def _own_folder(self, operation: Operation, trip: _Trip) -> Path:
+        """Made, after what others left behind long ago was taken away. It goes with the target, if that goes first."""
+        own = self._folder / f"{trip.target}-{operation.order.id}"
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        oldest = time.time() - STALE_AFTER
+        for folder in self._folder.iterdir():
+            if folder != own and folder.stat().st_mtime < oldest:
+                self._roots.forget(folder.name.partition("-")[2])
+                shutil.rmtree(folder, ignore_errors=True)
+        return own
+
+
+def _looking(operation: Operation) -> Callable[[int, int], None]:
+    return lambda done, total: operation.check()
+
+
+def move_operators(
+    runtime: Runtime,
+    disks: Disks,
+    *,
+    state: Path,
+    open_pair: OpenPair,
+    listen_at: ListenAt = lambda port: "",
+    checkpoint: Checkpoint = lambda name: None,
+) -> Mapping[str, Operator]:
+    """Of a host that has no containers they end at once: a root that does not exist is there as soon as it is named."""
+    roots = roots_of(runtime)
+    if isinstance(disks, LoopDisks):
+        mover = Mover(roots=roots, disks=disks, state=state, open_pair=open_pair, listen_at=listen_at, checkpoint=checkpoint)
+        return mover.operators()
+
+    def arrive(operation: Operation) -> Mapping[str, str]:
+        trip = _read(operation)
+        roots.copy(trip.source, trip.target, trip.number)
+        return {"simulated": "1"}
+
+    return {"copy_root": arrive, "send_root": lambda operation: {"simulated": "1"}, "receive_root": arrive}

@@ -1,0 +1,210 @@
+"""Root file systems on their way: an instance's root taken out of the engine as a file, and such a file taken in.
+
+A root travels as an image without any name. Whoever takes it in names it, so that no host can give another one an image
+that passes for something else.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from agents.daemon.docker_engine.container_spec import (
+    HOST_LABEL,
+    INSTANCE_LABEL,
+    NO_HOST,
+    PARCEL_LABEL,
+    PARCELS,
+    ROOT_MESSAGE,
+    root_repository,
+)
+from agents.daemon.docker_engine.errors import engine_answers
+from agents.daemon.docker_engine.image_archives import chains_of, check_archive, packed_anew, parts_of
+from agents.daemon.docker_engine.runtime import DockerRuntime
+from agents.daemon.engine.interface import EngineRefused, Runtime
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.lib.chunk_manifest import Part
+from agents.daemon.lib.errors import Failed
+from agents.daemon.lib.sizes import HEADROOM
+
+NO_ROOM: Final = "The host has no room to pack what was installed."
+NO_ROOM_HERE: Final = "The host has no room to unpack what was installed elsewhere."
+_CONTENT_STORE: Final = ["driver-type", "io.containerd.snapshotter.v1"]  # an engine that keeps images in containerd
+
+Progress = Callable[[int, int], None]
+
+
+class Roots(Protocol):
+    """The root file systems of one host's instances."""
+
+    def copy(self, source: str, target: str, number: int) -> None:
+        """The present root of `source`, which does not run, as the saved root `number` of `target`, on the same host."""
+
+    def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
+        """The same as a file for another host."""
+
+    def parts(self, path: Path) -> tuple[Part, ...]:
+        """The layers in such a file, by their chain ids."""
+
+    def hold(self, image: str, parcel: str) -> frozenset[str]:
+        """The chain ids of the layers of `image` that this host has, kept until `forget`; none if it lacks the image."""
+
+    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+        """A file of another host as the saved root `number` of `target`. Raises Failed for anything else, for one that
+        unpacks to more than `most` bytes (0: no limit was told), and for a layer that neither came nor is `held`."""
+
+    def is_there(self, target: str, number: int) -> bool: ...
+
+    def drop(self, target: str, number: int) -> None:
+        """Remove what `copy` or `take_in` made."""
+
+    def forget(self, parcel: str) -> None:
+        """Remove what `take_out` and `hold` left in the engine."""
+
+
+class DockerRoots:
+    """Roots as committed images."""
+
+    def __init__(self, runtime: DockerRuntime) -> None:
+        self._runtime = runtime
+
+    def copy(self, source: str, target: str, number: int) -> None:
+        with self._engine() as engine:
+            self._commit(engine, source, target, root_repository(target), str(number))
+
+    def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
+        with self._engine() as engine:
+            image = self._commit(engine, source, target, PARCELS, parcel, label=f"{PARCEL_LABEL}={parcel}")
+            total = int(engine.inspect_image(image)["Size"])
+            # The engine writes it out whole, in a place of its own, before it gives the first byte.
+            if min(self._runtime.image_room(), shutil.disk_usage(path.parent).free) < 2 * total + HEADROOM:
+                raise Failed("disk_full", NO_ROOM)
+            done, spare = 0, path.with_suffix(".new")
+            with spare.open("wb") as file:
+                for piece in engine.get_image(image):  # by its id: without any name in it
+                    file.write(piece)
+                    done += len(piece)
+                    progress(done, max(done, total))
+            spare.replace(path)
+
+    def parts(self, path: Path) -> tuple[Part, ...]:
+        return parts_of(path)
+
+    def hold(self, image: str, parcel: str) -> frozenset[str]:
+        with self._engine() as engine:
+            if _CONTENT_STORE in (engine.info().get("DriverStatus") or []):
+                return frozenset()  # it reads every layer of an archive, also one that it has
+        try:
+            with self._engine() as engine:
+                found = engine.inspect_image(image)
+                engine.tag(found["Id"], PARCELS, parcel)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+            return frozenset()
+        return frozenset(chains_of((found.get("RootFS") or {}).get("Layers") or []))
+
+    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+        root = check_archive(path, target, most or sys.maxsize, held)
+        # The engine unpacks it beside the layers that it makes of it.
+        if self._runtime.image_room() < 2 * root.size + HEADROOM:
+            raise Failed("disk_full", NO_ROOM_HERE)
+        with self._engine() as engine:
+            told = list(engine.load_image(packed_anew(path, root), quiet=True))
+            image = _loaded(told)
+            # As the engine has understood it: to its reader of JSON, "RootFS" is "rootfs" too.
+            found = engine.inspect_image(image)
+            labels, came = found["Config"]["Labels"] or {}, (found.get("RootFS") or {}).get("Layers") or []
+            if labels.get(INSTANCE_LABEL) != target or came != list(root.digests):
+                engine.remove_image(image)
+                raise Failed("bad_parcel", "What arrived is not the root of this instance.")
+            engine.tag(image, root_repository(target), str(number))
+
+    def is_there(self, target: str, number: int) -> bool:
+        return self._runtime.saved_root(target, number) is not None
+
+    def drop(self, target: str, number: int) -> None:
+        self._remove(f"{root_repository(target)}:{number}")
+
+    def forget(self, parcel: str) -> None:
+        self._remove(f"{PARCELS}:{parcel}")
+        with self._engine() as engine:
+            nameless = engine.images(filters={"label": f"{PARCEL_LABEL}={parcel}", "dangling": True})
+        for image in nameless:
+            self._remove(image["Id"])
+
+    def _remove(self, image: str) -> None:
+        try:
+            with self._engine() as engine:
+                engine.remove_image(image)
+        except EngineRefused as error:
+            if not error.missing:
+                raise
+
+    def _commit(self, engine: Any, source: str, target: str, repository: str, tag: str, *, label: str = "") -> str:
+        """The id of the image made."""
+        own = max(self._runtime.containers(source), key=lambda item: item.generation, default=None)
+        if own is None:
+            raise Failed("root_missing", "The instance's container is gone from its host.")
+        if own.status in ("running", "paused"):
+            raise Failed("still_running", "The instance still runs on its host.")
+        # No image of another instance: what is labelled with an instance goes when it goes. And of no host.
+        changes = f"LABEL {INSTANCE_LABEL}={target} {HOST_LABEL}={NO_HOST} {label}".rstrip()
+        self._runtime.open_root(own.id)
+        self._runtime.check_copy(own.id)
+        made = engine.commit(own.id, repository=repository, tag=tag, changes=changes, message=ROOT_MESSAGE)
+        return str(made["Id"])
+
+    @contextmanager
+    def _engine(self) -> Iterator[Any]:
+        with engine_answers(), closing(self._runtime.engine()) as engine:
+            yield engine
+
+
+class SimulatedRoots:
+    """Roots of containers that do not exist: only remembered. What travels is a file with a few words."""
+
+    def __init__(self, runtime: SimulatedRuntime) -> None:
+        self._runtime = runtime
+
+    def copy(self, source: str, target: str, number: int) -> None:
+        self._runtime.bring_root(target, number)
+
+    def take_out(self, source: str, target: str, parcel: str, path: Path, progress: Progress) -> None:
+        path.write_text(f"the simulated root of {source}")
+
+    def parts(self, path: Path) -> tuple[Part, ...]:
+        return ()
+
+    def hold(self, image: str, parcel: str) -> frozenset[str]:
+        return frozenset()
+
+    def take_in(self, path: Path, target: str, number: int, *, most: int, held: Collection[str] = ()) -> None:
+        self._runtime.bring_root(target, number)
+
+    def is_there(self, target: str, number: int) -> bool:
+        return self._runtime.saved_root(target, number) is not None
+
+    def drop(self, target: str, number: int) -> None:
+        self._runtime.clear(target)
+
+    def forget(self, parcel: str) -> None:
+        return None
+
+
+def roots_of(runtime: Runtime) -> Roots:
+    if isinstance(runtime, DockerRuntime):
+        return DockerRoots(runtime)
+    if isinstance(runtime, SimulatedRuntime):
+        return SimulatedRoots(runtime)
+    raise TypeError(f"no roots of {runtime.kind}")
+
+
+def _loaded(told: list[dict[str, Any]]) -> str:
+    for line in told:
+        words = str(line.get("stream", ""))
+        if "Loaded image ID: " in words:
+            return words.partition("Loaded image ID: ")[2].strip()
+    raise EngineRefused(f"the engine did not take the image in: {told[-1:]}")

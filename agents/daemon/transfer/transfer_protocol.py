@@ -1,0 +1,271 @@
+"""The talk of two agents over a line: a parcel described, its chunks sent, the whole looked at again, and done.
+
+Every message is sealed with a key that only the two agents have, so that the relay between them can neither read nor
+change anything. Whatever breaks the line, the receiver asks for the next chunk that it does not have yet.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from agents.daemon.lib.chunk_manifest import CHUNK, BadSheet, Parcel, Part, Sheet, describe, parcel_of
+
+PIECE: Final = 512 * 1024  # of the list of digests, which may be long
+LONGEST_LIST: Final = 64 * 1024 * 1024  # bytes of digests: 1 TiB
+MOST_PARTS: Final = 1024
+KEEP_EVERY: Final = 32  # chunks between two notes of how far it is
+ROUNDS: Final = 3
+PATIENCE: Final = 120.0
+PULSE: Final = 20.0
+NUMBER_BYTES: Final = 8
+_NONCE: Final = 12
+
+
+class LineBroken(OSError):
+    """The other side went away or said what nobody understands: dial again and go on."""
+
+
+class Line(Protocol):
+    """Messages of at most 1 MiB, whole and in order; b"" when the other side has closed."""
+
+    def send(self, message: bytes) -> None: ...
+
+    def recv(self, timeout: float = 60.0) -> bytes: ...
+
+
+class SealedLine:
+    """A line under the key of one move; each direction has a mark of its own, so that nothing can be sent back."""
+
+    def __init__(self, line: Line, key: bytes, *, is_source: bool) -> None:
+        self._line = line
+        self._seal = AESGCM(key)
+        self._own, self._other = (b"source", b"target") if is_source else (b"target", b"source")
+
+    def say(self, message: bytes) -> None:
+        nonce = os.urandom(_NONCE)
+        self._line.send(nonce + self._seal.encrypt(nonce, message, self._own))
+
+    def hear(self, timeout: float = PATIENCE) -> bytes:
+        text = self._line.recv(timeout)
+        if not text:
+            raise LineBroken("the other host closed the line")
+        try:
+            return self._seal.decrypt(text[:_NONCE], text[_NONCE:], self._other)
+        except (InvalidTag, ValueError) as error:
+            raise LineBroken("what came was not from the other host") from error
+
+    def say_words(self, **words: object) -> None:
+        self.say(json.dumps(words).encode())
+
+    def hear_words(self, *names: str) -> dict[str, Any]:
+        try:
+            words = json.loads(self.hear())
+        except ValueError as error:
+            raise LineBroken("the other host said what nobody understands") from error
+        if not isinstance(words, dict) or not words.keys() >= {*names}:
+            raise LineBroken("the other host said something else than expected")
+        return words
+
+
+Progress = Callable[[int, int], None]  # bytes done, of how many; may raise to break off
+
+
+def send_parcel(line: SealedLine, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> Parcel:
+    """Describe it, then send what the other side asks for until it has looked at the whole. Raises LineBroken.
+
+    Returns what was sent: the parcel without the parts that the other side has.
+    """
+    _describe(line, parcel)
+    whole = parcel
+    while True:
+        wish = line.hear_words("done", "from", "again")
+        parcel = whole.without({str(name) for name in wish.get("skip", [])})
+        if wish["done"]:
+            return parcel
+        if wish.get("wait"):
+            continue  # it is still looking at what came
+        first, again = int(wish["from"]), [int(number) for number in wish["again"]]
+        chunks = [(number, *parcel.place(number)) for number in again] if again else parcel.chunks(first)
+        done, total = parcel.bytes_before(parcel.count if again else first), parcel.sent_bytes
+        for number, sheet, at in chunks:
+            line.say(number.to_bytes(NUMBER_BYTES, "big") + _read(files[sheet.name], sheet, at))
+            done += 0 if again else sheet.length(at)
+            progress(done, total)
+
+
+def _describe(line: SealedLine, parcel: Parcel) -> None:
+    line.say_words(
+        names=[sheet.name for sheet in parcel.sheets],
+        sizes=[sheet.size for sheet in parcel.sheets],
+        whole=parcel.whole,
+        listed=sum(len(sheet.digests.joined) for sheet in parcel.sheets),
+        parts=[[part.name, part.start, part.size] for part in parcel.parts[:MOST_PARTS]],
+    )
+    held = bytearray()
+    for digests in (sheet.digests.joined for sheet in parcel.sheets):
+        for start in range(0, len(digests), PIECE):
+            held += digests[start : start + PIECE]
+            if len(held) >= PIECE:
+                line.say(bytes(held[:PIECE]))
+                del held[:PIECE]
+    if held:
+        line.say(bytes(held))
+
+
+def _read(path: Path, sheet: Sheet, at: int) -> bytes:
+    with path.open("rb", buffering=0) as file:
+        return os.pread(file.fileno(), sheet.length(at), at * CHUNK)
+
+
+def hear_parcel(line: SealedLine, names: tuple[str, ...]) -> Parcel:
+    """What the source describes. Raises LineBroken or BadSheet (it is not what was asked for)."""
+    told = line.hear_words("names", "sizes", "whole", "listed")
+    if tuple(told["names"]) != names:
+        raise BadSheet("the other host sends other files than were asked for")
+    listed, digests = int(told["listed"]), bytearray()
+    if listed > LONGEST_LIST:
+        raise BadSheet("the other host sends more than any instance has")
+    while len(digests) < listed:
+        digests += line.hear()
+    sizes = [int(size) for size in told["sizes"]]
+    return parcel_of(names, sizes, digests, str(told["whole"]), _parts(told.get("parts", [])))
+
+
+def _parts(told: Any) -> list[Part]:
+    try:
+        return [Part(str(name), int(start), int(size)) for name, start, size in told[:MOST_PARTS]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadSheet("the other host says what nobody understands of the parts of its file") from error
+
+
+@dataclass
+class Inbox:
+    """Where a parcel arrives: its files, and a note of how far it is, so that a new line goes on where the last broke."""
+
+    folder: Path
+    make: Callable[[Path, int], None]  # an empty file of this size; raises when the host has no room
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    @property
+    def _note(self) -> Path:
+        return self.folder / "note.json"
+
+    def first_missing(self, parcel: Parcel) -> int:
+        """The next chunk to ask for; 0, with fresh files, for a parcel that was not begun or is not the same any more."""
+        known = self._known()
+        there = all(
+            self.path(sheet.name).exists() and self.path(sheet.name).stat().st_size == sheet.size for sheet in parcel.sheets
+        )
+        if known.get("whole") == parcel.whole and there:
+            return int(known["next"])
+        for sheet in parcel.sheets:
+            self.path(sheet.name).unlink(missing_ok=True)
+            self.make(self.path(sheet.name), sheet.size)
+        self.note(parcel, 0)
+        return 0
+
+    def note(self, parcel: Parcel, following: int) -> None:
+        """All chunks before `following` are on the disk."""
+        for sheet in parcel.sheets:
+            _sync(self.path(sheet.name))
+        spare = self._note.with_suffix(".new")
+        spare.write_text(json.dumps({"whole": parcel.whole, "next": following}))
+        spare.replace(self._note)
+
+    def write(self, sheet: Sheet, at: int, chunk: bytes) -> None:
+        with self.path(sheet.name).open("r+b", buffering=0) as file:
+            os.pwrite(file.fileno(), chunk, at * CHUNK)
+
+    def faulty(self, parcel: Parcel, tell: Progress) -> list[int]:
+        """Read everything again: the chunks that are not as described."""
+        found, start = [], 0
+        for sheet in parcel.sheets:
+            seen = describe(sheet.name, self.path(sheet.name), tell)
+            pairs = zip(seen.digests, sheet.digests, strict=True)
+            found += [start + at for at, (got, wanted) in enumerate(pairs) if got != wanted]
+            start += len(sheet.digests)
+        return found
+
+    def _known(self) -> dict[str, Any]:
+        try:
+            known = json.loads(self._note.read_text())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+
+def receive_parcel(
+    line: SealedLine, parcel: Parcel, inbox: Inbox, progress: Progress, arrived: Callable[[int], None]
+) -> None:
+    """Ask for what is missing until the whole is right. Raises LineBroken.
+
+    `arrived` is told which chunk was the first to be asked for, before the source hears that it may go: it will not come a
+    second time, so whatever is to be remembered of this has to be on the disk by then.
+    """
+    first = inbox.first_missing(parcel)
+    wish = {"skip": sorted(parcel.skipped), "done": False}
+    line.say_words(**wish | {"from": first, "again": []})
+    _take_in(line, parcel, inbox, first, progress)
+    for _round in range(ROUNDS):
+        wrong = inbox.faulty(parcel, _Pulse(line, parcel, progress))
+        if not wrong:
+            arrived(first)
+            line.say_words(**wish | {"done": True, "from": parcel.count, "again": []})
+            return
+        line.say_words(**wish | {"from": parcel.count, "again": wrong})
+        for number, chunk in _arriving(line, parcel, wrong):
+            inbox.write(*parcel.place(number), chunk)
+        inbox.note(parcel, parcel.count)
+    inbox.note(parcel, 0)
+    raise BadSheet("the copy is not as its original")
+
+
+class _Pulse:
+    """Tells the source now and then that the target is still there, while it reads everything again."""
+
+    def __init__(self, line: SealedLine, parcel: Parcel, progress: Progress) -> None:
+        self._line, self._parcel, self._progress = line, parcel, progress
+        self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        self._progress(self._parcel.sent_bytes, self._parcel.sent_bytes)
+        if time.monotonic() - self._last > PULSE:
+            self._last = time.monotonic()
+            self._line.say_words(done=False, wait=True, **{"from": self._parcel.count}, again=[])
+
+
+def _take_in(line: SealedLine, parcel: Parcel, inbox: Inbox, first: int, progress: Progress) -> None:
+    done, total = parcel.bytes_before(first), parcel.sent_bytes
+    numbers = (number for number, _sheet, _at in parcel.chunks(first))
+    for count, (number, chunk) in enumerate(_arriving(line, parcel, numbers), 1):
+        inbox.write(*parcel.place(number), chunk)
+        done += len(chunk)
+        if count % KEEP_EVERY == 0:
+            inbox.note(parcel, number + 1)
+        progress(done, total)
+    inbox.note(parcel, parcel.count)
+
+
+def _arriving(line: SealedLine, parcel: Parcel, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    """The chunks in this order, each as its digest says."""
+    for number in numbers:
+        message = line.hear()
+        sheet, at = parcel.place(number)
+        chunk = message[NUMBER_BYTES:]
+        if int.from_bytes(message[:NUMBER_BYTES], "big") != number or not sheet.is_sound(at, chunk):
+            raise LineBroken("a chunk did not arrive as it was sent")
+        yield number, chunk
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,164 @@
+"""Operators of volumes that go to another host: sent by the one, taken in by the other, removed where nothing of it stays.
+
+`send_volume`     a volume at rest, described and sent through the relay; it stays as it is
+`receive_volume`  taken in by the other host; it has its own name only when it is whole, checked, and on the disk
+`clear_volume`    what is left of one that has moved away, or did not arrive
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from agents.daemon.disks import ext4
+from agents.daemon.disks.block_copy import allocated_bytes
+from agents.daemon.disks.loop_disks import DiskFull, LoopDisks
+from agents.daemon.disks.operation_runner import Operation, Operator
+from agents.daemon.disks.volume_store import checked_id
+from agents.daemon.lib.atomic_files import sync_folder
+from agents.daemon.lib.chunk_manifest import Parcel, describe
+from agents.daemon.lib.errors import Failed, Superseded
+from agents.daemon.lib.sizes import GIB, HEADROOM
+from agents.daemon.transfer.transfer_protocol import Inbox, SealedLine, send_parcel
+from agents.daemon.transfer.transfer_session import (
+    COMPLETE,
+    Calling,
+    OpenPair,
+    Way,
+    fetch_parcel,
+    outcome_of,
+    talk_until_through,
+)
+
+Checkpoint = Callable[[str], None]
+
+SEND: Final = "send_volume"
+RECEIVE: Final = "receive_volume"
+CLEAR: Final = "clear_volume"
+FILE: Final = "volume.ext4"
+_NO_ROOM: Final = "The host has no room for this volume."
+
+
+class VolumeTravel:
+    """Of the volumes of one host. `args`: source and target (32 hex digits), size_gb, and how the two hosts meet."""
+
+    def __init__(self, volumes: LoopDisks, *, root: Path, sparse: bool, open_pair: OpenPair, checkpoint: Checkpoint) -> None:
+        self._volumes = volumes
+        self._arriving = root / "volumes" / "moves"  # `LoopDisks.drop` looks there for what came half
+        self._sparse = sparse
+        self._open_pair = open_pair
+        self._checkpoint = checkpoint
+
+    def operators(self) -> Mapping[str, Operator]:
+        return {SEND: self.send, RECEIVE: self.receive, CLEAR: self.clear}
+
+    def send(self, operation: Operation) -> Mapping[str, str]:
+        image = self._at_rest(checked_id(operation.order.args["source"]))
+        operation.progress(0, 0, "Looking at what is to be sent.")
+        parcel = Parcel((describe(FILE, image, lambda done, total: operation.check()),))
+        self._checkpoint("volume-described")
+
+        def talk(line: SealedLine) -> None:
+            send_parcel(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, "Sending."))
+
+        way = Way.of(operation.order.args, is_source=True)
+        talk_until_through(Calling(self._open_pair, way), operation, talk)
+        return {"checksum": parcel.whole, "bytes": str(parcel.sent_bytes)}
+
+    def receive(self, operation: Operation) -> Mapping[str, str]:
+        """The note that all has come stays in the order's own folder: an image without it is nothing that this brought."""
+        target = checked_id(operation.order.args["target"])
+        image, _ = self._volumes.paths(target)
+        inbox = Inbox(self._own_folder(target, operation), self._volumes.allocate)
+        try:
+            if not inbox.path(COMPLETE).exists():
+                self._make_way(target)
+                self._fetch(operation, inbox)
+            self._checkpoint("volume-received")
+            operation.check()
+            if inbox.path(FILE).exists():
+                self._put_in_place(operation, inbox.path(FILE), image)
+            self._checkpoint("volume-in-place")
+        except Superseded:
+            if operation.unwanted:  # another order may be bringing the same volume by now: nothing but the own folder
+                shutil.rmtree(inbox.folder, ignore_errors=True)
+            raise
+        if not image.exists():
+            raise Failed("disk_missing", "The volume that came is gone from the host.")
+        return outcome_of(inbox)
+
+    def clear(self, operation: Operation) -> Mapping[str, str]:
+        self._volumes.drop(checked_id(operation.order.args["volume"]))
+        self._checkpoint("volume-cleared")
+        return {}
+
+    # -- the source
+
+    def _at_rest(self, volume: str) -> Path:
+        image, _ = self._volumes.paths(volume)
+        if not image.exists():
+            raise Failed("disk_missing", "The volume is not on this host.")
+        if not self._volumes.put_to_rest(volume):  # a container that nobody knows of: what it writes would be torn apart
+            raise Failed("operation_failed", "Something on the host still has the volume mounted.")
+        return image
+
+    # -- the target
+
+    def _fetch(self, operation: Operation, inbox: Inbox) -> None:
+        size = int(operation.order.args["size_gb"]) * GIB
+        try:
+            fetch_parcel(
+                self._open_pair,
+                operation,
+                inbox,
+                (FILE,),
+                check_room=lambda parcel: self._check_room(parcel, inbox, size),
+                came=lambda: self._checkpoint("volume-chunk"),
+            )
+        except DiskFull as error:
+            raise Failed("disk_full", _NO_ROOM) from error
+
+    def _check_room(self, parcel: Parcel, inbox: Inbox, size: int) -> None:
+        """Before the first byte."""
+        whole = parcel.sheets[0].size
+        if whole > size:
+            raise Failed("bad_parcel", "The volume that arrives is larger than the one that was ordered.")
+        there = inbox.path(FILE)
+        needed = (parcel.sent_bytes if self._sparse else whole) - (allocated_bytes(there) if there.exists() else 0)
+        if shutil.disk_usage(inbox.folder).free < needed + HEADROOM:
+            raise Failed("disk_full", _NO_ROOM)
+
+    def _make_way(self, target: str) -> None:
+        """What lies there under this name is left over from another time, unless something uses it."""
+        image, mount = self._volumes.paths(target)
+        if mount.is_mount() or (image.exists() and not ext4.wait_until_detached(image)):
+            raise Failed("operation_failed", "The volume is on this host already, and in use.")
+        image.unlink(missing_ok=True)
+
+    def _put_in_place(self, operation: Operation, file: Path, image: Path) -> None:
+        ext4.give_to(file, checked_id(operation.order.args["target"]))
+        file.replace(image)
+        try:
+            operation.check()
+        except Superseded:
+            if operation.unwanted:  # its removal may have passed by a moment ago
+                image.unlink(missing_ok=True)
+            raise
+        sync_folder(image.parent)
+
+    def _own_folder(self, target: str, operation: Operation) -> Path:
+        own = self._arriving / f"{target}-{operation.order.id}"
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in self._arriving.glob(f"{target}-*"):  # of an order that was given up
+            if folder != own:
+                shutil.rmtree(folder, ignore_errors=True)
+        return own
+
+
+def simulated_travel() -> Mapping[str, Operator]:
+    """On a host that has no disks: said to be done, and nothing touched."""
+
+    def arrived(operation: Operation) -> Mapping[str, str]:
+        return {"checksum": "simulated", "bytes": "0", "simulated": "true"}
+
+    return {SEND: arrived, RECEIVE: arrived, CLEAR: lambda operation: {}}

@@ -1,0 +1,190 @@
+"""Puts an agent together from its state folder."""
+
+import resource
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from agents.daemon.agent import Agent, Parts
+from agents.daemon.control_plane.confirming_client import NotedLink
+from agents.daemon.control_plane.http_client import Link
+from agents.daemon.control_plane.port_check import ReachTest
+from agents.daemon.control_plane.speed_test import signed_line
+from agents.daemon.disks.grow import Growth, simulated_growth
+from agents.daemon.disks.limited_runtime import LimitedRuntime
+from agents.daemon.disks.loop_disks import Disks, LoopDisks, SimulatedDisks
+from agents.daemon.disks.operation_runner import Operations, Operator
+from agents.daemon.disks.operations import DiskOrders, simulated_orders
+from agents.daemon.disks.system_disks import SystemDisks
+from agents.daemon.disks.volume_store import LoopVolumes, SimulatedVolumes, Volumes
+from agents.daemon.docker_engine.container_spec import OPEN_FILES, EngineOptions
+from agents.daemon.docker_engine.runtime import DockerRuntime
+from agents.daemon.docker_engine.seccomp import profile_text
+from agents.daemon.engine.exec_interface import Doorway, SimulatedDoorway
+from agents.daemon.engine.image_cache import CACHE_FILE, ImageCache
+from agents.daemon.engine.interface import Runtime
+from agents.daemon.engine.simulated import SimulatedRuntime
+from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
+from agents.daemon.gpu.benchmark import wipe_gpu
+from agents.daemon.gpu.nvml import GpuProbe, NvmlProbe, SimulatedProbe
+from agents.daemon.gpu.wipe import Wipes
+from agents.daemon.lib.config import AgentConfig, load_or_make_key
+from agents.daemon.lib.journal import Journal
+from agents.daemon.operations.object_sync import sync_operators
+from agents.daemon.operations.read_log import log_operators
+from agents.daemon.operations.registry import docker_operators, simulated_operators
+from agents.daemon.operations.save_image import ImageOrders
+from agents.daemon.reconciler.access_folder import AccessFolders
+from agents.daemon.reconciler.actions import Checkpoint, Limits, Steps, pass_by
+from agents.daemon.reconciler.image_prefetch import Prefetch
+from agents.daemon.self_test.checks import Bench, host_checks
+from agents.daemon.self_test.runner import Checks, SelfTester
+from agents.daemon.self_test.simulated_checks import simulated_checks
+from agents.daemon.ssh.keys import HostKeys
+from agents.daemon.ssh.server import BridgedDoorway, LiveBridge
+from agents.daemon.streams.stream_server import Streams
+from agents.daemon.telemetry import host_facts
+from agents.daemon.telemetry.sampler import Telemetry
+from agents.daemon.transfer.cleanup import Trips, both, drop_spares
+from agents.daemon.transfer.instance_transfer import move_operators
+from agents.daemon.transfer.root_export import roots_of
+from agents.daemon.transfer.transfer_session import OpenPair
+from agents.daemon.transfer.volume_transfer import VolumeTravel, simulated_travel
+
+# The ports of a host behind NAT are the relay's.
+ANY_PORT, HIGHEST_PORT = 1, 65_535
+
+
+def build_probe(config: AgentConfig) -> GpuProbe:
+    if config.simulated:
+        return SimulatedProbe(config.simulate_gpus, config.gpu_seed)
+    return NvmlProbe()
+
+
+def build_runtime(state: Path, config: AgentConfig) -> Runtime:
+    if config.runtime == "simulated":
+        return SimulatedRuntime(state / "simulated.json")
+    # An engine without the right to raise limits refuses a start above its own, which is ours as a rule.
+    open_files = min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    options = EngineOptions(
+        config.host_id,
+        config.listen,
+        config.network_pool,
+        publish=not config.behind_nat,
+        seccomp=profile_text(),
+        open_files=open_files,
+    )
+    return LimitedRuntime(options, SystemDisks(state, sparse=config.sparse_disks), state)
+
+
+def build_disks(state: Path, config: AgentConfig) -> Disks:
+    if config.runtime == "simulated":
+        return SimulatedDisks()
+    return LoopDisks(state, sparse=config.sparse_disks)
+
+
+def build_volumes(state: Path, config: AgentConfig) -> Volumes:
+    if config.runtime == "simulated":
+        return SimulatedVolumes()
+    return LoopVolumes(state, sparse=config.sparse_disks)
+
+
+def _engine_operators(
+    disks: Disks, volumes: Volumes, config: AgentConfig, checkpoint: Checkpoint, open_pair: OpenPair
+) -> Mapping[str, Operator]:
+    if isinstance(disks, LoopDisks) and isinstance(volumes, LoopVolumes):
+        growth = Growth(disks, sparse=config.sparse_disks, checkpoint=checkpoint, volumes=volumes.volumes)
+        orders = DiskOrders(disks, volumes, sparse=config.sparse_disks, checkpoint=checkpoint)
+        travel = VolumeTravel(
+            volumes.volumes, root=volumes.root, sparse=config.sparse_disks, open_pair=open_pair, checkpoint=checkpoint
+        )
+        return {**docker_operators(), **orders.operators(), **growth.operators(), **travel.operators()}
+    return {**simulated_operators(), **simulated_orders(), **simulated_growth(), **simulated_travel()}
+
+
+def _moves(
+    runtime: Runtime, disks: Disks, *, state: Path, config: AgentConfig, open_pair: OpenPair, checkpoint: Checkpoint
+) -> Mapping[str, Operator]:
+    return move_operators(
+        runtime, disks, state=state, open_pair=open_pair, listen_at=config.listen_at, checkpoint=checkpoint
+    )
+
+
+def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_by) -> Agent:
+    runtime, probe = build_runtime(state, config), build_probe(config)
+    disks, volumes = build_disks(state, config), build_volumes(state, config)
+    journal = Journal(state / "journal", durable=config.runtime != "simulated")
+    if isinstance(runtime, LimitedRuntime):
+        runtime.begin(journal)
+    drop_spares(state)
+    bridge, doorway = _ways_in(state, config, runtime)
+    streams, access = Streams(doorway), AccessFolders(state / "access")
+    syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
+    link = NotedLink(url=config.url, host_id=config.host_id, key=load_or_make_key(state), state=state)
+    steps = Steps(
+        runtime=runtime,
+        disks=disks,
+        access=access,
+        journal=journal,
+        limits=_limits(config, probe),
+        volumes=volumes,
+        checkpoint=checkpoint,
+        bridge=bridge,
+        wipes=Wipes(probe.compute_processes, wipe_gpu),
+        cache=ImageCache(runtime, state / CACHE_FILE, full_percent=config.image_gc_percent),
+    )
+    return Agent(
+        Parts(
+            link=link,
+            runtime=runtime,
+            journal=journal,
+            access=access,
+            steps=steps,
+            telemetry=Telemetry(runtime, disks, probe, streams_into=lambda i: streams.sessions(i) + bridge.sessions(i)),
+            gather=partial(host_facts.gather, config, runtime, probe, state),
+            self_tester=SelfTester(_checks(state, config, runtime, probe, link), inline=runtime.instant),
+            operations=Operations(
+                {
+                    **_engine_operators(disks, volumes, config, checkpoint, streams.open_pair),
+                    **log_operators(runtime),
+                    **_moves(runtime, disks, state=state, config=config, open_pair=streams.open_pair, checkpoint=checkpoint),
+                    **ImageOrders(runtime, checkpoint=checkpoint).operators(),
+                    **syncs,
+                },
+                inline=runtime.instant,
+                tidy=tidy and both(tidy, Trips(state, roots_of(runtime).forget).tidy),
+            ),
+            prefetch=Prefetch(runtime, steps.images, enabled=config.prefetch_images and not config.local_images),
+            volumes=volumes,
+            streams=streams,
+            bridge=bridge,
+        )
+    )
+
+
+def _limits(config: AgentConfig, probe: GpuProbe) -> Limits:
+    return Limits(
+        port_first=ANY_PORT if config.behind_nat else config.port_first,
+        port_last=HIGHEST_PORT if config.behind_nat else config.port_last,
+        local_images=config.local_images,
+        ssh_deadline_s=config.ssh_deadline_s,
+        parallel_pulls=config.parallel_pulls,
+        cuda=probe.driver()[1],
+    )
+
+
+def _ways_in(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[Bridge, Doorway]:
+    """SSH for images without a server of their own, and what streams use."""
+    if not isinstance(runtime, DockerRuntime):
+        return SimulatedBridge(), SimulatedDoorway()
+    doorway = runtime.doorway()
+    bridge = LiveBridge(doorway, HostKeys(state / "host-keys"), None if config.behind_nat else config.listen)
+    return bridge, BridgedDoorway(doorway, bridge)
+
+
+def _checks(state: Path, config: AgentConfig, runtime: Runtime, probe: GpuProbe, link: Link) -> Checks:
+    if config.runtime == "simulated":
+        return lambda held: simulated_checks(runtime, probe, state, config.gpu_seed)
+    return partial(
+        host_checks, Bench(runtime, probe, state, partial(signed_line, link), reach=ReachTest(config, link).checks)
+    )
