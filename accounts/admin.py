@@ -9,10 +9,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from accounts.event_words import title_of
+from accounts.end_access import end_access
+from accounts.event_log.messages import title_of
 from accounts.models import AccountEvent, ApiToken, OutgoingMail, SshKey, User
-from accounts.panels import ReadOnlyAdmin, staff_panel
-from accounts.services.access import end_access
+from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
 
 
 @admin.register(User, site=staff_panel)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
+from accounts.constants import DEVICE_KEPT, SESSION_IDLE, SESSION_LONGEST, TOKEN_MARK, TOKEN_PREFIX_BYTES, TOKEN_SECRET_BYTES
 from accounts.errors import InvitationExpired
 from accounts.models import (
     AccountEvent,
@@ -23,14 +24,6 @@ from accounts.models import (
     User,
     Webhook,
     WebhookDelivery,
-)
-from accounts.policy import (
-    DEVICE_KEPT,
-    SESSION_IDLE,
-    SESSION_LONGEST,
-    TOKEN_MARK,
-    TOKEN_PREFIX_BYTES,
-    TOKEN_SECRET_BYTES,
 )
 from common import clock
 from common.digest import secret_digest

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
-from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.staff_credit.services import request_grant
 from billing.web.invoices import admin as invoices_admin  # noqa: F401

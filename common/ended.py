@@ -1,6 +1,6 @@
 """Tells the relay, by Redis, which credentials have ended: it refuses tickets that are bound to one, and cuts their streams.
 
-Redis is a hint here too: a sweep writes the same again from PostgreSQL (accounts.services.access).
+Redis is a hint here too: a sweep writes the same again from PostgreSQL (accounts.end_access).
 """
 
 import logging

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import get_language
 
 from accounts.models import User
-from accounts.services.profile import note_language
+from accounts.users.profile import note_language
 from config.pages import API_PREFIX, PANEL_PREFIXES
 
 

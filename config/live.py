@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.constants import ANY_SCOPE
 from accounts.models import User
-from accounts.permissions import asker, holds_scope
-from accounts.policy import ANY_SCOPE
 from accounts.selectors import bonds_of
+from accounts.web.permissions import asker, holds_scope
 from agents.protocol.tickets import sign_ticket
 from common import clock
 from config.policy import SCRIPT_TICKET_LIFETIME

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from accounts.panels import signed_in
+from accounts.web.admin_sites import signed_in
 from billing.audit.selectors import ledger_findings
 from billing.findings import Finding
 from billing.payouts.earned_intervals import accrued_earnings

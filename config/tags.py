@@ -16,8 +16,8 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts.device_words import device_name
-from accounts.event_words import title_of
+from accounts.device_names import device_name
+from accounts.event_log.messages import title_of
 from billing.invoices.lines import number_of_seconds
 from billing.invoices.messages import MODE_WORDS, line_words, period_words
 from common.ids import public_id

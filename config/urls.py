@@ -2,9 +2,9 @@
 
 from django.urls import include, path
 
-from accounts.panels import host_panel, staff_panel
 from accounts.urls import api_urlpatterns as accounts_api
 from accounts.urls import web_urlpatterns as accounts_web
+from accounts.web.admin_sites import host_panel, staff_panel
 from agents.gateway.urls import agent_urlpatterns
 from billing.urls import api_urlpatterns as billing_api
 from billing.urls import web_urlpatterns as billing_web

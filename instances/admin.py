@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
 from common.errors import DomainError
 from common.ids import public_id
 from common.money import format_money

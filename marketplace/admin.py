@@ -12,7 +12,15 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
-from accounts.panels import OwnRowsAdmin, OwnRowsInline, ReadOnlyAdmin, ReadOnlyInline, host_panel, signed_in, staff_panel
+from accounts.web.admin_sites import (
+    OwnRowsAdmin,
+    OwnRowsInline,
+    ReadOnlyAdmin,
+    ReadOnlyInline,
+    host_panel,
+    signed_in,
+    staff_panel,
+)
 from common import clock
 from common.agent_release import enrol_command
 from common.errors import DomainError

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from unfold.admin import ModelAdmin
 
-from accounts.panels import staff_panel
+from accounts.web.admin_sites import staff_panel
 from storage.models import Image
 from storage.web.volumes import admin as volume_admin  # noqa: F401  registers volumes, snapshots and public data sets
 

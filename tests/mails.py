@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 from django.core import mail
 
-from accounts.services.mails import send_mails
+from accounts.mail.outbox import send_mails
 from common import clock
 
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from accounts.policy import MAIL_TRIED
+from accounts.constants import MAIL_TRIED
 from common import clock
 from common.ids import new_uuid
 

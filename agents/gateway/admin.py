@@ -5,7 +5,7 @@ from datetime import datetime
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from accounts.panels import ReadOnlyAdmin, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
 from agents.gateway.models import AgentIdentity, RefusedMessage
 
 

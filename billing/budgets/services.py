@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import IntegrityError
 
-from accounts.services.audit import note_event
+from accounts.event_log.services import note_event
 from billing.budgets.selectors import BudgetView, budget_views, budgets_of, period_key, rooms_of
 from billing.constants import (
     BUDGET_MARKS,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from accounts.mail.outbox import queue_mail
 from accounts.models import User
-from accounts.services.mails import queue_mail
 from billing.ledger.anchor_store import anchor_place, put_anchor
 from billing.ledger.anchors import anchor_text, write_anchor
 from billing.ledger.seal_selectors import latest_seals

@@ -4,7 +4,7 @@ import logging
 from datetime import datetime
 from uuid import UUID
 
-from accounts.services.mails import queue_mail
+from accounts.mail.outbox import queue_mail
 from billing.constants import AUTO_TOP_UP_EVERY, UNANSWERED_RETRIED
 from billing.errors import CardRefused, StripeRefused, StripeUnreachable
 from billing.ledger.freezes import money_is_frozen

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import get_language
 
+from accounts.event_log.services import note_event
 from accounts.models import User
-from accounts.services.audit import note_event
 from billing.errors import NoSavedCard, StripeRefused
 from billing.models import PaymentProfile
 from billing.people.ties import remember_card

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from accounts.services.audit import note_event
+from accounts.event_log.services import note_event
 from billing.constants import PAYOUT_ACCOUNT_WAIT, PAYOUT_LEAST_MICROS
 from billing.models import PayoutAccount, PayoutMethod
 from billing.models.payout_destinations import Destination

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from accounts.services.audit import note_event
+from accounts.event_log.services import note_event
 from billing.constants import PAYOUT_HOLDING, PAYOUT_LEAST_MICROS, PAYOUT_SOURCE
 from billing.errors import (
     NoPayoutAccount,

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from accounts.policy import MAIL_TRIED
-from accounts.services.mails import queue_mail, withdraw_mails
-from accounts.services.webhooks import emit
+from accounts.constants import MAIL_TRIED
+from accounts.mail.outbox import queue_mail, withdraw_mails
+from accounts.webhooks.outbox import emit
 from billing.constants import NOTICE_BATCH
 from billing.models import Notice
 from billing.standing.messages import mail_of

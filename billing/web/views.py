@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from django.shortcuts import render as render_page
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.constants import HOLD_HOURS
 from billing.coupons.selectors import coupon_balance
 from billing.ledger.selectors import wallet_of

@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from accounts.constants import SCOPES
 from accounts.errors import SshKeyExists
 from accounts.models import User
-from accounts.policy import SCOPES
 from accounts.selectors import live_token
-from accounts.services.ssh_keys import add_ssh_key
-from accounts.services.tokens import issue_token
+from accounts.ssh_keys.services import add_ssh_key
+from accounts.tokens.services import issue_token
 from billing.ledger.wallets import grant_credit
 from common.money import parse_money
 

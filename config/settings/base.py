@@ -130,7 +130,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "accounts.session_age.SessionAge",
+    "accounts.web.sessions.middleware.SessionAge",
     "config.language.RememberLanguage",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -194,10 +194,10 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/instances"
-ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "accounts.web.users.allauth_adapter.AccountAdapter"
 ACCOUNT_FORMS = {
-    "signup": "accounts.account_forms.SignupForm",
-    "change_password": "accounts.account_forms.ChangePasswordForm",
+    "signup": "accounts.web.users.allauth_forms.SignupForm",
+    "change_password": "accounts.web.users.allauth_forms.ChangePasswordForm",
 }
 STAFF_SECOND_FACTOR = True  # without one, staff find the panel and their other rights closed
 ACCOUNT_REAUTHENTICATION_REQUIRED = True  # before e-mail addresses are changed
@@ -232,11 +232,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "accounts.authentication.TokenAuthentication",
-        "accounts.authentication.SessionAuthentication",
+        "accounts.web.authentication.TokenAuthentication",
+        "accounts.web.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["accounts.permissions.HasScope"],
-    "DEFAULT_THROTTLE_CLASSES": ["accounts.throttling.RequestRate"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.web.permissions.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["accounts.web.throttling.RequestRate"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "common.api.JsonOnly",
     "DEFAULT_RENDERER_CLASSES": ["common.api.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["common.bodies.JsonBody"],

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from accounts.services.webhooks import emit
+from accounts.webhooks.outbox import emit
 from common.ids import public_id
 from instances.models import Instance
 from instances.states import InstanceState

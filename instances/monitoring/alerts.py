@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from accounts.mail.outbox import withdraw_mails
 from accounts.models import User
-from accounts.services.mails import withdraw_mails
-from accounts.services.webhooks import emit
+from accounts.webhooks.outbox import emit
 from common import clock
 from common.database import use_case
 from common.ids import public_id

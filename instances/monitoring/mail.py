@@ -6,7 +6,7 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import override
 
-from accounts.services.mails import queue_mail
+from accounts.mail.outbox import queue_mail
 from common.database import use_case
 from common.ids import public_id
 from instances.constants import ALERT_MAIL_TRIED, SWEEP_BATCH

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from accounts.models import User
-from accounts.services.webhooks import emit
+from accounts.webhooks.outbox import emit
 from common.database import use_case
 from common.errors import UnlawfulMove
 from common.ids import public_id

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from accounts.models import User
-from accounts.services.webhooks import emit
+from accounts.webhooks.outbox import emit
 from common import clock
 from common.database import joining, use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from accounts.services.webhooks import emit
+from accounts.webhooks.outbox import emit
 from common import clock
 from common.database import joining, use_case
 from common.errors import Busy, DomainError, StaleRow

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.translation import get_language
 
-from accounts.services.mails import withdraw_mails
+from accounts.mail.outbox import withdraw_mails
 from billing.constants import INSTANCE_SOURCE
 from billing.metering.costs import open_holds
 from billing.people.related_accounts import related_accounts

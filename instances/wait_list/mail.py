@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from accounts.policy import MAIL_TRIED
-from accounts.services.mails import queue_mail
+from accounts.constants import MAIL_TRIED
+from accounts.mail.outbox import queue_mail
 from common.database import use_case
 from instances.constants import FREE_GPU_TOLD
 from instances.models import Watch

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from accounts.constants import MAIL_TRIED
 from accounts.models import User
-from accounts.policy import MAIL_TRIED
 from billing.constants import WATCH_SOURCE
 from billing.metering.costs import open_holds
 from common.errors import NotFound

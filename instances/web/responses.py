@@ -6,9 +6,9 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.idempotent_api import Work, reply_once
-from accounts.permissions import asker, holds_scope, require_scope
-from accounts.policy import CONNECT
+from accounts.constants import CONNECT
+from accounts.web.idempotency import Work, reply_once
+from accounts.web.permissions import asker, holds_scope, require_scope
 from common import clock
 from common.errors import NotFound
 from common.ids import parse_public_id

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.selectors import ssh_keys_of
-from accounts.services.ssh_keys import add_ssh_key
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.ssh_keys.services import add_ssh_key
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.people.self_rental import what_pays_host
 from common.errors import DomainError
 from common.htmx import render

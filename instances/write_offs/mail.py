@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from accounts.services.mails import queue_mail
+from accounts.mail.outbox import queue_mail
 from common import clock
 from common.ids import public_id
 from common.mail import name_in_mail

@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
+from accounts.mail.outbox import queue_mail
 from accounts.models import User
-from accounts.services.mails import queue_mail
 from common import clock
 from common.mail import name_in_mail
 

@@ -6,10 +6,10 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
-from accounts.throttling import guess_counter, request_counter
+from accounts.tokens.services import issue_token
+from accounts.web.throttling import guess_counter, request_counter
 
 Bearer = Callable[..., Client]
 

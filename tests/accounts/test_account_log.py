@@ -14,13 +14,13 @@ from django.core import mail
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
-from accounts.event_words import TITLES
+from accounts.constants import EVENT_KINDS, SESSION_IDLE, SESSION_LONGEST
+from accounts.event_log.messages import TITLES
+from accounts.mail.outbox import send_mails
 from accounts.models import AccountEvent, AccountSession, ApiToken, OutgoingMail, User
-from accounts.policy import EVENT_KINDS, SESSION_IDLE, SESSION_LONGEST
 from accounts.selectors import live_token
-from accounts.services.mails import send_mails
-from accounts.services.profile import add_person
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
+from accounts.users.profile import add_person
 from common import clock
 from common.ids import public_id
 from tests.roles import as_owner

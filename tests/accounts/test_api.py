@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, RememberedReply, SshKey, User
-from accounts.services.ssh_keys import add_ssh_key
-from accounts.services.tokens import issue_token
+from accounts.ssh_keys.services import add_ssh_key
+from accounts.tokens.services import issue_token
 from common import clock
 from common.ids import public_id
 

@@ -9,10 +9,10 @@ import pytest
 import time_machine
 from django.test import Client
 
+from accounts.constants import INVITATIONS_BY_SENDER, INVITATIONS_TO_ADDRESS, INVITED_AGAIN_AFTER
+from accounts.mail.outbox import send_mails
 from accounts.models import InvitationMail, Membership, User
-from accounts.policy import INVITATIONS_BY_SENDER, INVITATIONS_TO_ADDRESS, INVITED_AGAIN_AFTER
-from accounts.services.invitations import drop_old_invitation_mails
-from accounts.services.mails import send_mails
+from accounts.teams.invitations import drop_old_invitation_mails
 from common import clock
 from common.secret_paths import SecretPaths
 from tests.mails import sent

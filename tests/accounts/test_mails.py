@@ -17,11 +17,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from accounts import tasks
+from accounts.constants import MAIL_CLAIM, MAIL_KEPT, MAIL_REST, MAIL_TRIED, MAIL_WAITS
+from accounts.mail import outbox
+from accounts.mail.outbox import drop_old_mails, queue_mail, send_mails, withdraw_mails
 from accounts.models import OutgoingMail, User
-from accounts.policy import MAIL_CLAIM, MAIL_KEPT, MAIL_REST, MAIL_TRIED, MAIL_WAITS
-from accounts.services import mails
-from accounts.services.mails import drop_old_mails, queue_mail, send_mails, withdraw_mails
-from accounts.services.profile import add_person
+from accounts.users.profile import add_person
 from common import clock
 from common.database import use_case
 from tests.accounts.mail_server import MailServer, mail_server
@@ -111,7 +111,7 @@ def test_a_worker_that_dies_loses_no_mail_and_doubles_at_most_the_one_in_hand(se
 
 
 def test_a_worker_that_dies_before_it_begins_loses_nothing() -> None:
-    with patch("accounts.services.mails.enqueue"):  # and the hint with it
+    with patch("accounts.mail.outbox.enqueue"):  # and the hint with it
         put()
     assert send_mails(now=clock.now()) == 1
 
@@ -130,7 +130,7 @@ def everybody(_lock: int) -> Iterator[bool]:
 def test_of_senders_at_once_none_sends_what_another_has_in_hand(alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also without the lock that lets one of them work at a time: each row has one claim."""
     if not alone:
-        monkeypatch.setattr(mails, "only_one", everybody)
+        monkeypatch.setattr(outbox, "only_one", everybody)
     names = [f"p{number}" for number in range(20)]
     put(*names)
     sent = in_parallel([partial(send_mails, now=clock.now())] * 6)

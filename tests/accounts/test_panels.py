@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from accounts.panels import host_panel, staff_panel
+from accounts.web.admin_sites import host_panel, staff_panel
 
 NO_ROWS = ("x", "-1", "9" * 40, "1e1000000000", "\u0661", "' OR 1=1--", "inst_" + "z" * 26, "")
 

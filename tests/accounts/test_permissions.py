@@ -10,7 +10,7 @@ from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
 from accounts.models import ApiToken, User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 
 
 class Undeclared(APIView):

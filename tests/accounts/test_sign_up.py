@@ -9,9 +9,9 @@ from django.contrib.auth.hashers import MD5PasswordHasher
 from django.core import mail
 from django.test import Client
 
+from accounts.mail.outbox import send_mails
 from accounts.models import OutgoingMail, User
-from accounts.services.mails import send_mails
-from accounts.services.profile import add_person
+from accounts.users.profile import add_person
 from common import clock
 from tests.one_time_code import current_code
 

@@ -71,7 +71,7 @@ def test_no_door_of_staff_asks_less() -> None:
         for path in (ROOT / app).rglob("*.py")
         if ".is_staff" in path.read_text(encoding="utf-8") and "migrations" not in path.parts
     ]
-    assert sorted(reading) == ["accounts/panels.py", "accounts/selectors.py"]  # where to set it up; the rule itself
+    assert sorted(reading) == ["accounts/web/admin_sites.py", "accounts/selectors.py"]  # where to set it up; the rule itself
 
 
 def test_the_demo_does_without_and_says_so(stella: User, settings: Settings) -> None:
@@ -100,7 +100,7 @@ def test_production_requires_it_and_names_its_cookies_for_this_host_alone() -> N
 def test_under_those_names_everything_works(alice: User, settings: Settings) -> None:
     settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
-    from accounts.services.profile import add_person
+    from accounts.users.profile import add_person
 
     add_person(email="kim@example.com", password="correct-horse-battery")
     browser = Client(enforce_csrf_checks=True)

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import AccountEvent, User
-from accounts.services.profile import add_person
-from accounts.services.tokens import issue_token, revoke_token
+from accounts.tokens.services import issue_token, revoke_token
+from accounts.users.profile import add_person
 from tests.accounts.test_sign_up import PASSWORD, sign_in
 
 pytestmark = pytest.mark.django_db

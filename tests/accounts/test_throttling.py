@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common.counting import STEPS, RequestCounter
 from common.redis_client import connect
 

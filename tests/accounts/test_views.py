@@ -5,8 +5,8 @@ from django.test import Client
 
 from accounts.models import ApiToken, SshKey, User
 from accounts.selectors import live_token
-from accounts.services.ssh_keys import add_ssh_key
-from accounts.services.tokens import issue_token
+from accounts.ssh_keys.services import add_ssh_key
+from accounts.tokens.services import issue_token
 from common.ids import public_id
 from tests.web.world import KEY, OTHER_KEY
 

@@ -10,11 +10,11 @@ import pytest
 import time_machine
 from django.test import Client
 
+from accounts.constants import WEBHOOK_EVENTS_KEPT, WEBHOOK_KINDS, WEBHOOK_PAUSED_AFTER
 from accounts.models import User, Webhook, WebhookDelivery, WebhookEvent
-from accounts.policy import WEBHOOK_EVENTS_KEPT, WEBHOOK_KINDS, WEBHOOK_PAUSED_AFTER
-from accounts.services.webhook_sending import drop_old_webhook_events, send_webhooks
-from accounts.services.webhooks import emit
-from accounts.webhook_forms import FAULT_WORDS, KIND_WORDS
+from accounts.web.webhooks.forms import FAULT_WORDS, KIND_WORDS
+from accounts.webhooks.outbox import emit
+from accounts.webhooks.sending import drop_old_webhook_events, send_webhooks
 from common import clock
 from common.database import use_case
 from common.ids import public_id

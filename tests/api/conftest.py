@@ -9,7 +9,7 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from accounts.models import User
-from accounts.throttling import request_counter
+from accounts.web.throttling import request_counter
 from tests.api.world import World, build_world
 from tests.conftest import PASSWORD
 

@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import RememberedReply, SshKey
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common.ids import parse_public_id
 from instances.access.credentials import follow_keys
 from instances.models import Instance, Quote

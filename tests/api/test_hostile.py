@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common.api import PROBLEM_TYPE
 from common.openapi import schema
 from common.outbound import Answer, OutboundFault

@@ -11,10 +11,10 @@ import pytest
 from django.test import Client
 from rest_framework.permissions import AllowAny
 
+from accounts.constants import ANY_SCOPE, SCOPES
 from accounts.models import ApiToken, User
-from accounts.permissions import HasScope, PublicToRead
-from accounts.policy import ANY_SCOPE, SCOPES
-from accounts.services.tokens import issue_token, revoke_token
+from accounts.tokens.services import issue_token, revoke_token
+from accounts.web.permissions import HasScope, PublicToRead
 from common import clock
 from common.ids import public_id
 from tests.api.world import PUBLIC_KEY, Endpoint, World, discover, rows, strange_ids

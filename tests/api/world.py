@@ -10,13 +10,13 @@ from typing import Any
 from django.db import connection
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.invitations import invite_member
-from accounts.services.ssh_keys import add_ssh_key
-from accounts.services.teams import create_team
-from accounts.services.tokens import issue_token
-from accounts.services.webhook_settings import add_webhook, send_test
+from accounts.ssh_keys.services import add_ssh_key
+from accounts.teams.invitations import invite_member
+from accounts.teams.services import create_team
+from accounts.tokens.services import issue_token
+from accounts.webhooks.settings import add_webhook, send_test
 from billing.invoices.lines import PaperLine
 from billing.models import Entry, Invoice, Payment, Payout
 from billing.payouts.payouts import request_payout

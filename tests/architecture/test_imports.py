@@ -122,7 +122,7 @@ def test_imports_only_go_down_inside_an_app() -> None:
         ("marketplace.web.search.context", "marketplace.web.search.api"),
         ("storage.web.volumes.admin", "storage.web.volumes.views"),
         ("storage.tasks", "storage.web.volumes.forms"),
-        ("accounts.services.profile", "accounts.webhook_forms"),
+        ("accounts.users.profile", "accounts.web.webhooks.forms"),
         ("agents.gateway.services.sync", "agents.gateway.release_views"),
         ("instances.core.endpoints", "instances.web.volumes.views"),
     ],
@@ -136,9 +136,9 @@ def test_each_breach_is_seen(importer: str, imported: str) -> None:
 
 def test_a_way_round_a_rule_is_seen() -> None:
     """A service that imports a module under no rule, which imports a form."""
-    modules = _with_import(by_module(of_apps()), "accounts.services.profile", "accounts.session_age")
-    modules = _with_import(modules, "accounts.session_age", "accounts.webhook_forms")
-    assert "accounts.services.profile reaches accounts.webhook_forms" in breaches(modules)
+    modules = _with_import(by_module(of_apps()), "accounts.users.profile", "accounts.web.sessions.middleware")
+    modules = _with_import(modules, "accounts.web.sessions.middleware", "accounts.web.webhooks.forms")
+    assert "accounts.users.profile reaches accounts.web.webhooks.forms" in breaches(modules)
 
 
 def _with_import(modules: Modules, importer: str, imported: str) -> dict[str, Source]:

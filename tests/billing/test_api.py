@@ -8,7 +8,7 @@ from django.test import Client
 from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.web.statements.api import WalletApi, WalletEntriesApi
 from common.ids import public_id
 from tests.billing.money import START, UNIT, Source, at, grant, settle

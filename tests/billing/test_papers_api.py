@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.invoices.invoices import issue_invoice
 from billing.models import Coupon, Invoice
 from common import clock

@@ -12,7 +12,7 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.ledger.wallets import grant_credit
 from billing.statements.groups import statement_groups
 from billing.statements.selectors import statement_lines

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import Membership, Team, User
-from accounts.policy import SCOPES
-from accounts.services.teams import create_team
-from accounts.services.tokens import issue_token
+from accounts.teams.services import create_team
+from accounts.tokens.services import issue_token
 from billing.models import Posting
 from common import clock
 from common.ids import public_id

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import Membership, Team, User
-from accounts.services.invitations import invite_member
-from accounts.services.teams import create_team
+from accounts.teams.invitations import invite_member
+from accounts.teams.services import create_team
 from common import clock
 from common.ids import public_id
 from tests.billing.money import UNIT, pay_in, wallet

@@ -9,7 +9,7 @@ from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common import clock
 from common.errors import DomainError, StaleRow
 from common.prepared import CHANGED, Prepared, insert, run, together, update, write

@@ -8,7 +8,7 @@ import pytest
 import time_machine
 
 from accounts.models import Membership, Team, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.coupons.codes import redeem_code
 from billing.debts.services import follow_debts
 from billing.errors import NotPayable, NotTransferable, OwesMoney

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from accounts.idempotency.services import run_once
 from accounts.models import RememberedReply, User
-from accounts.services.idempotency import run_once
 from billing.models import Hold
 from common.errors import DomainError
 from common.ids import public_id

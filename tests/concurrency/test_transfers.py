@@ -9,7 +9,7 @@ from django.db import IntegrityError
 
 from accounts.errors import LastOwner
 from accounts.models import Membership, Team, User
-from accounts.services import teams
+from accounts.teams import services
 from billing.errors import InsufficientFunds
 from billing.transfers.services import transfer_money
 from common import clock
@@ -23,7 +23,7 @@ AT_ONCE = 12
 
 @pytest.fixture
 def team(alice: User, bob: User) -> Team:
-    found = teams.create_team(user=alice, name="Lab")
+    found = services.create_team(user=alice, name="Lab")
     Membership.objects.create(team=found, user=bob, email=bob.email, role="owner", joined_at=clock.now())
     return found
 
@@ -67,7 +67,7 @@ def test_to_and_fro_at_once_no_deadlock(team: Team, alice: User, bob: User) -> N
 
 def leave_together(team: Team, alice: User, bob: User) -> Counter[str]:
     places = {user.pk: Membership.objects.get(team=team, user=user).pk for user in (alice, bob)}
-    works = [partial(teams.remove_member, user=user, team_id=team.pk, member_id=places[user.pk]) for user in (alice, bob)]
+    works = [partial(services.remove_member, user=user, team_id=team.pk, member_id=places[user.pk]) for user in (alice, bob)]
     return Counter(type(result).__name__ for result in in_parallel(list(works)))
 
 
@@ -83,13 +83,13 @@ def test_its_pair_without_the_teams_lock_both_go(
     team: Team, alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has read that the other stays."""
-    both, check = Barrier(2), teams._check_not_last
+    both, check = Barrier(2), services._check_not_last
 
     def together(member: Membership) -> None:
         check(member)
         both.wait(timeout=30)
 
     take_locks_down(monkeypatch)
-    monkeypatch.setattr(teams, "_check_not_last", together)
+    monkeypatch.setattr(services, "_check_not_last", together)
     assert leave_together(team, alice, bob) == {"NoneType": 2}
     assert not Membership.objects.filter(team=team).exists()

@@ -8,9 +8,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import Team, User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from config.waits import broker_options, connection_options
 
 pytestmark = pytest.mark.django_db(transaction=True)

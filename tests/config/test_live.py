@@ -12,11 +12,11 @@ import redis
 from django.test import Client
 from pytest_django import Settings
 
+from accounts.constants import TICKETS_LAST
+from accounts.end_access import tell_all_ended
 from accounts.models import ApiToken, User
-from accounts.policy import TICKETS_LAST
-from accounts.services.access import tell_all_ended
-from accounts.services.sessions import end_everything
-from accounts.services.tokens import issue_token, revoke_all_tokens, revoke_token
+from accounts.sessions.services import end_everything
+from accounts.tokens.services import issue_token, revoke_all_tokens, revoke_token
 from agents.protocol.tickets import BadTicket, read_ticket
 from common import clock, ended, wake
 from config.policy import EVENT_TICKET_LIFETIME, SCRIPT_TICKET_LIFETIME

@@ -16,7 +16,7 @@ from django.utils import translation
 from django.utils.html import strip_tags
 
 from accounts.models import User
-from accounts.panels import Panel, host_panel, staff_panel
+from accounts.web.admin_sites import Panel, host_panel, staff_panel
 
 pytestmark = pytest.mark.django_db
 SAME_IN_CHINESE = {"CPU", "CUDA", "GPU", "GPU UUID", "ID", "IP", "NVLink", "UUID"}

@@ -7,9 +7,9 @@ import pytest
 import time_machine
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from storage.models import Image
 from tests.billing.money import START, UNIT, grant
 from tests.instances.fake_host import FakeHost, base_image

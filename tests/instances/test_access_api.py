@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from accounts.models import SshKey, User
-from accounts.services.ssh_keys import add_ssh_key, remove_ssh_key
+from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from agents.protocol.grants import open_grant
 from agents.protocol.tickets import read_stream_ticket, read_ticket
 from common import clock, wake

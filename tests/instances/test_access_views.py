@@ -5,7 +5,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from accounts.models import User
-from accounts.services.ssh_keys import add_ssh_key
+from accounts.ssh_keys.services import add_ssh_key
 from common import clock
 from common.ids import public_id
 from instances.access.logs import LogSearch

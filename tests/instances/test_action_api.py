@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.models import Hold, Meter
 from common import clock
 from common.ids import public_id

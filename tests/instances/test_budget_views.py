@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.budgets.selectors import marks_of
 from billing.models import Budget, Standing
 from common import clock

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common import clock
 from instances.host_reports.operation_results import conclude_operations
 from instances.lifecycle.stop import stop_instance

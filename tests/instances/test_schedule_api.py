@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User, WebhookEvent
-from accounts.services.tokens import issue_token
-from accounts.services.webhook_settings import add_webhook
+from accounts.tokens.services import issue_token
+from accounts.webhooks.settings import add_webhook
 from common import clock
 from instances.models import Instance
 from instances.schedules.timers import follow_timers

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from instances.models import Instance, SpotBid
 from instances.spot.market_tick import tick_offer
 from marketplace.hosts.offers import ListingChange, set_prices

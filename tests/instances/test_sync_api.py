@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from accounts.constants import SCOPES
 from accounts.models import User, Webhook, WebhookEvent
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common import clock
 from common.object_store import Place
 from instances.enforcement.sweeps import purge_expired

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import SshKey, User
-from accounts.services.ssh_keys import add_ssh_key
+from accounts.ssh_keys.services import add_ssh_key
 from common.ids import public_id
 from instances.models import Instance, Quote
 from instances.states import InstanceState

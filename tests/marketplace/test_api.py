@@ -8,7 +8,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common.ids import public_id
 from marketplace.hosts.hosts import enrol_host
 from marketplace.models import Host, JoinToken, Offer

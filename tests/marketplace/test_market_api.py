@@ -11,7 +11,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 
 from accounts.models import User
-from accounts.throttling import request_counter
+from accounts.web.throttling import request_counter
 from common.ids import public_id
 from marketplace.constants import PAGE_SIZE_MAX
 from marketplace.models import Host, Offer

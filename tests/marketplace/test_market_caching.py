@@ -9,7 +9,7 @@ import time_machine
 from django.core.cache import cache
 from django.test import Client
 
-from accounts.throttling import request_counter
+from accounts.web.throttling import request_counter
 from common import clock
 from marketplace.models import Offer
 from marketplace.search.index.snapshot import forget

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common import clock
 from common.ids import public_id
 from marketplace.hosts.offers import set_price

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common.ids import new_uuid, public_id
 from marketplace.hosts.hosts import freeze_host
 from marketplace.models import Host, SelfTest

@@ -10,7 +10,7 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common.ids import public_id
 from marketplace.models import Host, Maintenance, ReliabilityEvent
 from marketplace.reliability.events import record_failed_start, record_start, refresh_reliability

@@ -8,7 +8,7 @@ import pytest
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from config.local.layout import Layout
 from config.local.market import sell_every_mode
 from marketplace.models import Offer

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from accounts.panels import host_panel, staff_panel
+from accounts.web.admin_sites import host_panel, staff_panel
 from billing.audit.selectors import ledger_findings
 from billing.ledger.wallets import open_wallet
 from billing.models import Posting, Wallet

@@ -9,10 +9,10 @@ django.setup()
 
 from django.db import connection  # noqa: E402  (Django must be set up first)
 
+from accounts.constants import SCOPES  # noqa: E402
 from accounts.models import User  # noqa: E402
-from accounts.policy import SCOPES  # noqa: E402
-from accounts.services.ssh_keys import add_ssh_key  # noqa: E402
-from accounts.services.tokens import issue_token  # noqa: E402
+from accounts.ssh_keys.services import add_ssh_key  # noqa: E402
+from accounts.tokens.services import issue_token  # noqa: E402
 from billing.ledger.wallets import grant_credit  # noqa: E402
 from common.money import parse_money  # noqa: E402
 from storage.images.register import register_image  # noqa: E402

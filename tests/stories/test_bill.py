@@ -6,9 +6,9 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock
 from instances.enforcement.sweeps import compare_leases, enforce_deadlines, purge_expired, stop_exhausted

@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from playwright.sync_api import Page, expect
 
-from accounts.services.mails import send_mails
+from accounts.mail.outbox import send_mails
 from common import clock
 from common.ids import public_id
 from instances.host_reports.reconcile import observe_report

@@ -9,8 +9,8 @@ import time_machine
 from allauth.account.models import EmailAddress
 
 from accounts.models import User
-from accounts.services.ssh_keys import add_ssh_key
-from accounts.services.tokens import issue_token
+from accounts.ssh_keys.services import add_ssh_key
+from accounts.tokens.services import issue_token
 from billing.ledger.wallets import grant_credit
 from billing.metering.settle import extend_holds, settle_meters
 from common import clock

@@ -4,8 +4,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from accounts.models import User
-from accounts.services.invitations import invite_member
-from accounts.services.teams import accept_invitation, create_team
+from accounts.teams.invitations import invite_member
+from accounts.teams.services import accept_invitation, create_team
 from billing.budgets.selectors import budget_views
 from billing.models import Standing, Wallet
 from billing.transfers.services import transfer_money

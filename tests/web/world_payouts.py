@@ -6,7 +6,7 @@ from uuid import UUID
 import time_machine
 
 from accounts.models import Membership, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.debts.services import freeze_owed_money
 from billing.metering.host_fault_credits import credit_source
 from billing.payouts.accounts import freeze_payouts

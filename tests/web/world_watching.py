@@ -4,7 +4,7 @@ import math
 from datetime import timedelta
 
 from accounts.models import User, Webhook, WebhookDelivery, WebhookEvent
-from accounts.services.webhook_settings import add_webhook, send_test
+from accounts.webhooks.settings import add_webhook, send_test
 from common import clock
 from common.ids import public_id
 from instances.models import Alert, Instance, InstanceSample, InstanceTrace, InstanceUsage

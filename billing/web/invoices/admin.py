@@ -18,7 +18,7 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
 from billing.constants import COUPON_GUESSABLE_CHARS
 from billing.coupons.codes import create_code, set_code_active
 from billing.invoices.invoices import correct_invoice

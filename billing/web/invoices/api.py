@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
 from billing.coupons.codes import redeem_code
 from billing.coupons.selectors import coupon_views, coupons_of
 from billing.invoices.selectors import OrderFilter, invoice_of, invoices_of, orders_of

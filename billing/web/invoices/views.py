@@ -9,7 +9,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.coupons.codes import redeem_code
 from billing.coupons.selectors import coupon_views, coupons_of
 from billing.invoices.billing_addresses import set_address

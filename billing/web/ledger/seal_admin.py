@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
 from billing.audit.services import audit_ledger
 from billing.models import LedgerAudit, Seal
 from common.money import format_money

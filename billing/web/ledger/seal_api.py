@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
+from accounts.web.permissions import asker
 from billing.ledger.seal_selectors import latest_seals
 from billing.ledger.signing import key_id, public_key
 from billing.ledger.usage_records import usage_records

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 from rest_framework.exceptions import ValidationError
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.statements.spending_report import read_spending
 from billing.web.ledger.seal_serializers import SpendIn
 from common import clock

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
-from accounts.panels import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, ReadOnlyInline, signed_in, staff_panel
 from billing.coupons.bonus_selectors import repaid_micros
 from billing.models import Dispute, MoneyFreeze, Payment, PaymentProfile, Reconciliation, Refund, StripeEvent
 from billing.payments.reconcile_stripe import request_reconciliation

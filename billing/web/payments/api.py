@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
 from billing.payments.payments import draft_top_up, start_top_up
 from billing.payments.selectors import payment_of, payments_of
 from billing.web.payments import serializers as shapes

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
-from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
+from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
 from billing.models import Payout, PayoutAccount, PayoutMethod, Usage, Wallet
 from billing.payouts.accounts import freeze_payouts, unfreeze_payouts
 from billing.payouts.bank_csv import bank_csv

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker, require_confirmation
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker, require_confirmation
 from billing.models.payout_destinations import read_destination
 from billing.payouts.accounts import save_payout_account
 from billing.payouts.payouts import request_payout

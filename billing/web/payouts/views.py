@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.constants import PAYOUT_ACCOUNT_WAIT
 from billing.payouts.accounts import save_payout_account
 from billing.payouts.payouts import request_payout

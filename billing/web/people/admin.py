@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
 from billing.models import Tie
 from billing.people.selectors import sharers
 from billing.people.ties import remove_tie

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
 from billing.models import Grant
 from billing.staff_credit.selectors import name_of
 from billing.staff_credit.services import confirm_grant, decline_grant

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
+from accounts.web.permissions import asker
 from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, RETENTION_SOURCE, SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.ledger.selectors import WalletView
 from billing.standing.selectors import wallet_now

@@ -6,7 +6,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.statements.groups import statement_groups, used_sources
 from billing.statements.selectors import statement_lines
 from billing.web.statements.csv_export import csv_reply

@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.selectors import invitation_of, teams_of
-from accounts.services import invitations, teams
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.teams import invitations, services
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.calendar_months import month_span
 from billing.transfers.services import transfer_money
 from billing.web.teams.context import sending_form, team_page
@@ -22,7 +22,7 @@ from common.ids import parse_public_id, public_id
 def team_list(request: SignedInRequest) -> HttpResponse:
     form = TeamForm(request.POST or None)
     if form.is_valid():
-        team = teams.create_team(user=request.user, **form.cleaned_data)
+        team = services.create_team(user=request.user, **form.cleaned_data)
         return redirect("team", public_id("team", team.pk))
     return render(request, "billing/teams.html", {"teams": teams_of(request.user), "form": form})
 
@@ -51,7 +51,7 @@ def team(request: SignedInRequest, team_id: str) -> HttpResponse:
 def team_rename(request: SignedInRequest, team_id: str) -> HttpResponse:
     form = TeamForm(request.POST)
     if form.is_valid():
-        teams.rename_team(user=request.user, team_id=parse_public_id("team", team_id), **form.cleaned_data)
+        services.rename_team(user=request.user, team_id=parse_public_id("team", team_id), **form.cleaned_data)
         messages.success(request, _("The team has its new name."))
     return redirect("team", team_id)
 
@@ -59,7 +59,7 @@ def team_rename(request: SignedInRequest, team_id: str) -> HttpResponse:
 @require_POST
 @signed_in
 def team_delete(request: SignedInRequest, team_id: str) -> HttpResponse:
-    teams.delete_team(user=request.user, team_id=parse_public_id("team", team_id))
+    services.delete_team(user=request.user, team_id=parse_public_id("team", team_id))
     messages.success(request, _("The team is gone."))
     return redirect("teams")
 
@@ -69,7 +69,7 @@ def team_delete(request: SignedInRequest, team_id: str) -> HttpResponse:
 def member_role(request: SignedInRequest, team_id: str, member_id: str) -> HttpResponse:
     role = "owner" if request.POST.get("role") == "owner" else "member"
     place = parse_public_id("memb", member_id)
-    teams.set_role(user=request.user, team_id=parse_public_id("team", team_id), member_id=place, role=role)
+    services.set_role(user=request.user, team_id=parse_public_id("team", team_id), member_id=place, role=role)
     messages.success(request, _("The role is changed."))
     return redirect("team", team_id)
 
@@ -78,7 +78,7 @@ def member_role(request: SignedInRequest, team_id: str, member_id: str) -> HttpR
 @signed_in
 def member_remove(request: SignedInRequest, team_id: str, member_id: str) -> HttpResponse:
     key, place = parse_public_id("team", team_id), parse_public_id("memb", member_id)
-    teams.remove_member(user=request.user, team_id=key, member_id=place)
+    services.remove_member(user=request.user, team_id=key, member_id=place)
     messages.success(request, _("Done. They are not in the team any more."))
     return redirect("team", team_id) if teams_of(request.user).filter(pk=key).exists() else redirect("teams")
 
@@ -87,7 +87,7 @@ def member_remove(request: SignedInRequest, team_id: str, member_id: str) -> Htt
 def team_join(request: SignedInRequest, secret: str) -> HttpResponse:
     """Opening the link shows who invites; joining is a step of its own."""
     if request.method == "POST":
-        joined = teams.accept_invitation(user=request.user, secret=secret)
+        joined = services.accept_invitation(user=request.user, secret=secret)
         messages.success(request, _("You are in the team %(name)s.") % {"name": joined.name})
         return redirect("team", public_id("team", joined.pk))
     return render(request, "billing/team_join.html", {"invitation": invitation_of(request.user, secret)})

@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker, require_scope
-from accounts.policy import CONNECT
+from accounts.constants import CONNECT
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker, require_scope
 from common.endpoints import checked
 from common.ids import parse_public_id
 from instances.access.credentials import change_access, clear_password, set_password

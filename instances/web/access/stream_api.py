@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.constants import CONNECT
 from accounts.models import User
-from accounts.permissions import asker
-from accounts.policy import CONNECT
+from accounts.web.permissions import asker
 from common.bodies import JsonWithPath
 from common.endpoints import checked
 from instances.core.stream_tickets import EXEC, FILES, PORT, StreamLeave, open_download, open_stream

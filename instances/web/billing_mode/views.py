@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.people.self_rental import what_pays_host
 from common import clock
 from common.errors import DomainError

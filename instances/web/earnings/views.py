@@ -6,7 +6,7 @@ from datetime import datetime
 from django import forms
 from django.http import HttpRequest, HttpResponse
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from common import clock
 from common.errors import InvalidInput
 from common.htmx import render

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
 from billing.budgets.selectors import BudgetView, budget_of, budget_views, budgets_of
 from billing.budgets.services import change_budget, remove_budget
 from billing.web.budgets.serializers import PERIODS, SCOPES

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
+from accounts.web.permissions import asker
 from common.endpoints import checked
 from instances.enforcement.fault_reports import report_fault
 from instances.web import schemas

@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.budgets.selectors import budget_views, budgets_of
 from billing.budgets.services import change_budget, remove_budget
 from common import clock

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from billing.budgets.selectors import marks_of
 from billing.constants import RELEASE_TOLD_DAYS
 from billing.standing.selectors import standing_of

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
-from accounts.policy import INSTANCE_SCOPES
+from accounts.constants import INSTANCE_SCOPES
+from accounts.web.permissions import asker
 from common import clock
 from common.endpoints import checked
 from common.errors import wrong_field

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from common import clock
 from common.ids import parse_public_id
 from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB

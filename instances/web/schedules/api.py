@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
+from accounts.web.permissions import asker
 from common.endpoints import checked
 from common.money import parse_money
 from instances.retention.data_retention import keep_data

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.permissions import asker
+from accounts.web.permissions import asker
 from billing.statements.explanation import Use
 from billing.web.ledger.seal_serializers import Micros, SealOut, SignedOut
 from common.ids import public_id

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
 from common.ids import parse_public_id, public_id
 from instances.core.selectors import instance_of

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
-from accounts.policy import STORAGE_SCOPES
+from accounts.constants import STORAGE_SCOPES
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
 from common.endpoints import checked
 from common.ids import parse_public_id
 from common.money import parse_money

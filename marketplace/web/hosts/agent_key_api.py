@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
 from common.ids import parse_public_id
 from marketplace.hosts.agent_keys import revoke_own_agent
 from marketplace.hosts.representation import host_shape

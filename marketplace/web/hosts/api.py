@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.idempotent_api import reply_once
-from accounts.permissions import asker
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
 from common.agent_release import enrol_command
 from common.cursor import CursorPagination
 from common.endpoints import checked

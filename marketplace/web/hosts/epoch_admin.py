@@ -7,7 +7,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from accounts.panels import ReadOnlyAdmin, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
 from marketplace.hosts.epoch_selectors import hosts_to_agree, present_epoch
 from marketplace.models import Epoch
 

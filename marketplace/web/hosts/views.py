@@ -6,8 +6,8 @@ from django.shortcuts import redirect
 from django.shortcuts import render as render_page
 from django.views.decorators.http import require_POST
 
-from accounts.services.profile import edit_profile
-from accounts.signed_in import SignedInRequest, signed_in
+from accounts.users.profile import edit_profile
+from accounts.web.decorators import SignedInRequest, signed_in
 from common.agent_release import enrol_command, served_release
 from common.htmx import render
 from common.ids import parse_public_id

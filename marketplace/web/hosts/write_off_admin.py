@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from accounts.panels import ReadOnlyAdmin, signed_in, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
 from common import clock
 from common.inputs import NameField
 from marketplace.constants import WRITE_OFF_REASON_CHARS

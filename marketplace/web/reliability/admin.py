@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.panels import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
+from accounts.web.admin_sites import OwnRowsAdmin, ReadOnlyAdmin, host_panel, signed_in, staff_panel
 from common.errors import DomainError
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
 from marketplace.hosts.selectors import hosts_of

@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from accounts.panels import ReadOnlyAdmin, staff_panel
+from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
 from storage.models import DataSet, Snapshot, Volume, VolumeMove
 
 

@@ -10,9 +10,9 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.errors import IdempotencyConflict
+from accounts.idempotency.services import rehearse, run_once
 from accounts.models import ApiToken, RememberedReply, User
-from accounts.services.idempotency import rehearse, run_once
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from common import jobs
 from common.database import use_case
 from common.errors import DomainError

@@ -3,7 +3,7 @@
 from allauth.account.models import EmailAddress
 
 from accounts.models import User
-from accounts.services.profile import add_person, edit_profile
+from accounts.users.profile import add_person, edit_profile
 
 
 def test_a_person_is_added_once_with_a_verified_address(db: None) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from accounts.errors import InvalidSshKey, SshKeyExists, TooMany
 from accounts.models import SshKey, User
 from accounts.selectors import ssh_keys_of
-from accounts.services.ssh_keys import add_ssh_key, fingerprint, parse_public_key, remove_ssh_key
+from accounts.ssh_keys.services import add_ssh_key, fingerprint, parse_public_key, remove_ssh_key
 from common.errors import NotFound
 
 
@@ -147,7 +147,7 @@ def test_a_key_is_in_an_account_once(alice: User, bob: User) -> None:
 
 
 def test_an_account_has_a_limit_of_keys(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accounts.services.ssh_keys.MAX_SSH_KEYS", 0)
+    monkeypatch.setattr("accounts.ssh_keys.services.MAX_SSH_KEYS", 0)
     with pytest.raises(TooMany):
         add_ssh_key(user=alice, name="x", public_key=ED25519)
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 import time_machine
 
+from accounts.constants import INVITATION_LIFETIME, INVITED_AGAIN_AFTER
 from accounts.errors import AlreadyMember, InvitationExpired, LastOwner
 from accounts.models import Membership, Team, User
-from accounts.policy import INVITATION_LIFETIME, INVITED_AGAIN_AFTER
 from accounts.selectors import members_of, seen_members, team_of, teams_of
-from accounts.services import invitations, teams
+from accounts.teams import invitations, services
 from common import clock
 from common.errors import Forbidden, NotFound
 from tests.instances.fake_host import refused
@@ -18,13 +18,13 @@ from tests.mails import sent
 
 @pytest.fixture
 def lab(alice: User) -> Team:
-    return teams.create_team(user=alice, name="Lab")
+    return services.create_team(user=alice, name="Lab")
 
 
 @pytest.fixture
 def pair(lab: Team, alice: User, bob: User) -> Team:
     _, secret = invitations.invite_member(user=alice, team_id=lab.pk, email=bob.email)
-    teams.accept_invitation(user=bob, secret=secret)
+    services.accept_invitation(user=bob, secret=secret)
     return lab
 
 
@@ -43,11 +43,11 @@ def test_only_the_invited_address_can_join(lab: Team, alice: User, bob: User, ma
     member, secret = invitations.invite_member(user=alice, team_id=lab.pk, email="BOB@example.com")
     assert secret not in (member.invite_hash, str(member)), "only its hash is kept"
     with pytest.raises(NotFound), refused():
-        teams.accept_invitation(user=mallory, secret=secret)
-    assert teams.accept_invitation(user=bob, secret=secret).pk == lab.pk
+        services.accept_invitation(user=mallory, secret=secret)
+    assert services.accept_invitation(user=bob, secret=secret).pk == lab.pk
     assert place(lab, bob).role == "member"
     with pytest.raises(NotFound), refused():
-        teams.accept_invitation(user=bob, secret=secret)
+        services.accept_invitation(user=bob, secret=secret)
 
 
 def test_an_invitation_is_good_for_seven_days(lab: Team, alice: User, bob: User) -> None:
@@ -55,9 +55,9 @@ def test_an_invitation_is_good_for_seven_days(lab: Team, alice: User, bob: User)
         _, secret = invitations.invite_member(user=alice, team_id=lab.pk, email=bob.email)
         traveller.shift(INVITATION_LIFETIME)
         with pytest.raises(InvitationExpired), refused():
-            teams.accept_invitation(user=bob, secret=secret)
+            services.accept_invitation(user=bob, secret=secret)
         traveller.shift(timedelta(seconds=-1))
-        assert teams.accept_invitation(user=bob, secret=secret)
+        assert services.accept_invitation(user=bob, secret=secret)
 
 
 def test_invited_again_the_old_link_is_void(lab: Team, alice: User, bob: User) -> None:
@@ -66,8 +66,8 @@ def test_invited_again_the_old_link_is_void(lab: Team, alice: User, bob: User) -
         traveller.shift(INVITED_AGAIN_AFTER)
         _, new = invitations.invite_member(user=alice, team_id=lab.pk, email=bob.email, role="owner")
     with pytest.raises(NotFound), refused():
-        teams.accept_invitation(user=bob, secret=old)
-    teams.accept_invitation(user=bob, secret=new)
+        services.accept_invitation(user=bob, secret=old)
+    services.accept_invitation(user=bob, secret=new)
     assert place(lab, bob).role == "owner"
     with pytest.raises(AlreadyMember), refused():
         invitations.invite_member(user=alice, team_id=lab.pk, email=bob.email)
@@ -83,10 +83,10 @@ def test_the_invitation_is_mailed_with_its_link(lab: Team, alice: User) -> None:
 def test_a_member_may_neither_invite_nor_rename_nor_remove_others(pair: Team, alice: User, bob: User) -> None:
     attempts = (
         lambda: invitations.invite_member(user=bob, team_id=pair.pk, email="x@example.com"),
-        lambda: teams.rename_team(user=bob, team_id=pair.pk, name="Mine"),
-        lambda: teams.set_role(user=bob, team_id=pair.pk, member_id=place(pair, bob).pk, role="owner"),
-        lambda: teams.remove_member(user=bob, team_id=pair.pk, member_id=place(pair, alice).pk),
-        lambda: teams.delete_team(user=bob, team_id=pair.pk),
+        lambda: services.rename_team(user=bob, team_id=pair.pk, name="Mine"),
+        lambda: services.set_role(user=bob, team_id=pair.pk, member_id=place(pair, bob).pk, role="owner"),
+        lambda: services.remove_member(user=bob, team_id=pair.pk, member_id=place(pair, alice).pk),
+        lambda: services.delete_team(user=bob, team_id=pair.pk),
     )
     for attempt in attempts:
         with pytest.raises(Forbidden), refused():
@@ -96,27 +96,27 @@ def test_a_member_may_neither_invite_nor_rename_nor_remove_others(pair: Team, al
 def test_the_last_owner_stays(pair: Team, alice: User, bob: User) -> None:
     own = place(pair, alice).pk
     for attempt in (
-        lambda: teams.remove_member(user=alice, team_id=pair.pk, member_id=own),
-        lambda: teams.set_role(user=alice, team_id=pair.pk, member_id=own, role="member"),
-        lambda: teams.delete_team(user=alice, team_id=pair.pk),
+        lambda: services.remove_member(user=alice, team_id=pair.pk, member_id=own),
+        lambda: services.set_role(user=alice, team_id=pair.pk, member_id=own, role="member"),
+        lambda: services.delete_team(user=alice, team_id=pair.pk),
     ):
         with pytest.raises(LastOwner), refused():
             attempt()
-    teams.set_role(user=alice, team_id=pair.pk, member_id=place(pair, bob).pk, role="owner")
-    teams.remove_member(user=alice, team_id=pair.pk, member_id=own)
+    services.set_role(user=alice, team_id=pair.pk, member_id=place(pair, bob).pk, role="owner")
+    services.remove_member(user=alice, team_id=pair.pk, member_id=own)
     assert not teams_of(alice).exists()
-    teams.delete_team(user=bob, team_id=pair.pk)
+    services.delete_team(user=bob, team_id=pair.pk)
     assert not Team.objects.exists()
 
 
 def test_a_member_may_leave_and_an_owner_remove(pair: Team, alice: User, bob: User) -> None:
-    teams.remove_member(user=bob, team_id=pair.pk, member_id=place(pair, bob).pk)
+    services.remove_member(user=bob, team_id=pair.pk, member_id=place(pair, bob).pk)
     assert not teams_of(bob).exists()
     with time_machine.travel(clock.now() + INVITED_AGAIN_AFTER):
         member, secret = invitations.invite_member(user=alice, team_id=pair.pk, email=bob.email)
-    teams.remove_member(user=alice, team_id=pair.pk, member_id=member.pk)
+    services.remove_member(user=alice, team_id=pair.pk, member_id=member.pk)
     with pytest.raises(NotFound), refused():
-        teams.accept_invitation(user=bob, secret=secret)
+        services.accept_invitation(user=bob, secret=secret)
 
 
 def test_owners_alone_see_members(pair: Team, alice: User, bob: User, mallory: User) -> None:

@@ -8,11 +8,11 @@ import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts import policy
+from accounts import constants
 from accounts.errors import MissingScope, TooMany
 from accounts.models import ApiToken, User
 from accounts.selectors import live_token, tokens_of
-from accounts.services.tokens import issue_token, note_use, revoke_token
+from accounts.tokens.services import issue_token, note_use, revoke_token
 from common import clock
 from common.errors import InvalidInput, NotFound
 
@@ -61,7 +61,7 @@ def test_a_token_cannot_be_outlived_by_what_it_issues(alice: User) -> None:
 
 
 def test_an_account_has_a_limit_of_live_tokens(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accounts.services.tokens.MAX_LIVE_TOKENS", 1)
+    monkeypatch.setattr("accounts.tokens.services.MAX_LIVE_TOKENS", 1)
     token, _ = issue_token(user=alice, name="x", scopes=["keys:read"])
     with pytest.raises(TooMany):
         issue_token(user=alice, name="y", scopes=["keys:read"])
@@ -95,9 +95,9 @@ def test_other_texts_find_nothing(alice: User) -> None:
         text.replace("berth", "harbor"),
         text.upper(),
         f"berth_{token.prefix}_{other_text.rpartition('_')[2]}",
-        "berth_" + "0" * 2 * policy.TOKEN_PREFIX_BYTES + "_" + "0" * 2 * policy.TOKEN_SECRET_BYTES,
-        "berth_" + "\0" * 2 * policy.TOKEN_PREFIX_BYTES + "_" + "0" * 2 * policy.TOKEN_SECRET_BYTES,
-        "berth_" + "é" * 2 * policy.TOKEN_PREFIX_BYTES + "_" + "0" * 2 * policy.TOKEN_SECRET_BYTES,
+        "berth_" + "0" * 2 * constants.TOKEN_PREFIX_BYTES + "_" + "0" * 2 * constants.TOKEN_SECRET_BYTES,
+        "berth_" + "\0" * 2 * constants.TOKEN_PREFIX_BYTES + "_" + "0" * 2 * constants.TOKEN_SECRET_BYTES,
+        "berth_" + "é" * 2 * constants.TOKEN_PREFIX_BYTES + "_" + "0" * 2 * constants.TOKEN_SECRET_BYTES,
     ]
     assert [live_token(attempt) for attempt in wrong] == [None] * len(wrong)
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from agents.gateway.bounds import BOUNDS, OUTCOMES
 from agents.protocol.codec import encode
 from agents.protocol.messages import (

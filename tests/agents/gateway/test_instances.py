@@ -8,7 +8,7 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from agents.gateway.models import RefusedMessage
 from agents.protocol.codec import encode
 from agents.protocol.messages import GpuSample, InstanceSample, ObservedInstance

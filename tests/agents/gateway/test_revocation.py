@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from agents.gateway.models import AgentIdentity
 from agents.protocol.messages import ObservedInstance
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope

@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from agents.protocol.grants import BadGrant, Grant, open_grant
 from agents.protocol.messages import DesiredState
 from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket, read_ticket

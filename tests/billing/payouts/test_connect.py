@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from stripe import WebhookSignature
 
+from accounts.constants import SCOPES
 from accounts.models import User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.errors import PayoutAccountUnfinished
 from billing.models import ConnectedAccount, Payout, PayoutAccount, Posting, StripeEvent
 from billing.payments.stripe_events import apply_events

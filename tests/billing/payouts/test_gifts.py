@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import Membership, Team, User
-from accounts.services.teams import create_team, remove_member
+from accounts.teams.services import create_team, remove_member
 from billing.debts.services import follow_debts
 from billing.errors import NotPayable, NotTransferable
 from billing.ledger.promotional_selectors import left_of_gifts

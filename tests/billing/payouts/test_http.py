@@ -11,9 +11,9 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
+from accounts.constants import SCOPES
 from accounts.models import AccountEvent, OutgoingMail, User
-from accounts.policy import SCOPES
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.errors import PayoutAccountWaits
 from billing.models import Payout, PayoutAccount
 from billing.payouts.payouts import mark_paid, start_due_payouts

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounts.models import Membership
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.debts.services import follow_debts
 from billing.models import Hold, Wallet
 from billing.transfers.services import transfer_money

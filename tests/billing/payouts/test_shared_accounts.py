@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import Team, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.debts.services import check_owes_nothing
 from billing.errors import NotTransferable, OwesMoney
 from billing.models import ConnectedAccount, Payout, Tie

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from accounts.models import Membership, Team, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.calendar_months import month_span
 from billing.errors import InsufficientFunds, NotTransferable
 from billing.models import Posting, Wallet

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.models import Payment
 from tests.billing.money import UNIT
 from tests.billing.stripe.conftest import Market, balance

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 import time_machine
 
+from accounts.constants import MAIL_CLAIM
 from accounts.models import User
-from accounts.policy import MAIL_CLAIM
 from billing.errors import NoSavedCard, PaymentsOff
 from billing.models import Payment, PaymentProfile
 from billing.payments.auto_top_up import CONFIRMATION_NEEDED, tell_auto_failures, top_up_low_wallets

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from billing.coupons.codes import redeem_code
 from billing.errors import RefundRefused
 from billing.ledger.trace_selectors import owed_money

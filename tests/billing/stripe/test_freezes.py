@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.models import Membership, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.errors import NotTransferable, PayoutsFrozen
 from billing.ledger.freezes import freeze_money, money_is_frozen
 from billing.models import MoneyFreeze, Refund

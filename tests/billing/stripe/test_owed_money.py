@@ -6,7 +6,7 @@ import pytest
 import time_machine
 
 from accounts.models import Membership, Team, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.debts.services import follow_debts, unfrozen_money
 from billing.errors import NotPayable, NotTransferable, OwesMoney
 from billing.metering.host_fault_credits import credit_source

@@ -8,8 +8,8 @@ import pytest
 from django.core import mail
 from django.utils.translation import gettext, override
 
+from accounts.mail.outbox import send_mails
 from accounts.models import User
-from accounts.services.mails import send_mails
 from billing.ledger.postings import Movement, post
 from billing.metering.costs import exhausted_sources
 from billing.metering.settle import extend_holds

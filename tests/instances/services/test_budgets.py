@@ -7,7 +7,7 @@ import pytest
 import time_machine
 
 from accounts.models import Membership, Team, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.budgets.selectors import budget_views, marks_of
 from billing.budgets.services import change_budget, remove_budget
 from billing.errors import BudgetExceeded, BudgetExists, InsufficientFunds

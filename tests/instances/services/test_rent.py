@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from accounts.services.ssh_keys import add_ssh_key
+from accounts.ssh_keys.services import add_ssh_key
 from billing.errors import InsufficientFunds
 from billing.models import Hold
 from common import clock

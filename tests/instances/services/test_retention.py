@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.core import mail
 
+from accounts.mail.outbox import send_mails
 from accounts.models import User
-from accounts.services.mails import send_mails
 from billing.errors import InsufficientFunds
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Meter, Order

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Membership, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.audit.selectors import all_findings
 from billing.errors import InsufficientFunds, NotTransferable, OwesMoney
 from billing.models import Hold, Meter, Order, Posting

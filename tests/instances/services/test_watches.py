@@ -8,10 +8,10 @@ from unittest.mock import patch
 import pytest
 from django.db import OperationalError
 
+from accounts.constants import MAIL_CLAIM
 from accounts.errors import TooMany
 from accounts.models import User
-from accounts.policy import MAIL_CLAIM
-from accounts.services.ssh_keys import add_ssh_key, remove_ssh_key
+from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from billing.errors import InsufficientFunds
 from billing.models import Hold
 from common import clock

@@ -14,7 +14,7 @@ import time_machine
 from django.test import Client
 
 from accounts.models import User, Webhook, WebhookEvent
-from accounts.services.tokens import issue_token
+from accounts.tokens.services import issue_token
 from agents.protocol.messages import GpuSample
 from agents.protocol.messages import InstanceSample as Told
 from agents.protocol.readings import SecondTrace

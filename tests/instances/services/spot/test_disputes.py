@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Membership, User
-from accounts.services.teams import create_team
+from accounts.teams.services import create_team
 from billing.audit.selectors import all_findings
 from billing.debts.services import follow_debts
 from billing.models import Payment

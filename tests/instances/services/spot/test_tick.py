@@ -2,8 +2,8 @@
 
 import pytest
 
+from accounts.constants import MAIL_CLAIM
 from accounts.models import User
-from accounts.policy import MAIL_CLAIM
 from billing.errors import InsufficientFunds
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Meter

@@ -1,0 +1,1 @@
+"""What was done to or with an account."""

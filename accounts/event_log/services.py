@@ -1,0 +1,72 @@
+"""What was done to or with an account: written down for its owner in the transaction in which it happened."""
+
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+
+from accounts.constants import EVENT_KINDS, FORMER_ADDRESS_TOLD, MAILED_KINDS
+from accounts.device_names import device_name
+from accounts.event_log.messages import title_of
+from accounts.mail.outbox import queue_mail
+from accounts.models import AccountEvent, User
+from common import clock
+from common.mail import name_in_mail, one_line
+from common.origin import origin
+
+_SUBJECT_CHARS: Final = 200
+_VIA_CHARS: Final = 40
+_NAMED_CHARS: Final = 100
+
+
+def note_event(*, user_id: UUID | None, kind: str, subject: str = "") -> AccountEvent:
+    """Write it down, in the caller's transaction, and to the owner's mail where they must know of it at once."""
+    assert kind in EVENT_KINDS, kind
+    asked = origin()
+    event = AccountEvent.objects.create(
+        user_id=user_id,
+        kind=kind,
+        subject=one_line(subject, most=_SUBJECT_CHARS),
+        via=asked.via[:_VIA_CHARS],
+        address=asked.address or None,
+        agent=asked.agent,
+        at=clock.now(),
+    )
+    if kind in MAILED_KINDS and user_id is not None:
+        _tell(User.objects.get(pk=user_id), event)
+    return event
+
+
+def addresses_of(user: User) -> list[str]:
+    """Where the owner is reached: the present address, and those that were replaced in the last days.
+
+    Who has taken an account over changes its address first; the owner must hear of what comes next all the same.
+    """
+    lately = AccountEvent.objects.filter(user=user, kind="email.changed", at__gt=clock.now() - FORMER_ADDRESS_TOLD)
+    return list(dict.fromkeys([user.email, *lately.order_by("-at").values_list("subject", flat=True)]))
+
+
+def _tell(user: User, event: AccountEvent) -> None:
+    with override(user.language):
+        facts = {
+            "what": title_of(event.kind),
+            "subject": name_in_mail(event.subject, most=_NAMED_CHARS),
+            "at": f"{event.at:%Y-%m-%d %H:%M} UTC",
+            "address": event.address or "–",
+            "agent": name_in_mail(device_name(event.agent), most=_NAMED_CHARS),
+        }
+        sentences = [
+            _("%(what)s: %(subject)s") % facts if event.subject else str(facts["what"]),
+            _("At %(at)s, from the address %(address)s, with %(agent)s.") % facts,
+            _(
+                "If this was you, you don't need to do anything. If it wasn't, change your password, "
+                "sign out everywhere else and check your account log:"
+            ),
+            settings.SITE_URL + reverse("account_events"),
+        ]
+        subject = _("Your account: %(what)s") % facts
+    for number, address in enumerate(addresses_of(user)):
+        queue_mail(to=address, subject=subject, body="\n\n".join(sentences), key=f"event:{event.pk.hex}:{number}")

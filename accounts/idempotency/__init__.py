@@ -1,0 +1,1 @@
+"""A request that is repeated with the same key is carried out once."""

@@ -1,0 +1,152 @@
+"""The outbox of mail: written down in the transaction that tells of something, sent by a worker, at least once.
+
+So nothing is told that was rolled back, none is lost with a worker, the time of an answer tells nothing of whether mail was
+sent, and no slow mail server holds a request, a transaction or more than one process of the worker.
+"""
+
+import logging
+import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db.models import F, QuerySet
+
+from accounts.constants import MAIL_BATCH, MAIL_CLAIM, MAIL_KEPT, MAIL_PASS_S, MAIL_REST, MAIL_WAITS
+from accounts.models import OutgoingMail
+from accounts.models.safety import mail_expiry
+from common.database import only_one, use_case
+from common.jobs import enqueue
+from common.mail import MAIL_FAULTS, fault_name, is_of_one_mail, one_line, send_mail
+
+logger = logging.getLogger(__name__)
+
+_SUBJECT_CHARS: Final = 200
+# One sender at a time, whatever the number of workers. The number means nothing.
+_SENDER_LOCK: Final = 5_190_332_871
+
+
+def queue_mail(*, to: str, subject: str, body: str, key: str | None = None, expires_at: datetime | None = None) -> None:
+    """Send it once the present transaction has committed, and not after `expires_at`. Of one key, one mail is queued.
+
+    A key is known for a week after its mail: whoever tells of something writes down for good that it was told, in the same
+    transaction.
+    """
+    mail = OutgoingMail(
+        to=to,
+        subject=one_line(subject, most=_SUBJECT_CHARS),
+        body=body,
+        key=key,
+        expires_at=expires_at or mail_expiry(),
+    )
+    OutgoingMail.objects.bulk_create([mail], ignore_conflicts=True)
+    enqueue("accounts.send_mails")
+
+
+def withdraw_mails(keys: Iterable[str]) -> int:
+    """Take back what has not left, since it does not hold any more; how many. In the caller's transaction."""
+    return _waiting().filter(key__in=list(keys)).delete()[0]
+
+
+def send_mails(*, now: datetime) -> int:
+    """Send what is due, one after the other, each claimed first; how many left. Another sender under way does it: then 0.
+
+    A worker that dies loses none: what it had in hand is sent again once its claim is over, the one way to send it twice.
+    """
+    _give_up(now)
+    with only_one(_SENDER_LOCK) as ours:
+        return _send_due(now) if ours and not _server_rests(now) else 0
+
+
+def drop_old_mails(*, now: datetime) -> int:
+    """Forget what left or was given up days ago; how many."""
+    old = OutgoingMail.objects.filter(created_at__lte=now - MAIL_KEPT)
+    with use_case():
+        return old.exclude(sent_at=None, given_up_at=None).delete()[0]
+
+
+def _send_due(now: datetime) -> int:
+    begun, sent = time.monotonic(), 0
+    for _ in range(MAIL_BATCH):
+        one = _claim(now) if time.monotonic() - begun < MAIL_PASS_S else None
+        if one is None:
+            break
+        fault = _try(one)
+        if fault is None:
+            _note_sent(one, now)
+            sent += 1
+            continue
+        _note_fault(one, fault, now)
+        if not is_of_one_mail(fault):
+            break  # it would fail the others too, each after its timeout
+    return sent
+
+
+def _claim(now: datetime) -> OutgoingMail | None:
+    """The next due mail, with its next try set behind this one, and later each time: so its sender may die of it."""
+    with use_case():
+        one = _free(now).filter(expires_at__gt=now).first()
+        if one is not None:
+            one.tries += 1
+            _waiting().filter(pk=one.pk).update(tries=F("tries") + 1, due_at=now + max(MAIL_CLAIM, _wait_after(one.tries)))
+    return one
+
+
+def _try(one: OutgoingMail) -> Exception | None:
+    """Outside of any transaction."""
+    try:
+        send_mail(one.subject, one.body, None, [one.to], message_id=_message_id(one))
+    except MAIL_FAULTS as fault:
+        return fault
+    return None
+
+
+def _message_id(one: OutgoingMail) -> str:
+    """The row's own, so the same in each try and in a database that was restored."""
+    return f"<{one.pk.hex}@{urlsplit(settings.SITE_URL).hostname}>"
+
+
+def _note_sent(one: OutgoingMail, now: datetime) -> None:
+    with use_case():
+        _waiting().filter(pk=one.pk).update(sent_at=now, body="", fault="", server_failed_at=None)
+
+
+def _note_fault(one: OutgoingMail, fault: Exception, now: datetime) -> None:
+    said = fault_name(fault)
+    logger.warning("mail %s (%s) was not sent in try %s: %s", one.pk, one.key or "-", one.tries, said)
+    with use_case():
+        _waiting().filter(pk=one.pk, tries=one.tries).update(
+            due_at=min(now + _wait_after(one.tries), one.expires_at),
+            fault=said,
+            server_failed_at=None if is_of_one_mail(fault) else now,
+        )
+
+
+def _give_up(now: datetime) -> None:
+    """What nobody wants to read any more, or no server takes. One whose try is under way is left to that."""
+    with use_case():
+        over = list(_free(now).filter(expires_at__lte=now)[:MAIL_BATCH])
+        OutgoingMail.objects.filter(pk__in=[one.pk for one in over]).update(given_up_at=now, body="")
+    for one in over:
+        said = one.fault or "its time was over"
+        logger.error("mail %s (%s) is given up after %s tries: %s", one.pk, one.key or "-", one.tries, said)
+
+
+def _server_rests(now: datetime) -> bool:
+    return _waiting().filter(server_failed_at__gt=now - MAIL_REST).exists()
+
+
+def _waiting() -> QuerySet[OutgoingMail]:
+    return OutgoingMail.objects.filter(sent_at=None, given_up_at=None)
+
+
+def _free(now: datetime) -> QuerySet[OutgoingMail]:
+    """Due, and in nobody's hands; locked."""
+    locked = _waiting().select_for_update(of=("self",), no_key=True, skip_locked=True)
+    return locked.filter(due_at__lte=now).order_by("due_at", "pk")
+
+
+def _wait_after(tries: int) -> timedelta:
+    return MAIL_WAITS[min(tries, len(MAIL_WAITS)) - 1]

@@ -1,1 +1,0 @@
-"""Every write of this app, one file per family of use cases."""

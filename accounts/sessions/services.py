@@ -1,0 +1,91 @@
+"""A person's sessions: begun at a log-in, seen, ended by their owner; and the browsers in which they have logged in."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from importlib import import_module
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
+
+from accounts.constants import DEVICE_KEPT
+from accounts.end_access import end_access, end_credentials
+from accounts.event_log.services import note_event
+from accounts.models import AccountEvent, AccountSession, KnownDevice, User
+from accounts.selectors import session_credential, sessions_of
+from accounts.tokens.services import revoke_all_with
+from common import clock
+from common.database import use_case
+from common.digest import secret_digest
+from common.errors import NotFound
+from common.origin import origin
+
+_SECRET_BYTES = 32
+LOGINS = ("login", "login.new_device")
+
+
+def begin_session(*, user: User, session_key: str, device: str) -> str:
+    """Note a log-in; the secret that the browser is to keep, by which it is known the next time.
+
+    Its owner hears by mail of a browser that is new to an account which somebody has logged in to before.
+    """
+    now = clock.now()
+    with use_case():
+        known = KnownDevice.objects.filter(user=user, secret_hash=secret_digest(device), seen_at__gt=now - DEVICE_KEPT)
+        is_known = bool(device) and bool(known.update(seen_at=now))
+        before = AccountEvent.objects.filter(user=user, kind__in=LOGINS).exists()
+        note_event(user_id=user.pk, kind="login" if is_known or not before else "login.new_device")
+        if not is_known:
+            device = device or secrets.token_urlsafe(_SECRET_BYTES)
+            values = {"seen_at": now}
+            KnownDevice.objects.update_or_create(user=user, secret_hash=secret_digest(device), defaults=values)
+        see_session(user_id=user.pk, session_key=session_key, now=now)
+    return device
+
+
+def see_session(*, user_id: UUID, session_key: str, now: datetime) -> None:
+    """It was used now, from where the present request comes."""
+    asked = origin()
+    seen = {"user_id": user_id, "address": asked.address or None, "agent": asked.agent, "seen_at": now}
+    AccountSession.objects.update_or_create(
+        session_key=session_key, defaults=seen, create_defaults={**seen, "created_at": now}
+    )
+
+
+def end_session(*, user: User, session_id: UUID) -> None:
+    """Log one out, and its tickets. Raises NotFound for another's."""
+    with use_case():
+        found = sessions_of(user).filter(pk=session_id).first()
+        if found is None:
+            raise NotFound("There is no such session.")
+        _end([found])
+        note_event(user_id=user.pk, kind="session.ended", subject=found.agent)
+
+
+def end_everything(*, user: User, keep: str, tokens: bool, kind: str = "session.all_ended") -> None:
+    """Log out everywhere but in the session `keep`: sessions and all tickets, and with `tokens` every API token.
+
+    The kept session's hash is of the version before: the caller gives it the new one (update_session_auth_hash).
+    """
+    with use_case():
+        end_access(user=user)
+        _end(list(AccountSession.objects.filter(user=user).exclude(session_key=keep)))
+        note_event(user_id=user.pk, kind=kind)
+        if tokens:
+            revoke_all_with(user=user)
+
+
+def forget_session(*, session_key: str) -> None:
+    """It was logged out, or has run out."""
+    with use_case():
+        AccountSession.objects.filter(session_key=session_key).delete()
+        end_credentials([session_credential(session_key)])
+
+
+def _end(sessions: Sequence[AccountSession]) -> None:
+    store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
+    end_credentials([session_credential(one.session_key) for one in sessions])
+    for one in sessions:
+        store().delete(one.session_key)
+    AccountSession.objects.filter(pk__in=[one.pk for one in sessions]).delete()

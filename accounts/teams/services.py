@@ -1,0 +1,114 @@
+"""Teams: made, named, joined, left. The team's row is locked first, so that its last owner cannot slip out."""
+
+from uuid import UUID
+
+from accounts.constants import MAX_TEAMS
+from accounts.errors import AlreadyMember, LastOwner, TooMany
+from accounts.event_log.services import note_event
+from accounts.models import Membership, Team, User
+from accounts.selectors import invitation_of, members_of, owned_team, team_of, teams_of
+from common import clock
+from common.database import use_case
+from common.errors import Forbidden, NotFound
+
+OWNER = Membership.Role.OWNER
+
+
+def create_team(*, user: User, name: str) -> Team:
+    """A new team with its maker as owner."""
+    with use_case():
+        _check_room(user)
+        team = Team.objects.create(name=name)
+        Membership.objects.create(team=team, user=user, email=user.email, role=OWNER, joined_at=clock.now())
+        note_event(user_id=user.pk, kind="team.created", subject=name)
+    return team_of(user, team.pk)
+
+
+def rename_team(*, user: User, team_id: UUID, name: str) -> Team:
+    with use_case():
+        team = lock_team(owned_team(user, team_id).pk)
+        team.name = name
+        team.save(update_fields=["name"])
+    return team_of(user, team_id)
+
+
+def delete_team(*, user: User, team_id: UUID) -> None:
+    """By its owner, when nobody else is in it."""
+    with use_case():
+        team = lock_team(owned_team(user, team_id).pk)
+        if members_of(team.pk).filter(user__isnull=False).exclude(user=user).exists():
+            raise LastOwner("Others are in this team: remove them first.")
+        note_event(user_id=user.pk, kind="team.deleted", subject=team.name)
+        team.delete()
+
+
+def accept_invitation(*, user: User, secret: str) -> Team:
+    """The invited person joins. Raises NotFound for anyone else, InvitationExpired."""
+    with use_case():
+        invitation = invitation_of(user, secret)
+        lock_team(invitation.team_id)
+        invitation = invitation_of(user, secret)
+        if members_of(invitation.team_id).filter(user=user).exists():
+            raise AlreadyMember
+        _check_room(user)
+        invitation.user, invitation.joined_at = user, clock.now()
+        invitation.invite_hash, invitation.expires_at = "", None
+        invitation.save()
+        note_event(user_id=user.pk, kind="team.joined", subject=invitation.team.name)
+    return team_of(user, invitation.team_id)
+
+
+def set_role(*, user: User, team_id: UUID, member_id: UUID, role: str) -> Membership:
+    """By an owner. Raises LastOwner."""
+    with use_case():
+        lock_team(owned_team(user, team_id).pk)
+        member = _member(team_id, member_id)
+        if role != OWNER:
+            _check_not_last(member)
+        member.role = role
+        member.save(update_fields=["role"])
+        if member.user_id is not None:
+            note_event(user_id=member.user_id, kind="team.role", subject=f"{member.team.name}: {role}")
+    return member
+
+
+def remove_member(*, user: User, team_id: UUID, member_id: UUID) -> None:
+    """An owner removes anyone, and takes invitations back; everyone may leave. Raises LastOwner."""
+    with use_case():
+        team = team_of(user, team_id)
+        lock_team(team.pk)
+        member = _member(team_id, member_id)
+        if member.user_id != user.pk and team_of(user, team_id).role != OWNER:  # type: ignore[attr-defined]  # annotated
+            raise Forbidden("Only an owner of the team can do this.")
+        _check_not_last(member)
+        if member.user_id is not None:
+            note_event(user_id=member.user_id, kind="team.left", subject=team.name)
+        member.delete()
+
+
+def lock_team(team_id: UUID) -> Team:
+    """First thing of each use case that changes who is in the team or invited. Raises NotFound."""
+    team = Team.objects.select_for_update(of=("self",), no_key=True).filter(pk=team_id).order_by("pk").first()
+    if team is None:
+        raise NotFound("There is no such team.")
+    return team
+
+
+def _member(team_id: UUID, member_id: UUID) -> Membership:
+    member = members_of(team_id).filter(pk=member_id).first()
+    if member is None:
+        raise NotFound("There is no such member.")
+    return member
+
+
+def _check_not_last(member: Membership) -> None:
+    owners = members_of(member.team_id).filter(role=OWNER, user__isnull=False)
+    if member.user_id is not None and member.role == OWNER and not owners.exclude(pk=member.pk).exists():
+        raise LastOwner
+
+
+def _check_room(user: User) -> None:
+    """The person's row is locked until the use case ends, so that two at once cannot pass the limit."""
+    User.objects.select_for_update(of=("self",), no_key=True).get(pk=user.pk)
+    if teams_of(user).count() >= MAX_TEAMS:
+        raise TooMany(f"One person is in at most {MAX_TEAMS} teams.")

@@ -1,0 +1,1 @@
+"""Pages and API of accounts, and who asks: authentication, permissions, throttling."""

@@ -1,0 +1,36 @@
+"""Who asks: a bearer token (one query), or a signed-in session (with CSRF protection)."""
+
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from accounts.constants import TOKEN_MARK
+from accounts.models import ApiToken, User
+from accounts.selectors import live_token, token_credential
+from accounts.tokens.services import note_use
+from accounts.web.throttling import check_guesses, count_guess
+from common.origin import note_credential
+
+__all__ = ["SessionAuthentication", "TokenAuthentication"]
+
+_SCHEME = "bearer"
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer berth_…`; sets `request.auth` to the ApiToken."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if scheme.lower() != _SCHEME:
+            return None
+        check_guesses()
+        token = live_token(text.strip())
+        if token is None:
+            count_guess()
+            raise AuthenticationFailed("This token is unknown, revoked or expired.")
+        note_use(token=token)
+        note_credential(token_credential(token.pk), via=f"token {TOKEN_MARK}_{token.prefix}…")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="berth"'

@@ -1,0 +1,52 @@
+"""The API of an account's log."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.constants import EVENT_KINDS
+from accounts.models import AccountEvent
+from accounts.selectors import events_of
+from accounts.web.permissions import asker
+from common.endpoints import PublicId, checked
+
+
+class AccountEventOut(serializers.Serializer[AccountEvent]):
+    """Something that was done to or with the account."""
+
+    id = PublicId("aevt")
+    kind = serializers.ChoiceField(choices=EVENT_KINDS, read_only=True)
+    subject = serializers.CharField(read_only=True, help_text="What it was done to, as its owner knows it; may be empty")
+    via = serializers.CharField(read_only=True, help_text="console, or token and its prefix; empty: not by a request")
+    address = serializers.CharField(read_only=True, allow_null=True)
+    agent = serializers.CharField(read_only=True, help_text="As the program has named itself")
+    at = serializers.DateTimeField(read_only=True)
+
+
+class EventsAsked(serializers.Serializer[AccountEvent]):
+    """Which events."""
+
+    kind = serializers.ChoiceField(choices=EVENT_KINDS, required=False)
+    since = serializers.DateTimeField(required=False)
+    until = serializers.DateTimeField(required=False)
+
+
+class EventsView(ListAPIView[AccountEvent]):
+    """What was done to or with the account, newest first. Nothing in it is ever changed or removed."""
+
+    scopes: ClassVar = {"GET": "account:read"}
+    serializer_class = AccountEventOut
+    ordering = ("-at", "-id")
+
+    def get_queryset(self) -> Any:
+        wanted = checked(EventsAsked, self.request.query_params)
+        names = {"kind": "kind", "since": "at__gte", "until": "at__lt"}
+        return events_of(asker(self.request)).filter(**{names[name]: value for name, value in wanted.items()})
+
+    @extend_schema(operation_id="account_events_list", parameters=[EventsAsked])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)

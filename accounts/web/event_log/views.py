@@ -1,0 +1,83 @@
+"""Settings pages of an account's safety: second factor, sessions, and what was done with the account."""
+
+from collections.abc import Iterator
+from typing import cast
+
+from allauth.account.decorators import reauthentication_required
+from allauth.mfa.adapter import get_adapter
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.constants import SESSION_IDLE, SESSION_LONGEST
+from accounts.event_log.messages import title_of
+from accounts.models import AccountEvent
+from accounts.selectors import events_of, sessions_of
+from accounts.sessions.services import end_session
+from accounts.web.decorators import SignedInRequest, signed_in
+from accounts.web.event_log.forms import EventForm
+from accounts.web.sessions.receivers import renew_here
+from common import clock
+from common.ids import parse_public_id
+from common.spreadsheets import csv_lines, harmless
+
+_PAGE = 50
+_COLUMNS = ("at", "kind", "what", "subject", "via", "address", "agent")
+
+
+@signed_in
+def security(request: SignedInRequest) -> HttpResponse:
+    context = {
+        "two_factor": get_adapter().is_mfa_enabled(request.user),
+        "sessions": sessions_of(request.user),
+        "here": request.session.session_key,
+        "idle_days": SESSION_IDLE.days,
+        "longest_days": SESSION_LONGEST.days,
+    }
+    return render(request, "accounts/security.html", context)
+
+
+@require_POST
+@signed_in
+def session_end(request: SignedInRequest, session_id: str) -> HttpResponse:
+    end_session(user=request.user, session_id=parse_public_id("sess", session_id))
+    messages.success(request, _("Session signed out."))
+    return redirect("security")
+
+
+@require_POST
+@signed_in
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
+def sessions_end(request: SignedInRequest) -> HttpResponse:
+    """Everywhere but here. Asked for by a form, or by a link of the page that asked for the password again."""
+    renew_here(request, request.user, tokens=request.POST.get("tokens") == "on")
+    messages.success(request, _("Signed out everywhere else."))
+    return redirect("security")
+
+
+@require_safe
+@signed_in
+def account_events(request: SignedInRequest) -> HttpResponse:
+    form = EventForm(request.GET)
+    page = Paginator(form.applied(events_of(request.user)), _PAGE).get_page(request.GET.get("page"))
+    context = {"form": form, "page": page, "asked": request.GET.urlencode()}
+    return render(request, "accounts/events.html", context)
+
+
+@require_safe
+@signed_in
+def account_events_file(request: SignedInRequest) -> HttpResponse:
+    rows = _rows(EventForm(request.GET).applied(events_of(request.user)))
+    reply = StreamingHttpResponse(csv_lines(_COLUMNS, rows), content_type="text/csv; charset=utf-8")
+    reply["Content-Disposition"] = f'attachment; filename="account-{clock.now():%Y-%m-%d}.csv"'
+    return cast(HttpResponse, reply)  # streamed, which the decorator need not know
+
+
+def _rows(events: QuerySet[AccountEvent]) -> Iterator[tuple[str, ...]]:
+    for event in events.iterator():
+        told = (str(title_of(event.kind)), harmless(event.subject), event.via, event.address or "", harmless(event.agent))
+        yield (event.at.isoformat(), event.kind, *told)

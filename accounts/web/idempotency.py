@@ -1,0 +1,56 @@
+"""`Idempotency-Key` and `?dry_run=true` for every POST of the API that costs or makes something."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.constants import MAX_IDEMPOTENCY_KEY_CHARS
+from accounts.idempotency.services import rehearse, run_once
+from accounts.web.permissions import asker
+from common.errors import FieldError, InvalidInput
+
+Work = Callable[[], tuple[int, Any]]
+
+_KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_CHARS}}}")
+
+
+def reply_once(request: Request, work: Work, *, dry_run: Work | None = None, once: Sequence[str] = ()) -> Response:
+    """Answer with `work`'s status and body, once for each `Idempotency-Key`; fields of `once` only the first time.
+
+    With `?dry_run=true` answer 200 and what would happen: `dry_run`'s body, or else that of `work`, taken back.
+    """
+    if _wants_dry_run(request):
+        _, body = dry_run() if dry_run else rehearse(work=work)
+        if isinstance(body, dict):
+            body = {**body, **dict.fromkeys(once)}
+        return Response(body, status=200, headers={"Dry-Run": "true"})
+    key = _key(request)
+    status, body = run_once(user=asker(request), key=key, request_hash=request_hash(request), work=work, once=once)
+    return Response(body, status=status)
+
+
+def request_hash(request: Request) -> str:
+    """SHA-256 of method, path and the body with sorted keys: what makes two requests the same."""
+    # The standard library, since a body may hold integers beyond 64 bits, which orjson cannot write.
+    body = json.dumps(request.data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(f"{request.method} {request.path}\n{body}".encode()).hexdigest()
+
+
+def _key(request: Request) -> str | None:
+    key: str | None = request.headers.get("Idempotency-Key")
+    if key is not None and not _KEY.fullmatch(key):
+        detail = f"Send 1 to {MAX_IDEMPOTENCY_KEY_CHARS} visible ASCII characters."
+        raise InvalidInput("The Idempotency-Key is not usable.", errors=[FieldError("Idempotency-Key", "invalid", detail)])
+    return key
+
+
+def _wants_dry_run(request: Request) -> bool:
+    text = request.query_params.get("dry_run", "false")
+    if text not in ("true", "false"):
+        raise InvalidInput("dry_run must be true or false.", errors=[FieldError("dry_run", "invalid", "true or false")])
+    return bool(text == "true")

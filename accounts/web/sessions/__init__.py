@@ -1,0 +1,1 @@
+"""Sessions in HTTP: cookies, middleware, signals of log-ins."""

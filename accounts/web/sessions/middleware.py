@@ -1,0 +1,56 @@
+"""Middleware: a session ends when it is not used, and after a time in any case; where it is used is shown to its owner."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, cast
+
+from django.conf import settings
+from django.contrib.auth import logout
+from django.http import HttpRequest, HttpResponse
+
+from accounts.constants import SESSION_IDLE, SESSION_LONGEST, SESSION_SEEN_PRECISION
+from accounts.models import User
+from accounts.selectors import session_credential
+from accounts.sessions.services import see_session
+from accounts.web.sessions.device_cookie import keep_device
+from common import clock
+from common.database import use_case
+from common.origin import note_credential
+
+BEGAN: Final = "began_at"  # Unix seconds, in the session itself: no query of its own
+SEEN: Final = "seen_at"
+CONSOLE: Final = "console"
+
+
+class SessionAge:
+    """Stands behind the middleware that knows who asks."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
+            _attend(request, clock.now())
+        response = self.get_response(request)
+        keep_device(request, response)
+        return response
+
+
+def begin(request: HttpRequest) -> None:
+    """A log-in: the session's age is counted from here."""
+    request.session[BEGAN] = request.session[SEEN] = clock.now().timestamp()
+
+
+def _attend(request: HttpRequest, now: datetime) -> None:
+    at, session = now.timestamp(), request.session
+    began, seen = session.get(BEGAN), session.get(SEEN)
+    if began is None or seen is None:  # begun before this was counted
+        begin(request)
+    elif at - began > SESSION_LONGEST.total_seconds() or at - seen > SESSION_IDLE.total_seconds():
+        logout(request)
+        return
+    elif at - seen > SESSION_SEEN_PRECISION.total_seconds():
+        session[SEEN] = at
+        with use_case():
+            see_session(user_id=cast(User, request.user).pk, session_key=str(session.session_key), now=now)
+    note_credential(session_credential(str(session.session_key)), via=CONSOLE)

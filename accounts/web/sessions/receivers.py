@@ -1,0 +1,100 @@
+"""What allauth and Django tell of log-ins, passwords, addresses and second factors, written down and acted upon.
+
+Connected with the addresses (accounts.urls): nobody signs in before those are known.
+"""
+
+from typing import Any
+
+from allauth.account import signals as account_signals
+from allauth.mfa import signals as factor_signals
+from django.contrib.auth import signals as auth_signals
+from django.contrib.auth import update_session_auth_hash
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from accounts.event_log.services import note_event
+from accounts.models import User
+from accounts.selectors import session_credential
+from accounts.sessions.services import begin_session, end_everything, forget_session, see_session
+from accounts.web.sessions.device_cookie import device_of, remember_device
+from accounts.web.sessions.middleware import CONSOLE, begin
+from common import clock
+from common.database import use_case
+from common.origin import note_credential
+
+
+@receiver(auth_signals.user_logged_in)
+def start_counting(request: HttpRequest, **_more: Any) -> None:
+    begin(request)
+
+
+@receiver(account_signals.user_logged_in)
+def note_login(request: HttpRequest, user: User, **_more: Any) -> None:
+    key = _key_of(request)
+    note_credential(session_credential(key), via=CONSOLE)
+    remember_device(request, begin_session(user=user, session_key=key, device=device_of(request)))
+
+
+@receiver(auth_signals.user_logged_out)
+def end_tickets(request: HttpRequest, **_more: Any) -> None:
+    """Sent before the session's key is gone."""
+    if request.session.session_key:
+        forget_session(session_key=request.session.session_key)
+
+
+@receiver([account_signals.password_changed, account_signals.password_set])
+def end_others(request: HttpRequest, user: User, **_more: Any) -> None:
+    """Who knew the old password has no way in any more; the browser in which it was changed goes on."""
+    renew_here(request, user, tokens=False, kind="password.changed")
+
+
+@receiver(account_signals.password_reset)
+def end_all(request: HttpRequest, user: User, **_more: Any) -> None:
+    """Forgotten, or taken back from somebody: nothing that was there before lets in, API tokens neither."""
+    end_everything(user=user, keep="", tokens=True, kind="password.reset")
+
+
+def renew_here(request: HttpRequest, user: User, *, tokens: bool, kind: str = "session.all_ended") -> None:
+    """Log out everywhere else; this browser's session goes on under a new key."""
+    end_everything(user=user, keep=_key_of(request), tokens=tokens, kind=kind)
+    forget_session(session_key=_key_of(request))
+    update_session_auth_hash(request, user)
+    with use_case():
+        see_session(user_id=user.pk, session_key=_key_of(request), now=clock.now())
+
+
+@receiver(account_signals.email_added)
+def note_email_added(user: User, email_address: Any, **_more: Any) -> None:
+    note_event(user_id=user.pk, kind="email.added", subject=email_address.email)
+
+
+@receiver(account_signals.email_removed)
+def note_email_removed(user: User, email_address: Any, **_more: Any) -> None:
+    note_event(user_id=user.pk, kind="email.removed", subject=email_address.email)
+
+
+@receiver(account_signals.email_changed)
+def note_email_changed(user: User, from_email_address: Any, **_more: Any) -> None:
+    """The former address: mail about the account goes there too for some time (audit.addresses_of)."""
+    note_event(user_id=user.pk, kind="email.changed", subject=from_email_address.email if from_email_address else "")
+
+
+@receiver(factor_signals.authenticator_added)
+def note_factor_added(user: User, authenticator: Any, **_more: Any) -> None:
+    note_event(user_id=user.pk, kind="factor.added", subject=authenticator.type)
+
+
+@receiver([factor_signals.authenticator_removed, factor_signals.authenticator_reset])
+def note_factor_removed(user: User, authenticator: Any, **_more: Any) -> None:
+    note_event(user_id=user.pk, kind="factor.removed", subject=authenticator.type)
+
+
+@receiver(factor_signals.authentication_failed)
+def note_factor_failed(user: User, **_more: Any) -> None:
+    note_event(user_id=user.pk, kind="factor.failed")
+
+
+def _key_of(request: HttpRequest) -> str:
+    if not request.session.session_key:
+        request.session.save()
+    return str(request.session.session_key)

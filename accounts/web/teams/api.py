@@ -1,0 +1,170 @@
+"""The API of teams: members, roles, invitations."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.constants import ANY_SCOPE
+from accounts.models import Membership, Team
+from accounts.selectors import members_of, team_of, teams_of
+from accounts.teams import invitations, services
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
+from common.endpoints import PublicId, checked
+from common.ids import parse_public_id, public_id
+from common.inputs import NameText
+
+
+class TeamIn(serializers.Serializer[Team]):
+    """A team's name."""
+
+    name = NameText(max_length=80)
+
+
+class InviteIn(serializers.Serializer[Membership]):
+    """Whom to invite, and as what."""
+
+    email = serializers.EmailField(max_length=254)
+    role = serializers.ChoiceField(choices=Membership.Role.choices, default=Membership.Role.MEMBER)
+
+
+class RoleIn(serializers.Serializer[Membership]):
+    """A member's role."""
+
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+class JoinIn(serializers.Serializer[Membership]):
+    """The secret of an invitation: the last part of its link."""
+
+    secret = serializers.CharField(max_length=200)
+
+
+class TeamOut(serializers.Serializer[Team]):
+    """A team, and what the asker is in it."""
+
+    id = PublicId("team")
+    name = serializers.CharField(read_only=True)
+    role = serializers.ChoiceField(choices=Membership.Role.choices, read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class MemberOut(serializers.Serializer[Membership]):
+    """A place in a team: somebody's, or an invitation that is open until `expires_at`."""
+
+    id = PublicId("memb")
+    user_id = serializers.SerializerMethodField(help_text="null while it is an invitation")
+    name = serializers.SerializerMethodField()
+    email = serializers.EmailField(read_only=True)
+    role = serializers.ChoiceField(choices=Membership.Role.choices, read_only=True)
+    joined_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+    def get_user_id(self, member: Membership) -> str | None:
+        return None if member.user_id is None else public_id("user", member.user_id)
+
+    def get_name(self, member: Membership) -> str:
+        return "" if member.user is None else member.user.display_name
+
+
+class InvitationOut(MemberOut):
+    """An invitation with its secret, shown this once; it is mailed to the address too."""
+
+    secret = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
+
+
+class TeamsView(ListAPIView[Team]):
+    """The teams that the person is in, and new ones."""
+
+    scopes: ClassVar = {"GET": ANY_SCOPE, "POST": "account:write"}
+    serializer_class = TeamOut
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self) -> Any:
+        return teams_of(asker(self.request))
+
+    @extend_schema(operation_id="teams_create", request=TeamIn, responses={201: TeamOut})
+    def post(self, request: Request) -> Response:
+        wanted = checked(TeamIn, request.data)
+        return reply_once(request, lambda: (201, TeamOut(services.create_team(user=asker(request), **wanted)).data))
+
+
+class TeamView(APIView):
+    """One team."""
+
+    scopes: ClassVar = {"GET": ANY_SCOPE, "PATCH": "account:write", "DELETE": "account:write"}
+
+    @extend_schema(operation_id="teams_retrieve", responses=TeamOut)
+    def get(self, request: Request, team_id: str) -> Response:
+        return Response(TeamOut(team_of(asker(request), _team(team_id))).data)
+
+    @extend_schema(operation_id="teams_rename", request=TeamIn, responses=TeamOut)
+    def patch(self, request: Request, team_id: str) -> Response:
+        wanted = checked(TeamIn, request.data)
+        return Response(TeamOut(services.rename_team(user=asker(request), team_id=_team(team_id), **wanted)).data)
+
+    @extend_schema(operation_id="teams_delete", responses={204: None})
+    def delete(self, request: Request, team_id: str) -> Response:
+        services.delete_team(user=asker(request), team_id=_team(team_id))
+        return Response(status=204)
+
+
+class TeamMembersView(ListAPIView[Membership]):
+    """Who is in a team or invited, and new invitations."""
+
+    scopes: ClassVar = {"GET": ANY_SCOPE, "POST": "account:write"}
+    serializer_class = MemberOut
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self) -> Any:
+        return members_of(team_of(asker(self.request), _team(self.kwargs["team_id"])).pk)
+
+    @extend_schema(operation_id="teams_invite", request=InviteIn, responses={201: InvitationOut})
+    def post(self, request: Request, team_id: str) -> Response:
+        wanted = checked(InviteIn, request.data)
+
+        def work() -> tuple[int, Any]:
+            member, secret = invitations.invite_member(user=asker(request), team_id=_team(team_id), **wanted)
+            return 201, {**MemberOut(member).data, "secret": secret}
+
+        return reply_once(request, work, once=("secret",))
+
+
+class TeamMemberView(APIView):
+    """One member: owners set roles and remove people; everyone may remove themselves."""
+
+    scopes: ClassVar = {"PATCH": "account:write", "DELETE": "account:write"}
+
+    @extend_schema(operation_id="teams_set_role", request=RoleIn, responses=MemberOut)
+    def patch(self, request: Request, team_id: str, member_id: str) -> Response:
+        role, place = checked(RoleIn, request.data)["role"], parse_public_id("memb", member_id)
+        member = services.set_role(user=asker(request), team_id=_team(team_id), member_id=place, role=role)
+        return Response(MemberOut(member).data)
+
+    @extend_schema(operation_id="teams_remove_member", responses={204: None})
+    def delete(self, request: Request, team_id: str, member_id: str) -> Response:
+        place = parse_public_id("memb", member_id)
+        services.remove_member(user=asker(request), team_id=_team(team_id), member_id=place)
+        return Response(status=204)
+
+
+class TeamJoinView(APIView):
+    """Accept an invitation that was made out to one's own address."""
+
+    scopes: ClassVar = {"POST": "account:write"}
+
+    @extend_schema(operation_id="teams_join", request=JoinIn, responses={201: TeamOut})
+    def post(self, request: Request) -> Response:
+        secret = checked(JoinIn, request.data)["secret"]
+        return reply_once(
+            request, lambda: (201, TeamOut(services.accept_invitation(user=asker(request), secret=secret)).data)
+        )
+
+
+def _team(text: str) -> Any:
+    return parse_public_id("team", text)

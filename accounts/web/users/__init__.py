@@ -1,0 +1,1 @@
+"""A person's own things over HTTP, and how allauth works here."""

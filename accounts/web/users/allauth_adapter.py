@@ -1,0 +1,74 @@
+"""How allauth works here: mail leaves after the answer, guessing is bounded by address and device, and is written down."""
+
+import math
+from typing import Any, Final
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context as allauth_context
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.internal import ratelimit
+from django.contrib.sites.shortcuts import get_current_site
+from django.http import HttpRequest, HttpResponse
+
+from accounts.constants import LOGIN_TRIES, LOGIN_TRIES_FOR_ADDRESS, LOGIN_TRIES_OF_NETWORK
+from accounts.event_log.services import note_event
+from accounts.mail.outbox import queue_mail
+from accounts.selectors import id_of_address, is_known_device
+from accounts.web.sessions.device_cookie import device_of
+from common.database import use_case
+from common.origin import address_of
+
+_NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104  (a Unix socket's client; nothing listens there)
+_APP: Final = "berth.login"
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no type information
+    """Of the site's accounts."""
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Worded now, in the reader's language, and sent by a worker: an answer's time tells nothing of mail."""
+        request = allauth_context.request
+        facts = {"request": request, "email": email, "current_site": get_current_site(request), **context}
+        message = self.render_mail(template_prefix, email, facts)
+        queue_mail(to=email, subject=message.subject, body=str(message.body))
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        return address_of(request) or _NO_ADDRESS
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Refuse to look at a password that comes too often.
+
+        Counted are wrong ones only: of one network, for one account from one network, and for one account in all, which is
+        wide, since anybody can use it up. A browser that its owner has logged in with before is counted by itself, so that
+        no stranger can lock an owner out.
+        """
+        email = str(credentials.get("email", "")).lower()
+        network = ratelimit.get_ip(request)
+        secret = device_of(request)
+        if is_known_device(email=email, secret=secret):
+            keys = {LOGIN_TRIES: f"{email} {secret}"}
+        else:
+            keys = {
+                LOGIN_TRIES_OF_NETWORK: network,
+                LOGIN_TRIES: f"{email} {network}",
+                LOGIN_TRIES_FOR_ADDRESS: email,
+            }
+        self._login_failed_rl_usage = ratelimit.RateLimitUsage(usage=[])
+        for rate, key in keys.items():
+            used = ratelimit.consume(request, app=_APP, action="failed", config={"failed": rate}, key=key)
+            if used is None:
+                self._login_failed_rl_usage.rollback()
+                raise ImmediateHttpResponse(_too_many(request, rate))
+            self._login_failed_rl_usage.usage += used.usage
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """An address that nobody has is written down too: the same work, so that its time tells nothing."""
+        with use_case():
+            note_event(user_id=id_of_address(str(credentials.get("email", ""))), kind="login.failed")
+
+
+def _too_many(request: HttpRequest, rate: str) -> HttpResponse:
+    response: HttpResponse = ratelimit.respond_429(request)
+    (parsed,) = ratelimit.parse_rates(rate)
+    response.headers["Retry-After"] = str(math.ceil(parsed.duration))
+    return response

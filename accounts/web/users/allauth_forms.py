@@ -1,0 +1,48 @@
+"""Allauth's forms where the site asks for more, or does more work: signing up, a new password."""
+
+from typing import Any
+
+from allauth.account.forms import ChangePasswordForm as PlainChangePasswordForm
+from allauth.account.forms import SignupForm as PlainSignupForm
+from django import forms
+from django.contrib.auth.hashers import make_password
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from accounts.event_log.services import note_event
+from accounts.models import User
+from accounts.selectors import id_of_address
+from accounts.tokens.services import revoke_all_tokens
+from common.database import use_case
+
+
+class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type information
+    """An address that has an account costs the same work as a new one, so that time does not tell them apart."""
+
+    def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
+        if self.account_already_exists:
+            make_password(self.cleaned_data["password1"])  # what a new account's password costs
+            with use_case():
+                note_event(user_id=id_of_address(self.cleaned_data["email"]), kind="signup.again")
+        saved: tuple[User | None, HttpResponse | None] = super().try_save(request)
+        return saved
+
+
+class ChangePasswordForm(PlainChangePasswordForm):  # type: ignore[misc]  # allauth has no type information
+    """Other sessions end in any case; programs are asked about, since a good one would break."""
+
+    revoke_tokens = forms.BooleanField(
+        label=_("Revoke my API tokens too"),
+        required=False,
+        initial=True,
+        help_text=_("Clear this only if you are sure that nobody else knows your password."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.order_fields(["oldpassword", "password1", "password2", "revoke_tokens"])
+
+    def save(self) -> None:
+        if self.cleaned_data["revoke_tokens"]:
+            revoke_all_tokens(user=self.user)
+        super().save()

@@ -1,0 +1,176 @@
+"""The API of a person's own things: profile, tokens, SSH keys."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.constants import ANY_SCOPE, CONNECT, SCOPES
+from accounts.models import ApiToken, SshKey, User
+from accounts.selectors import all_ssh_keys_of, ssh_keys_of, token_of, tokens_of
+from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
+from accounts.tokens.services import issue_token, revoke_token
+from accounts.users.profile import edit_profile
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker, asking_token, require_scope
+from common.endpoints import PublicId, checked
+from common.ids import parse_public_id
+from common.inputs import NameText
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library registers subclasses
+    """How the OpenAPI document names the bearer token."""
+
+    target_class = "accounts.web.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "berth_<prefix>_<secret>"}
+
+
+class ProfileIn(serializers.Serializer[User]):
+    """What a person may change."""
+
+    display_name = NameText(max_length=80, allow_blank=True, required=False)
+    is_host_owner = serializers.BooleanField(required=False, help_text="true opens the host panel")
+
+
+class Profile(serializers.Serializer[User]):
+    """The person behind the request."""
+
+    id = PublicId("user")
+    email = serializers.EmailField(read_only=True)
+    display_name = serializers.CharField(read_only=True)
+    is_host_owner = serializers.BooleanField(read_only=True)
+    date_joined = serializers.DateTimeField(read_only=True)
+
+
+class Token(serializers.Serializer[ApiToken]):
+    """A token without its text."""
+
+    id = PublicId("tok")
+    name = serializers.CharField(read_only=True)
+    prefix = serializers.CharField(read_only=True, help_text="The token's text begins with berth_<prefix>_")
+    scopes = serializers.ListField(child=serializers.CharField(), read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+
+class NewToken(Token):
+    """A token with its text, shown this once."""
+
+    token = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
+
+
+class TokenIn(serializers.Serializer[ApiToken]):
+    """A token to make."""
+
+    name = NameText(max_length=80)
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=list(SCOPES)), allow_empty=False, max_length=50)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+
+
+class Key(serializers.Serializer[SshKey]):
+    """An SSH public key."""
+
+    id = PublicId("key")
+    name = serializers.CharField(read_only=True)
+    kind = serializers.CharField(read_only=True)
+    public_key = serializers.CharField(read_only=True)
+    fingerprint = serializers.CharField(read_only=True, help_text="As ssh-keygen -l prints it")
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class KeyIn(serializers.Serializer[SshKey]):
+    """An SSH public key to add."""
+
+    name = NameText(max_length=80, allow_blank=True, default="")
+    public_key = serializers.CharField(help_text="One line of a .pub file", max_length=20_000)
+
+
+class MeView(APIView):
+    """Who the token or session belongs to."""
+
+    scopes: ClassVar = {"GET": ANY_SCOPE, "PATCH": "account:write"}
+
+    @extend_schema(operation_id="me", responses=Profile)
+    def get(self, request: Request) -> Response:
+        return Response(Profile(asker(request)).data)
+
+    @extend_schema(operation_id="me_update", request=ProfileIn, responses=Profile)
+    def patch(self, request: Request) -> Response:
+        wanted = checked(ProfileIn, request.data)
+        return Response(Profile(edit_profile(user_id=asker(request).pk, **wanted)).data)
+
+
+class TokensView(ListAPIView[ApiToken]):
+    """The tokens of the account, and new ones."""
+
+    scopes: ClassVar = {"GET": "tokens:write", "POST": "tokens:write"}
+    serializer_class = Token
+
+    def get_queryset(self) -> Any:
+        return tokens_of(asker(self.request))
+
+    @extend_schema(operation_id="tokens_create", request=TokenIn, responses={201: NewToken})
+    def post(self, request: Request) -> Response:
+        wanted = checked(TokenIn, request.data)
+
+        def work() -> tuple[int, Any]:
+            token, text = issue_token(user=asker(request), issuer=asking_token(request), **wanted)
+            return 201, {**Token(token).data, "token": text}
+
+        return reply_once(request, work, once=("token",))
+
+
+class TokenView(APIView):
+    """One token."""
+
+    scopes: ClassVar = {"GET": "tokens:write", "DELETE": "tokens:write"}
+
+    @extend_schema(operation_id="tokens_retrieve", responses=Token)
+    def get(self, request: Request, token_id: str) -> Response:
+        return Response(Token(token_of(asker(request), parse_public_id("tok", token_id))).data)
+
+    @extend_schema(operation_id="tokens_revoke", responses={204: None})
+    def delete(self, request: Request, token_id: str) -> Response:
+        revoke_token(user=asker(request), token_id=parse_public_id("tok", token_id))
+        return Response(status=204)
+
+
+class SshKeysView(ListAPIView[SshKey]):
+    """The SSH keys of the account, and new ones."""
+
+    scopes: ClassVar = {"GET": "keys:read", "POST": "keys:write"}
+    serializer_class = Key
+
+    def get_queryset(self) -> Any:
+        return all_ssh_keys_of(asker(self.request))
+
+    @extend_schema(operation_id="ssh_keys_create", request=KeyIn, responses={201: Key})
+    def post(self, request: Request) -> Response:
+        """Needs `instances:connect` as well: a key of the account opens every instance that takes all of its keys."""
+        require_scope(request, CONNECT)
+        wanted = checked(KeyIn, request.data)
+        return reply_once(request, lambda: (201, Key(add_ssh_key(user=asker(request), **wanted)).data))
+
+
+class SshKeyView(APIView):
+    """One SSH key."""
+
+    scopes: ClassVar = {"GET": "keys:read", "DELETE": "keys:write"}
+
+    @extend_schema(operation_id="ssh_keys_retrieve", responses=Key)
+    def get(self, request: Request, key_id: str) -> Response:
+        return Response(Key(ssh_keys_of(asker(request), [parse_public_id("key", key_id)])[0]).data)
+
+    @extend_schema(operation_id="ssh_keys_delete", responses={204: None})
+    def delete(self, request: Request, key_id: str) -> Response:
+        remove_ssh_key(user=asker(request), key_id=parse_public_id("key", key_id))
+        return Response(status=204)

@@ -1,0 +1,189 @@
+"""The API of webhooks: addresses that are told of events, their secrets and what was sent to them."""
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.constants import MAX_WEBHOOK_URL_CHARS, WEBHOOK_KINDS
+from accounts.models import Webhook, WebhookDelivery
+from accounts.selectors import deliveries_of, webhook_of, webhooks_of
+from accounts.web.idempotency import reply_once
+from accounts.web.permissions import asker
+from accounts.webhooks import settings
+from common.endpoints import PublicId, checked
+from common.ids import parse_public_id, public_id
+from common.inputs import NameText
+
+_SCOPES = {"GET": "webhooks:read", "POST": "webhooks:write", "PATCH": "webhooks:write", "DELETE": "webhooks:write"}
+
+
+class WebhookChangeIn(serializers.Serializer[Webhook]):
+    """What may be changed of a webhook."""
+
+    url = serializers.CharField(max_length=MAX_WEBHOOK_URL_CHARS, required=False)
+    kinds = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(WEBHOOK_KINDS)), required=False, max_length=50, help_text="Empty: all"
+    )
+    description = NameText(max_length=120, allow_blank=True, required=False)
+    paused = serializers.BooleanField(required=False)
+
+
+class WebhookIn(serializers.Serializer[Webhook]):
+    """A webhook to add."""
+
+    url = serializers.CharField(max_length=MAX_WEBHOOK_URL_CHARS, help_text="https, on a public address")
+    kinds = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(WEBHOOK_KINDS)), default=list, max_length=50, help_text="Empty: all"
+    )
+    description = NameText(max_length=120, allow_blank=True, default="")
+
+
+class WebhookOut(serializers.Serializer[Webhook]):
+    """A webhook without its secret."""
+
+    id = PublicId("hook")
+    url = serializers.CharField(read_only=True)
+    kinds = serializers.ListField(child=serializers.CharField(), read_only=True, help_text="Empty: all")
+    description = serializers.CharField(read_only=True)
+    paused = serializers.SerializerMethodField()
+    failing_since = serializers.DateTimeField(read_only=True, allow_null=True)
+    former_secret_until = serializers.DateTimeField(
+        source="former_until", read_only=True, allow_null=True, help_text="Until then messages carry a second signature"
+    )
+    created_at = serializers.DateTimeField(read_only=True)
+
+    def get_paused(self, hook: Webhook) -> bool:
+        return hook.paused_at is not None
+
+
+class WebhookWithSecret(WebhookOut):
+    """A webhook with its new secret, shown this once."""
+
+    secret = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
+
+
+class DeliveryOut(serializers.Serializer[WebhookDelivery]):
+    """One event on its way to one webhook."""
+
+    id = PublicId("dlv")
+    event_id = serializers.SerializerMethodField()
+    kind = serializers.CharField(source="event.kind", read_only=True)
+    data = serializers.JSONField(source="event.payload", read_only=True)  # type: ignore[assignment]  # a field, no property
+    attempts = serializers.IntegerField(read_only=True)
+    next_attempt_at = serializers.DateTimeField(source="due_at", read_only=True, allow_null=True)
+    delivered_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    gave_up_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    status = serializers.IntegerField(read_only=True, allow_null=True)
+    fault = serializers.CharField(read_only=True, help_text="Why the last attempt failed; empty when it was taken")
+    answer = serializers.CharField(read_only=True)
+    tries = serializers.JSONField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+    def get_event_id(self, delivery: WebhookDelivery) -> str:
+        return public_id("evt", delivery.event_id)
+
+
+class WebhooksView(ListAPIView[Webhook]):
+    """One's webhooks, and new ones."""
+
+    scopes: ClassVar = _SCOPES
+    serializer_class = WebhookOut
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self) -> Any:
+        return webhooks_of(asker(self.request))
+
+    @extend_schema(operation_id="webhooks_create", request=WebhookIn, responses={201: WebhookWithSecret})
+    def post(self, request: Request) -> Response:
+        wanted = checked(WebhookIn, request.data)
+
+        def work() -> tuple[int, Any]:
+            hook, secret = settings.add_webhook(user=asker(request), **wanted)
+            return 201, {**WebhookOut(hook).data, "secret": secret}
+
+        return reply_once(request, work, once=("secret",))
+
+
+class WebhookView(APIView):
+    """One webhook."""
+
+    scopes: ClassVar = _SCOPES
+
+    @extend_schema(operation_id="webhooks_retrieve", responses=WebhookOut)
+    def get(self, request: Request, webhook_id: str) -> Response:
+        return Response(WebhookOut(webhook_of(asker(request), _hook(webhook_id))).data)
+
+    @extend_schema(operation_id="webhooks_update", request=WebhookChangeIn, responses=WebhookOut)
+    def patch(self, request: Request, webhook_id: str) -> Response:
+        wanted = checked(WebhookChangeIn, request.data)
+        hook = settings.change_webhook(user=asker(request), webhook_id=_hook(webhook_id), **wanted)
+        return Response(WebhookOut(hook).data)
+
+    @extend_schema(operation_id="webhooks_delete", responses={204: None})
+    def delete(self, request: Request, webhook_id: str) -> Response:
+        settings.remove_webhook(user=asker(request), webhook_id=_hook(webhook_id))
+        return Response(status=204)
+
+
+class WebhookRotateView(APIView):
+    """A new secret; the former one signs too for a day."""
+
+    scopes: ClassVar = _SCOPES
+
+    @extend_schema(operation_id="webhooks_rotate", request=None, responses={201: WebhookWithSecret})
+    def post(self, request: Request, webhook_id: str) -> Response:
+        def work() -> tuple[int, Any]:
+            hook, secret = settings.rotate_secret(user=asker(request), webhook_id=_hook(webhook_id))
+            return 201, {**WebhookOut(hook).data, "secret": secret}
+
+        return reply_once(request, work, once=("secret",))
+
+
+class WebhookTestView(APIView):
+    """A message of kind webhook.test, sent at once."""
+
+    scopes: ClassVar = _SCOPES
+
+    @extend_schema(operation_id="webhooks_test", request=None, responses={202: DeliveryOut})
+    def post(self, request: Request, webhook_id: str) -> Response:
+        def work() -> tuple[int, Any]:
+            return 202, DeliveryOut(settings.send_test(user=asker(request), webhook_id=_hook(webhook_id))).data
+
+        return reply_once(request, work)
+
+
+class DeliveriesView(ListAPIView[WebhookDelivery]):
+    """What was sent to a webhook or waits, newest first; kept for 30 days."""
+
+    scopes: ClassVar = _SCOPES
+    serializer_class = DeliveryOut
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self) -> Any:
+        return deliveries_of(webhook_of(asker(self.request), _hook(self.kwargs["webhook_id"])))
+
+
+class DeliveryAgainView(APIView):
+    """Send a delivery once more, with the same id and body."""
+
+    scopes: ClassVar = _SCOPES
+
+    @extend_schema(operation_id="webhooks_send_again", request=None, responses={202: DeliveryOut})
+    def post(self, request: Request, webhook_id: str, delivery_id: str) -> Response:
+        hook, place = _hook(webhook_id), parse_public_id("dlv", delivery_id)
+
+        def work() -> tuple[int, Any]:
+            again = settings.send_again(user=asker(request), webhook_id=hook, delivery_id=place)
+            return 202, DeliveryOut(again).data
+
+        return reply_once(request, work)
+
+
+def _hook(text: str) -> UUID:
+    return parse_public_id("hook", text)

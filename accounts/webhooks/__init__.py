@@ -1,0 +1,1 @@
+"""Webhooks: settings, outbox, sending."""

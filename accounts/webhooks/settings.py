@@ -1,0 +1,131 @@
+"""A person's webhooks: added, changed, tested, given a new secret, removed; a delivery sent once more."""
+
+import base64
+import secrets
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from accounts.constants import MAX_WEBHOOKS, WEBHOOK_FORMER_VALID, WEBHOOK_KINDS, WEBHOOK_SECRET_BYTES, WEBHOOK_SECRET_MARK
+from accounts.errors import TooMany
+from accounts.event_log.services import note_event
+from accounts.models import User, Webhook, WebhookDelivery, WebhookEvent
+from accounts.selectors import delivery_of, webhook_of, webhooks_of
+from common import clock
+from common.database import use_case
+from common.errors import wrong_field
+from common.jobs import enqueue
+from common.outbound import OutboundFault, read_target, resolve
+from common.sealing import seal
+
+
+def add_webhook(*, user: User, url: str, kinds: Sequence[str] = (), description: str = "") -> tuple[Webhook, str]:
+    """A new webhook and its secret. Raises InvalidInput for an address that may not be reached, TooMany."""
+    check_address(url=url)
+    secret = _new_secret()
+    with use_case():
+        User.objects.select_for_update(of=("self",), no_key=True).get(pk=user.pk)  # so that two cannot pass the limit
+        if webhooks_of(user).count() >= MAX_WEBHOOKS:
+            raise TooMany(f"An account has at most {MAX_WEBHOOKS} webhooks; remove some first.")
+        hook = Webhook.objects.create(
+            user=user, url=url, kinds=_kinds(kinds), description=description, sealed_secret=seal(secret)
+        )
+        note_event(user_id=user.pk, kind="webhook.added", subject=url)
+    return hook, secret
+
+
+def change_webhook(
+    *,
+    user: User,
+    webhook_id: UUID,
+    url: str | None = None,
+    kinds: Sequence[str] | None = None,
+    description: str | None = None,
+    paused: bool | None = None,
+) -> Webhook:
+    """What is not None is set. Paused, nothing is written for it and nothing sent; what waits goes out afterwards."""
+    if url is not None:
+        check_address(url=url)
+    wanted: dict[str, Any] = {"url": url, "description": description, "kinds": None if kinds is None else _kinds(kinds)}
+    with use_case():
+        hook = _locked(user, webhook_id)
+        for name, value in wanted.items():
+            if value is not None:
+                setattr(hook, name, value)
+        if paused is not None and paused != (hook.paused_at is not None):
+            hook.paused_at, hook.failing_since = (clock.now() if paused else None), None
+        hook.save()
+        if hook.paused_at is None:
+            enqueue("accounts.send_webhooks")
+    return hook
+
+
+def remove_webhook(*, user: User, webhook_id: UUID) -> None:
+    """It and its log are gone; nothing more is sent."""
+    with use_case():
+        hook = _locked(user, webhook_id)
+        note_event(user_id=user.pk, kind="webhook.removed", subject=hook.url)
+        hook.delete()
+
+
+def rotate_secret(*, user: User, webhook_id: UUID) -> tuple[Webhook, str]:
+    """A new secret. For a day messages are signed with the former one too, so that receivers can change over in peace."""
+    secret = _new_secret()
+    with use_case():
+        hook = _locked(user, webhook_id)
+        hook.sealed_former, hook.former_until = hook.sealed_secret, clock.now() + WEBHOOK_FORMER_VALID
+        hook.sealed_secret = seal(secret)
+        hook.save(update_fields=["sealed_secret", "sealed_former", "former_until"])
+        note_event(user_id=user.pk, kind="webhook.rotated", subject=hook.url)
+    return hook, secret
+
+
+def send_test(*, user: User, webhook_id: UUID) -> WebhookDelivery:
+    """A message of kind webhook.test to this webhook alone, whatever kinds it asks for."""
+    with use_case():
+        hook = _locked(user, webhook_id)
+        if hook.paused_at is not None:
+            raise wrong_field("paused", "The webhook is paused: resume it first.")
+        event = WebhookEvent.objects.create(
+            user=user, kind="webhook.test", payload={"text": "This is a test: your webhook works."}
+        )
+        delivery = WebhookDelivery.objects.create(webhook=hook, event=event)
+        enqueue("accounts.send_webhooks")
+    return delivery
+
+
+def send_again(*, user: User, webhook_id: UUID, delivery_id: UUID) -> WebhookDelivery:
+    """Try a delivery once more, now: with the same id and body, and for another day if it fails."""
+    now = clock.now()
+    with use_case():
+        _locked(user, webhook_id)
+        delivery = delivery_of(user, webhook_id, delivery_id)
+        delivery.due_at = delivery.first_due_at = now
+        delivery.delivered_at = delivery.gave_up_at = None
+        delivery.save(update_fields=["due_at", "first_due_at", "delivered_at", "gave_up_at"])
+        enqueue("accounts.send_webhooks")
+    return delivery
+
+
+def check_address(*, url: str) -> None:
+    """Raises InvalidInput naming the field when it is no address that the market may ask. Sending checks it anew."""
+    try:
+        resolve(read_target(url))
+    except OutboundFault as fault:
+        raise wrong_field("url", fault.detail) from fault
+
+
+def _kinds(kinds: Sequence[str]) -> list[str]:
+    unknown = sorted(set(kinds) - set(WEBHOOK_KINDS))
+    if unknown:
+        raise wrong_field("kinds", f"Unknown: {', '.join(unknown)}. Choose from {', '.join(WEBHOOK_KINDS)}.")
+    return sorted(set(kinds))
+
+
+def _locked(user: User, webhook_id: UUID) -> Webhook:
+    webhook_of(user, webhook_id)
+    return Webhook.objects.select_for_update(of=("self",), no_key=True).get(pk=webhook_id)
+
+
+def _new_secret() -> str:
+    return WEBHOOK_SECRET_MARK + base64.b64encode(secrets.token_bytes(WEBHOOK_SECRET_BYTES)).decode()
