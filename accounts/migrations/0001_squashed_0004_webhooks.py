@@ -11,13 +11,6 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('accounts', '0001_initial'),
-        ('accounts', '0002_replies_as_text'),
-        ('accounts', '0003_teams'),
-        ('accounts', '0004_webhooks'),
-    ]
-
     initial = True
 
     dependencies = [

@@ -254,15 +254,6 @@ DROP FUNCTION billing_stamp(timestamptz);
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('billing', '0001_initial'),
-        ('billing', '0002_ledger_walls'),
-        ('billing', '0003_host_fault_credits'),
-        ('billing', '0004_money_in_and_out'),
-        ('billing', '0005_metering_at_scale'),
-        ('billing', '0006_seals'),
-    ]
-
     initial = True
 
     dependencies = [

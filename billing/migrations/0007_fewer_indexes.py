@@ -6,7 +6,7 @@ NAME = "billing_posting_idempotency_key_004c0cb1_like"  # as Django names the on
 
 
 class Migration(migrations.Migration):
-    dependencies = [("billing", "0006_seals")]
+    dependencies = [("billing", "0001_squashed_0006_seals")]
 
     operations = [
         migrations.RunSQL(

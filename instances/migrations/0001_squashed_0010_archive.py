@@ -11,19 +11,6 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('instances', '0001_initial'),
-        ('instances', '0002_data_due'),
-        ('instances', '0003_watches_and_modes'),
-        ('instances', '0004_terms_and_bids'),
-        ('instances', '0005_actions'),
-        ('instances', '0006_schedules'),
-        ('instances', '0007_access'),
-        ('instances', '0008_watching'),
-        ('instances', '0009_moves'),
-        ('instances', '0010_archive'),
-    ]
-
     initial = True
 
     dependencies = [

@@ -77,14 +77,6 @@ DROP FUNCTION marketplace_look_at_offers(bigint, bigint[]);
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('marketplace', '0001_initial'),
-        ('marketplace', '0002_search_and_shares'),
-        ('marketplace', '0003_trust_and_search'),
-        ('marketplace', '0004_spot_market'),
-        ('marketplace', '0005_fewer_indexes'),
-    ]
-
     initial = True
 
     dependencies = [

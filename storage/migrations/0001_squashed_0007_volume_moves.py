@@ -22,16 +22,6 @@ def add_official_image(apps, schema_editor):
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('storage', '0001_initial'),
-        ('storage', '0002_official_image'),
-        ('storage', '0003_operations'),
-        ('storage', '0004_data'),
-        ('storage', '0005_images'),
-        ('storage', '0006_object_storage'),
-        ('storage', '0007_volume_moves'),
-    ]
-
     initial = True
 
     dependencies = [

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def official() -> Image:
     """As the migration writes it; tests that truncate tables may have taken its row away."""
-    importlib.import_module("storage.migrations.0002_official_image").add_official_image(apps, None)
+    importlib.import_module("storage.migrations.0001_squashed_0007_volume_moves").add_official_image(apps, None)
     return Image.objects.get(slug="berth-base")
 
 
 def test_the_official_image_is_there_once(official: Image) -> None:
-    importlib.import_module("storage.migrations.0002_official_image").add_official_image(apps, None)
+    importlib.import_module("storage.migrations.0001_squashed_0007_volume_moves").add_official_image(apps, None)
     assert Image.objects.filter(reference="berth/base:1").count() == 1
     assert (official.has_jupyter, official.has_tensorboard, official.cuda, official.official) == (True, True, "", True)
 

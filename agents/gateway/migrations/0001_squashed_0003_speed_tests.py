@@ -7,12 +7,6 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('agent_gateway', '0001_initial'),
-        ('agent_gateway', '0002_superseded_boots'),
-        ('agent_gateway', '0003_speed_tests'),
-    ]
-
     initial = True
 
     dependencies = [
