@@ -28,7 +28,7 @@ WEB_OPTIONS = (
 # How old the copy of the market may be that a page is answered from; an order is checked against the truth. The jobs, which
 # give what is free to the waiting, look each time.
 WEB_MARKET_AGE_MS = 1_000
-WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS), "MARKET_READER": "True"}
+WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS)}
 JOBS = {"BERTH_PROCESS": "jobs"}  # config.waits
 WORKER_GRACE_S = 10.0
 # What `make dev` watches: a change in any of these starts the programs anew.

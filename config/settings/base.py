@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 from common.redis_client import NO_RETRY
 from config.env import (
     database_from_url,
-    read_bool,
     read_currency,
     read_int,
     read_list,
@@ -49,7 +48,6 @@ MARKET_SELLER = {
     "tax_id": read_text("MARKET_SELLER_TAX_ID", ""),
 }
 MARKET_MAX_AGE_MS = read_int("MARKET_MAX_AGE_MS", 0)  # how old a market a search may see; 0: as it is now
-MARKET_READER = read_bool("MARKET_READER", False)  # whether a large market is read by a process beside each web process
 # Simulated hosts and GPUs are refused at enrolment unless this is on (development and tests only).
 SIMULATION_ALLOWED = False
 # How many reverse proxies of ours stand before the web processes; only these may name a client's address.

@@ -12,14 +12,13 @@ from common.json import to_json
 from common.money import format_money
 from marketplace.hosts.representation import standing_shape
 from marketplace.leasing.offer_selectors import OfferPage, rows_of
-from marketplace.search.index import snapshot
 from marketplace.search.index.binary_layout import FOR_EVER
 from marketplace.search.index.column_store import THOUSANDTHS, Store
 from marketplace.search.index.executor import Removed, Search
 from marketplace.search.index.facets import Facets, facets_of
 from marketplace.search.index.pagination import page_of
 from marketplace.search.index.price_columns import value
-from marketplace.search.index.snapshot import render_with, searching
+from marketplace.search.index.snapshot import searching
 from marketplace.search.language.fields import Condition, OfferQuery
 
 _US_PER_HOUR: Final = 3_600_000_000
@@ -119,14 +118,6 @@ def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
 
 def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
     return {key: to_json(standing_shape(row))[:-1] for key, row in rows_of(keys).items()}
-
-
-render_with(_rendered)
-
-
-def read_news(last: Any) -> object:
-    """`columns.read_news` with offers' JSON as it is made here."""
-    return snapshot.read_news(last, _rendered)
 
 
 def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:

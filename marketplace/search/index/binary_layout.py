@@ -69,11 +69,6 @@ def decode(copied: memoryview) -> NDArray[Any]:
     return np.frombuffer(copied, _RECORD, offset=_HEADER_BYTES, count=(len(copied) - _HEADER_BYTES) // _RECORD.itemsize)
 
 
-def decoded(records: bytes) -> NDArray[Any]:
-    """Records that `decode` gave, after `tobytes`."""
-    return np.frombuffer(records, _RECORD)
-
-
 def text_of(name: str) -> str:
     """The column of the table that holds the word `name`."""
     return _TEXT[name]

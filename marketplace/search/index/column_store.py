@@ -19,7 +19,6 @@ from marketplace.search.index.sort_orders import NextWalk, Order
 
 THOUSANDTHS: Final = 1_000
 NEWS_MAX: Final = 500  # as JSON in about 15 ms
-AHEAD_KEPT: Final = 10_000  # about a kilobyte each
 BODIES_MAX: Final = 20_000
 _SPARE: Final = 1_024
 _BLOATED: Final = 2  # times as many slots as open offers
@@ -54,7 +53,6 @@ class Store:
         self.orders: dict[str, Order] = {}
         # What others keep beside it: offers' JSON by slot, until the offer changes; what follows from the words alone.
         self.bodies: dict[int, bytes] = {}
-        self.ahead: dict[int, bytes] = {}  # the same of offers that opened and were not shown yet
         self.news: set[int] = set()  # offers that somebody was shown and that changed since; none where they were many
         self.kept: dict[str, Any] = {}
         self._columns: dict[str, NDArray[Any]] = {name: np.empty(0, kind) for name, kind in _TYPES.items()}
@@ -160,25 +158,9 @@ class Store:
         self.bodies.update((slot, body) for slot, body in zip(slots, bodies.values(), strict=True) if slot >= 0)
         self.news.difference_update(slots)
 
-    def keep_ahead(self, bodies: Mapping[bytes, bytes]) -> None:
-        """The JSON of these offers, as they are now; of those that nobody was shown the newest are kept apart."""
-        slots = self.slots_of(np.array(list(bodies), "S16")).tolist()
-        for slot, body in zip(slots, bodies.values(), strict=True):
-            if slot in self.news:
-                self.bodies[slot] = body
-            elif slot >= 0:
-                self.ahead[slot] = body
-        self.news.difference_update(slots)
-        for slot in tuple(islice(self.ahead, max(0, len(self.ahead) - AHEAD_KEPT))):
-            del self.ahead[slot]
-
     def missing(self, slots: Iterable[int]) -> list[int]:
         """Those of the offers whose JSON is not there."""
-        wanted = [slot for slot in slots if slot not in self.bodies]
-        for slot in wanted:
-            if slot in self.ahead:
-                self.bodies[slot] = self.ahead.pop(slot)
-        return [slot for slot in wanted if slot not in self.bodies]
+        return [slot for slot in slots if slot not in self.bodies]
 
     def make_room(self) -> None:
         """Let go of the oldest bodies once there are too many."""
@@ -202,12 +184,9 @@ class Store:
         self._index = Index.of(self["id"])
         self.orders.clear()
         self.bodies.clear()
-        self.ahead.clear()
         self.news.clear()
 
     def _drop_bodies(self, slots: NDArray[np.intp]) -> None:
-        for slot in slots.tolist():
-            self.ahead.pop(slot, None)
         self.news.update(slot for slot in slots.tolist() if self.bodies.pop(slot, None) is not None)
         if len(self.news) > NEWS_MAX:
             self.news.clear()

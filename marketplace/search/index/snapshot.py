@@ -20,25 +20,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
-from uuid import UUID
 
-import numpy as np
 import psycopg2
 from django.conf import settings
 from django.db import Error, OperationalError, connection
 from numpy.typing import NDArray
 
-from marketplace.search.index.binary_layout import SELECT, decode, decoded
-from marketplace.search.index.column_store import NEWS_MAX, Draft, Store, stored, uuids
+from marketplace.search.index.binary_layout import SELECT, decode
+from marketplace.search.index.column_store import Draft, Store, stored, uuids
 from marketplace.search.index.dictionary_encoding import NotMet
 from marketplace.search.index.dictionary_loading import learn_words
-from marketplace.search.index.refresh_process import Reader
 from marketplace.search.index.refresh_thread import Refresher
 from marketplace.search.index.sort_orders import NextWalk
 
-READER_FROM: Final = 10_000  # open offers: with fewer, what a look costs here is not worth a process
-# Offers whose JSON a look makes in that process, in about 60 ms: what a thousand changes a second open, with room to spare.
-MADE_BESIDE_MAX: Final = 2_000
 _NEVER: Final = 2**62
 _LOOK: Final = "SELECT * FROM marketplace_look_at_offers(%s, %s::bigint[])"
 _UNSEEN: Final = (
@@ -48,8 +42,6 @@ _UNSEEN: Final = (
 _GONE: Final = f"SELECT id, changed_xid FROM marketplace_offer_gone WHERE {_UNSEEN}"  # noqa: S608  (constants)
 # Reads the rows under a condition, with these arguments.
 Rows = Callable[[str, Mapping[str, Any]], NDArray[Any]]
-# Makes the JSON of these offers, but for those that are gone.
-Render = Callable[[Sequence[UUID]], dict[UUID, bytes]]
 
 
 @dataclass(frozen=True)
@@ -85,8 +77,6 @@ class Copy:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.refresher = Refresher(self.refresh)
-        self.reader = Reader()
-        self.render: Render | None = None
         self.refused_at = 0.0  # when the database last refused or kept a search waiting too long, by the monotonic clock
         self.forget()
 
@@ -108,38 +98,17 @@ class Copy:
             store, last, unproven = self._store, self._last, self._unproven
         if store is None or last is None or unproven != frozenset():
             return
-        found = self._found(store, last)
-        if found is None:
+        news = _news(last, frozenset(), _rows)
+        if news is None:
             return
-        news, made = found
         drafted = self._drafted(store, news.records)
         if drafted is None:
             return
         with self.lock, self._forgotten_if_broken():
             if self._store is not store or self._last is not last:
                 return
-            if self._write(store, news, *drafted):
-                store.keep_ahead(made)
-            else:
+            if not self._write(store, news, *drafted):
                 self.forget()
-
-    def _found(self, store: Store, last: Look) -> tuple[News, dict[bytes, bytes]] | None:
-        """News since the last look, read beside this process where that can be; JSON of offers among them, by id."""
-        beside = settings.MARKET_READER and store.size >= READER_FROM
-        if beside and (answer := self.reader.ask(last)) is not None:
-            news, records, made = answer
-            return replace(news, records=None if records is None else decoded(records)), made
-        found = _news(last, frozenset(), _rows)
-        return None if found is None else (found, self._render_shown(store, found.records))
-
-    def _render_shown(self, store: Store, records: NDArray[Any] | None) -> dict[bytes, bytes]:
-        """The JSON of open offers that somebody was shown before; of others, and of many, each when it is next shown."""
-        if records is None or self.render is None:
-            return {}
-        opened = records["id"][records["count"] > 0]
-        with self.lock:
-            shown = opened[[slot in store.bodies for slot in store.slots_of(opened).tolist()]]
-        return _made(self.render, shown, NEWS_MAX)
 
     def _drafted(self, store: Store, records: NDArray[Any] | None) -> tuple[Draft | None, Mapping[str, NextWalk]] | None:
         """What is to be written down; None where words could not be had, or a search was faster."""
@@ -224,37 +193,9 @@ def searching() -> Iterator[Store]:
         yield _COPY.fresh()
 
 
-def render_with(render: Render) -> None:
-    """How the thread that keeps the copy young makes offers' JSON."""
-    _COPY.render = render
-
-
-def read_news(last: Look, render: Render) -> tuple[News, bytes | None, dict[bytes, bytes]] | None:
-    """For a copy in another process: what came since its last look, with the records apart, and the JSON of open offers
-    among them unless they are many. None where it had better read by itself.
-    """
-    try:
-        news = _news(last, frozenset(), _rows)
-        if news is None or news.records is None:
-            return None if news is None else (news, None, {})
-        made = _made(render, news.records["id"][news.records["count"] > 0], MADE_BESIDE_MAX)
-    except Error:
-        connection.close()  # the search meets what is wrong, if it still is
-        return None
-    return replace(news, records=None), news.records.tobytes(), made
-
-
-def _made(render: Render, ids: NDArray[np.bytes_], most: int) -> dict[bytes, bytes]:
-    """The JSON of these offers, but not of more than `most`, by ids as the arrays hold them: cheaper to send than UUIDs."""
-    if not 0 < len(ids) <= most:
-        return {}
-    return {stored(key): body for key, body in render(uuids(ids.tolist())).items()}
-
-
 def forget() -> None:
     """Read the table again at the next search; until then nothing looks at it."""
     _COPY.refresher.stop()
-    _COPY.reader.stop()
     with _COPY.lock:
         _COPY.forget()
 
