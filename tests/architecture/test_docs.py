@@ -11,6 +11,7 @@ CITED: Final = re.compile(r"\bD(\d{1,2})\b")
 LINK: Final = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 CODE: Final = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 HEADING: Final = re.compile(r"^#{1,6} (.+?)\s*$", re.MULTILINE)
+MODULE: Final = re.compile(r"`([\w/]+\.py)`")
 FOREIGN: Final = re.compile(r"\b(design|house|redesign|anchors|workloads|performance|catalogue)\.md\b|\.\./shared/")
 
 
@@ -84,3 +85,12 @@ def test_a_broken_link_is_seen() -> None:
         assert not _resolves(page, target), target
     for target in ("money.md#rules", "../README.md", "#the-order-of-locks", "https://example.org"):
         assert _resolves(page, target), target
+
+
+def test_each_module_that_a_page_names_is_there() -> None:
+    """By its path or the end of it, as `volumes/attach.py`."""
+    there = {file.relative_to(ROOT).as_posix() for file in ROOT.rglob("*.py") if ".venv" not in file.parts}
+    ends = {"/".join(path.split("/")[part:]) for path in there for part in range(path.count("/") + 1)}
+    named = [(page.name, name) for page in pages() for name in MODULE.findall(page.read_text(encoding="utf-8"))]
+    assert len(named) > 30
+    assert [(page, name) for page, name in named if name not in ends] == []
