@@ -31,11 +31,11 @@ COPY . .
 RUN export SECRET_KEY=build RELAY_SECRET=build DATABASE_URL=postgresql:///none REDIS_URL=redis://none MAIL_FROM=none MAIL_HOST=none \
  && export LEDGER_SIGNING_KEY=0000000000000000000000000000000000000000000000000000000000000000 \
  && export DJANGO_SETTINGS_MODULE=config.settings.prod PATH=/srv/venv-build/bin:$PATH \
- && python -m config.local.node ci --silent \
+ && python -m devserver.node ci --silent \
  && python -m config.frontend \
  && python -m config.translations \
  && python manage.py collectstatic --no-input --verbosity 0 \
- && rm -rf node_modules config/local
+ && rm -rf node_modules devserver
 
 FROM python AS agent-build
 RUN apt-get update && apt-get install -y --no-install-recommends python3-venv

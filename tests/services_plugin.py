@@ -47,7 +47,7 @@ SETTINGS = {
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 MIGRATED = "BERTH_TEST_PGDATA"  # names the folder of PostgreSQL's that a stack begins with, once there is one
 TEMPLATE = "berth_migrated"
-APP_ROLE = "berth_app"  # as in config.local.postgres; what a test does, it does as the market would (tests/roles.py)
+APP_ROLE = "berth_app"  # as in devserver.postgres; what a test does, it does as the market would (tests/roles.py)
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -78,7 +78,7 @@ class Up:
     def start(self, **more: str) -> subprocess.Popen[str]:
         with self.lines.open("a") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "config.local"],
+                [sys.executable, "-m", "devserver"],
                 cwd=ROOT,
                 env=self.environment(**more),
                 stdin=subprocess.DEVNULL,

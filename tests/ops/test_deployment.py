@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from agents.daemon.gpu.nvml import parse_gpu_list
-from config.local.fleet import FLEET
-from config.local.programs import JOBS, WEB_OPTIONS
+from devserver.processes import JOBS, WEB_OPTIONS
+from devserver.simulated_hosts import FLEET
 from instances.backups.backup import KEPT
 from marketplace.gpu_catalogue.catalogue import by_slug, recognise
 from tests.ops.conftest import ROOT

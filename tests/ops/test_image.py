@@ -12,8 +12,8 @@ import docker
 import pytest
 from docker.errors import DockerException
 
-from config.local import image
-from config.local.image import ImageBuild, content_hash, engine_answers, local_authorities, own_reference
+from devserver import image
+from devserver.image import ImageBuild, content_hash, engine_answers, local_authorities, own_reference
 
 REFERENCE = "berth/ops-test:1"
 

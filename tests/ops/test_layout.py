@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from config.local.layout import Layout, layout_from_environment
-from config.local.redis import is_taken, wait_for_port
+from devserver.paths import Layout, layout_from_environment
+from devserver.redis import is_taken, wait_for_port
 
 
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from config.local.lock import AlreadyRunning, StackLock, stop_running
+from devserver.lock import AlreadyRunning, StackLock, stop_running
 
 _HOLDER = (
-    "import signal, sys, time; from pathlib import Path; from config.local.lock import StackLock\n"
+    "import signal, sys, time; from pathlib import Path; from devserver.lock import StackLock\n"
     "lock = StackLock(Path(sys.argv[1])); signal.signal(signal.SIGTERM, lambda *_: sys.exit())\n"
     "print('held', flush=True); time.sleep(60)"
 )

@@ -9,8 +9,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from accounts.tokens.services import issue_token
-from config.local.layout import Layout
-from config.local.market import sell_every_mode
+from devserver.market import sell_every_mode
+from devserver.paths import Layout
 from marketplace.models import Offer
 from tests.marketplace.shapes import enrolled
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from config.local.node import major_version, npm_command
+from devserver.node import major_version, npm_command
 
 
 def stub(folder: Path, name: str, output: str) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
-from config.local import processes
-from config.local.processes import Program, Supervisor, last_lines
-from config.local.programs import reloading
+from devserver import supervisor as devserver_supervisor
+from devserver.processes import reloading
+from devserver.supervisor import Program, Supervisor, last_lines
 
 
 def program(name: str, code: str, **settings: object) -> Program:
@@ -44,7 +44,7 @@ def test_output_goes_to_the_log(supervisor: Supervisor, tmp_path: Path) -> None:
 
 
 def test_dead_child_is_started_again_with_a_growing_pause(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(devserver_supervisor, "FIRST_PAUSE_S", 0.05)
     supervisor.start(program("short", "pass"))
     starts: list[int] = []
     began = time.monotonic()
@@ -126,7 +126,7 @@ def test_child_is_stopped_by_its_own_signal(supervisor: Supervisor, tmp_path: Pa
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent has died")
 def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     code = (
-        "import os, sys, time; from pathlib import Path; from config.local.processes import Program, Supervisor\n"
+        "import os, sys, time; from pathlib import Path; from devserver.supervisor import Program, Supervisor\n"
         f"s = Supervisor(Path({str(tmp_path)!r}))\n"
         "s.start(Program('sleeper', (sys.executable, '-c', 'import time; time.sleep(60)'), dict(os.environ)))\n"
         "print(s.pids()['sleeper'], flush=True); time.sleep(60)"
@@ -141,7 +141,7 @@ def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
 
 
 def test_long_log_is_put_aside(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "LOG_LIMIT_BYTES", 10)
+    monkeypatch.setattr(devserver_supervisor, "LOG_LIMIT_BYTES", 10)
     log = tmp_path / "logs" / "speaker.log"
     log.write_text("a long story\n")
     supervisor.start(program("speaker", "print('new')"))

@@ -14,7 +14,7 @@ from accounts.selectors import all_ssh_keys_of, live_token, tokens_of
 from billing.ledger.selectors import wallet_of
 from common import clock
 from common.money import parse_money
-from config.local.seed import RENTER_CREDIT, seed
+from devserver.seed import RENTER_CREDIT, seed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 URL = "http://127.0.0.1:8000"

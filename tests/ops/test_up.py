@@ -118,7 +118,7 @@ def offers(stack: Up) -> list[dict[str, dict[str, object]]]:
 
 
 def run(stack: Up, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "config.local", *words]
+    command = [sys.executable, "-m", "devserver", *words]
     return subprocess.run(
         command, cwd=ROOT, env=stack.environment(**more), capture_output=True, text=True, timeout=120, check=False
     )

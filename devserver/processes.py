@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from config.local.image import SYNC_FOLDER, SYNC_REFERENCE, own_reference
-from config.local.layout import ROOT, Layout
-from config.local.processes import Program
+from devserver.image import SYNC_FOLDER, SYNC_REFERENCE, own_reference
+from devserver.paths import ROOT, Layout
+from devserver.supervisor import Program
 
 WEB_WORKERS = 2
 # As in the Dockerfile. Many connections, since a slow one holds no thread (config.front). Headers have 15 s to come.

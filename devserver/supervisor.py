@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from config.local.terminal import say
+from devserver.terminal import say
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0

@@ -9,7 +9,7 @@ from redis import RedisError
 
 from common.redis_client import connect_to
 from config.env import database_from_url
-from config.local.errors import StartFailed
+from devserver.errors import StartFailed
 
 ANSWER_S: Final = 5
 

@@ -19,8 +19,8 @@ import docker
 import requests
 from docker.errors import DockerException
 
-from config.local.layout import ROOT
-from config.local.terminal import say
+from devserver.paths import ROOT
+from devserver.terminal import say
 
 REFERENCE = "berth/base:1"
 SYNC_REFERENCE = "berth/sync:1"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import httpx
 
-from config.local.layout import Layout
+from devserver.paths import Layout
 
 
 class MarketRefused(Exception):

@@ -14,12 +14,12 @@ from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.enrolment import enrol
 from agents.daemon.gpu.nvml import NvmlProbe
 from agents.daemon.lib.config import AgentConfig, is_enrolled, load_config, save_config
-from config.local.fleet import FLEET, DemoHost
-from config.local.image import BASE_FOLDER, ImageBuild, engine_answers
-from config.local.layout import Layout
-from config.local.market import MarketRefused, join_token, sell_every_mode
-from config.local.processes import Program, Supervisor
-from config.local.terminal import say
+from devserver.image import BASE_FOLDER, ImageBuild, engine_answers
+from devserver.market import MarketRefused, join_token, sell_every_mode
+from devserver.paths import Layout
+from devserver.simulated_hosts import FLEET, DemoHost
+from devserver.supervisor import Program, Supervisor
+from devserver.terminal import say
 
 _RETRY_S = 10.0
 _REFUSALS = (httpx.HTTPError, MarketRefused, LinkError, EngineSilent, EngineRefused)

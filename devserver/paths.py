@@ -6,7 +6,7 @@ from pathlib import Path
 
 from config.env import read_int
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_PORT = 8000
 HIGHEST_PORT = 32_000  # above begin the ports that outgoing connections take at random
 _LOOPBACK = "127.0.0.1"

@@ -1,16 +1,16 @@
 """Runs the whole development stack in the foreground, or stops a running one.
 
-python -m config.local          start it
-python -m config.local dev      start it, and start its programs anew when their code changes
-python -m config.local down     stop it
+python -m devserver          start it
+python -m devserver dev      start it, and start its programs anew when their code changes
+python -m devserver down     stop it
 """
 
 import sys
 
-from config.local.errors import StartFailed
-from config.local.layout import layout_from_environment
-from config.local.lock import AlreadyRunning, StackLock, stop_running
-from config.local.stack import Stack
+from devserver.errors import StartFailed
+from devserver.lock import AlreadyRunning, StackLock, stop_running
+from devserver.paths import layout_from_environment
+from devserver.stack import Stack
 
 
 def up(*, reload: bool = False) -> int:
@@ -48,4 +48,4 @@ if __name__ == "__main__":
         case ["down"]:
             sys.exit(down())
         case _:
-            sys.exit("usage: python -m config.local [dev | down]")
+            sys.exit("usage: python -m devserver [dev | down]")

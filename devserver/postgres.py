@@ -15,7 +15,7 @@ from typing import Final
 
 import psycopg2
 
-from config.local.processes import Program
+from devserver.supervisor import Program
 
 # The library looks for the runtime folder when it is imported, and warns where the machine names none.
 if "XDG_RUNTIME_DIR" not in os.environ:

@@ -10,14 +10,14 @@ from types import FrameType
 
 import httpx
 
-from config.local import own_servers, programs
-from config.local.errors import StartFailed
-from config.local.hosts import Hosts
-from config.local.layout import ROOT, Layout
-from config.local.postgres import Postgres, PostgresFailed, set_up_postgres
-from config.local.processes import Program, Supervisor, last_lines
-from config.local.redis import is_taken, redis_command, redis_url, wait_for_port
-from config.local.terminal import say
+from devserver import external_services, processes
+from devserver.errors import StartFailed
+from devserver.hosts import Hosts
+from devserver.paths import ROOT, Layout
+from devserver.postgres import Postgres, PostgresFailed, set_up_postgres
+from devserver.redis import is_taken, redis_command, redis_url, wait_for_port
+from devserver.supervisor import Program, Supervisor, last_lines
+from devserver.terminal import say
 
 READY_WITHIN_S = 90.0
 _TICK_S = 0.1
@@ -32,7 +32,7 @@ class Stack:
 
     def __init__(self, layout: Layout, *, reload: bool = False) -> None:
         self.layout = layout
-        self._as_run: Callable[[Program], Program] = programs.reloading if reload else lambda program: program
+        self._as_run: Callable[[Program], Program] = processes.reloading if reload else lambda program: program
         self._stopping = False
         self._supervisor = Supervisor(layout.logs)
         self._hosts: Hosts | None = None
@@ -40,7 +40,7 @@ class Stack:
     def run(self) -> None:
         """Start, tend until a signal comes, stop. Raises StartFailed."""
         self._refuse_taken_ports()
-        own_servers.ask(os.environ)
+        external_services.ask(os.environ)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
         try:
@@ -74,11 +74,11 @@ class Stack:
         environment.pop("OWNER_DATABASE_URL", None)  # from here on nobody needs the owner of the tables
         self._check()
         self._supervisor.start(
-            self._as_run(programs.relay(layout, environment)), self._as_run(programs.web(layout, environment))
+            self._as_run(processes.relay(layout, environment)), self._as_run(processes.web(layout, environment))
         )
         self._wait("the web answers", lambda: _answers(f"{layout.url}/readyz") and _answers(f"{layout.relay_url}/healthz"))
-        self._supervisor.start(self._as_run(programs.worker(environment)))
-        self._supervisor.start(self._as_run(programs.beat(layout, environment)))
+        self._supervisor.start(self._as_run(processes.worker(environment)))
+        self._supervisor.start(self._as_run(processes.beat(layout, environment)))
         say(f"market: {layout.url}")
         self._hosts = Hosts(layout, environment, self._supervisor)
         self._hosts.start(self._check)
@@ -96,8 +96,8 @@ class Stack:
         if "DATABASE_URL" not in environment:
             postgres = self._start_postgres(environment)
             environment["DATABASE_URL"], environment["OWNER_DATABASE_URL"] = postgres.url, postgres.owner_url
-        environment = programs.stack_environment(layout, environment)
-        programs.write_environment(layout, environment)
+        environment = processes.stack_environment(layout, environment)
+        processes.write_environment(layout, environment)
         return environment
 
     def _start_postgres(self, environment: dict[str, str]) -> Postgres:
@@ -112,7 +112,7 @@ class Stack:
     def _prepare(self, environment: dict[str, str]) -> None:
         log = self.layout.logs / "prepare.log"
         with log.open("ab") as output:
-            command = [sys.executable, "-m", "config.local.prepare"]
+            command = [sys.executable, "-m", "devserver.prepare"]
             process = subprocess.Popen(  # noqa: S603 own command
                 command,
                 cwd=ROOT,

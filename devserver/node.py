@@ -1,6 +1,6 @@
 """Runs npm with the machine's Node where it has version 18 or later, else with the Node of a Python wheel.
 
-`python -m config.local.node ci` is `npm ci`.
+`python -m devserver.node ci` is `npm ci`.
 """
 
 import re
