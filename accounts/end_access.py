@@ -7,8 +7,8 @@ from accounts.constants import TICKETS_LAST
 from accounts.models import EndedCredential, User
 from accounts.selectors import access_credential
 from common import clock
-from common.database import use_case
-from common.ended import forget_ended, tell_ended, tell_ended_now
+from common.db.transactions import use_case
+from common.revocation import forget_ended, tell_ended, tell_ended_now
 
 
 def end_credentials(names: Iterable[str]) -> None:

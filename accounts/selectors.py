@@ -26,11 +26,11 @@ from accounts.models import (
     WebhookDelivery,
 )
 from common import clock
-from common.digest import secret_digest
+from common.db.prepared import Prepared
 from common.errors import Forbidden, NotFound
+from common.http.origin import origin
 from common.ids import public_id
-from common.origin import origin
-from common.prepared import Prepared
+from common.secret_digests import secret_digest
 
 _TOKEN = re.compile(rf"{TOKEN_MARK}_([0-9a-f]{{{2 * TOKEN_PREFIX_BYTES}}})_([0-9a-f]{{{2 * TOKEN_SECRET_BYTES}}})")
 
@@ -60,7 +60,7 @@ def acts_as_staff(user: User | AnonymousUser) -> bool:
     return not settings.STAFF_SECOND_FACTOR or bool(is_mfa_enabled(user))
 
 
-# -- what tickets are bound to: its names are read again in common.ended and by the relay
+# -- what tickets are bound to: its names are read again in common.revocation and by the relay
 
 
 def token_credential(token_id: UUID) -> str:

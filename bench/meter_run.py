@@ -24,7 +24,7 @@ from billing.constants import INSTANCE_SOURCE  # noqa: E402
 from billing.metering.costs import exhausted_sources  # noqa: E402
 from billing.metering.meters import close_meter  # noqa: E402
 from billing.metering.settle import extend_holds, settle_meters  # noqa: E402
-from common.database import use_case  # noqa: E402
+from common.db.transactions import use_case  # noqa: E402
 
 _OPENED = datetime(2026, 1, 1, tzinfo=UTC)
 _LOOPED = 300

@@ -26,7 +26,7 @@ from agents.protocol.tickets import sign_ticket
 from agents.relay.__main__ import allow_many_connections, build_server
 from agents.relay.config import read_config
 from agents.relay.routes import build_app
-from common.wake import _TOUCH, topic_key
+from common.change_counters import _TOUCH, topic_key
 
 AT_ONCE = 500  # connections opened side by side: more would overflow the listening queue, not measure the relay
 SECRET = secrets.token_hex(16)

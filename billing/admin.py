@@ -18,8 +18,8 @@ from billing.web.payments import admin as payments_admin  # noqa: F401
 from billing.web.payouts import admin as payouts_admin
 from billing.web.people import admin as people_admin  # noqa: F401
 from billing.web.staff_credit import admin as staff_credit_admin  # noqa: F401  (registers its models)
+from common.http.fields import NameField, PlainDecimalField
 from common.ids import new_uuid
-from common.inputs import NameField, PlainDecimalField
 from common.money import format_money, parse_money
 
 

@@ -6,8 +6,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from common import clock
+from common.http.outbound import Answer, ask
 from common.object_signing import encoded_path, encoded_query, signed_headers
-from common.outbound import Answer, ask
 
 _TIMEOUT_S: Final = 10.0
 _MOST_BYTES: Final = 256 * 1024

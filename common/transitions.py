@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from django.db.models import Model
 
+from common.db.prepared import update
 from common.errors import UnlawfulMove
-from common.prepared import update
 
 
 class Stateful(Protocol):

@@ -8,9 +8,9 @@ from django.http.response import HttpResponseBase
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
-from common.api import problem_response
-from common.bodies import is_storable, unstorable
 from common.errors import InvalidInput
+from common.http.bodies import is_storable, unstorable
+from common.http.problems import problem_response
 from config.failures import Fault
 from config.faults import toast
 from config.front.refusals import Refusal
@@ -25,7 +25,7 @@ _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class StorableText:
-    """Stands before everything that reads a request. JSON bodies are their parser's: see common/bodies.py."""
+    """Stands before everything that reads a request. JSON bodies are their parser's: see common/http/bodies.py."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

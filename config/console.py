@@ -9,7 +9,7 @@ from django.urls import path
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from common.openapi import Operation, operations
+from common.http.openapi import Operation, operations
 
 
 @dataclass(frozen=True)

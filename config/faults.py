@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from common.api import with_wait
 from common.errors import DomainError, NotFound
-from common.origin import page_named
+from common.http.origin import page_named
+from common.http.problems import with_wait
 from config.failures import FAILURES, UNKNOWN_FAILURE, Fault
 from config.policy import PROGRAM_PREFIXES
 

@@ -16,8 +16,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from accounts.selectors import acts_as_staff
 from billing.ledger.currency_selectors import currency_difference
-from common.api import problem_response
 from common.errors import Forbidden
+from common.http.problems import problem_response
 from common.redis_client import connect
 from common.unfinished_restore import TOLD as RESTORE_TOLD
 from common.unfinished_restore import restore_is_unfinished

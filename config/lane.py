@@ -8,9 +8,9 @@ from django.http.response import HttpResponseBase
 from django.urls import resolve
 from django.utils import translation
 
-from common.api import problem_response
 from common.errors import DomainError
-from common.origin import asked_by
+from common.http.origin import asked_by
+from common.http.problems import problem_response
 
 AGENT_PREFIX = "/agent/v1/"
 API_PREFIX = "/api/v1/"

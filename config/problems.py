@@ -7,8 +7,8 @@ from django.shortcuts import render
 from django.utils.translation import get_language
 from django.views import defaults
 
-from common.api import is_passing, problem_response, with_wait
 from common.errors import Busy, DomainError, Forbidden, InvalidInput, NotFound, TooOften
+from common.http.problems import is_passing, problem_response, with_wait
 from config.faults import fault_of, toast
 from config.front.refusals import BUSY
 from config.policy import PROGRAM_PREFIXES

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
-from common.openapi import schema_json, schema_version
+from common.http.openapi import schema_json, schema_version
 
 
 def _version(request: HttpRequest) -> str:

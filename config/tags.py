@@ -20,10 +20,10 @@ from accounts.device_names import device_name
 from accounts.event_log.messages import title_of
 from billing.invoices.lines import number_of_seconds
 from billing.invoices.messages import MODE_WORDS, line_words, period_words
+from common.http.secret_paths import return_address
 from common.ids import public_id
 from common.json import to_json
 from common.money import MICROS_PER_UNIT, divide_half_up, format_money
-from common.secret_paths import return_address
 from marketplace.advisor.formatting import in_hours
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.search.messages import LENGTH_WORDS

@@ -32,8 +32,8 @@ _PROCESS: Final = "BERTH_PROCESS"
 
 
 def connection_options() -> dict[str, Any]:
-    """What libpq is told for each connection of this process. What is prepared (common.prepared) is planned once: with lists
-    among its values PostgreSQL would plan it each time. A dead line is noticed within a minute.
+    """What libpq is told for each connection of this process. What is prepared (common.db.prepared) is planned once:
+    with lists among its values PostgreSQL would plan it each time. A dead line is noticed within a minute.
     """
     waits = _waits()
     told = {

@@ -24,7 +24,7 @@ from accounts.web.admin_sites import (
 from common import clock
 from common.agent_release import enrol_command
 from common.errors import DomainError
-from common.inputs import PlainDecimalField
+from common.http.fields import PlainDecimalField
 from common.money import format_money, parse_money
 from marketplace.hosts.agent_keys import revoke_agent
 from marketplace.hosts.hosts import freeze_host, retire_host, unfreeze_host

@@ -8,8 +8,8 @@ from uuid import UUID
 from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.errors import InsufficientFunds
 from billing.metering.costs import exhausted_sources, open_holds
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from marketplace.states import HostState
 from storage.models import Snapshot, Volume
@@ -117,7 +117,7 @@ def _drop_unpaid(drop: Callable[..., None], row: Kept) -> bool:
     try:
         with use_case():
             drop(row, reason=UNPAID, actor=MARKET)
-            wake.touch(f"user:{row.owner_id.hex}")
+            change_counters.touch(f"user:{row.owner_id.hex}")
     except DomainError:  # in use after all: the next pass looks again
         return False
     return True

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import QuerySet
 
-from common.prepared import Prepared
+from common.db.prepared import Prepared
 
 PATIENCE_S = 30
 # Other workers' databases are on the same server: only who waits for this very connection counts.

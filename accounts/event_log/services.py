@@ -14,8 +14,8 @@ from accounts.event_log.messages import title_of
 from accounts.mail.outbox import queue_mail
 from accounts.models import AccountEvent, User
 from common import clock
+from common.http.origin import origin
 from common.mail import name_in_mail, one_line
-from common.origin import origin
 
 _SUBJECT_CHARS: Final = 200
 _VIA_CHARS: Final = 40

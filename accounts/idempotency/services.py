@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from accounts.errors import IdempotencyConflict
 from accounts.models import RememberedReply, User
 from common import clock
-from common.database import joining
+from common.db.transactions import joining
 from common.json import to_json
 
 Work = Callable[[], tuple[int, Any]]

@@ -17,7 +17,7 @@ from django.db.models import F, QuerySet
 from accounts.constants import MAIL_BATCH, MAIL_CLAIM, MAIL_KEPT, MAIL_PASS_S, MAIL_REST, MAIL_WAITS
 from accounts.models import OutgoingMail
 from accounts.models.safety import mail_expiry
-from common.database import only_one, use_case
+from common.db.transactions import only_one, use_case
 from common.jobs import enqueue
 from common.mail import MAIL_FAULTS, fault_name, is_of_one_mail, one_line, send_mail
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from django.db import migrations
 
-from common.naming import NameModels
+from common.db.verbose_names import NameModels
 
 
 class Migration(migrations.Migration):

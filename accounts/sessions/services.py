@@ -16,10 +16,10 @@ from accounts.models import AccountEvent, AccountSession, KnownDevice, User
 from accounts.selectors import session_credential, sessions_of
 from accounts.tokens.services import revoke_all_with
 from common import clock
-from common.database import use_case
-from common.digest import secret_digest
+from common.db.transactions import use_case
 from common.errors import NotFound
-from common.origin import origin
+from common.http.origin import origin
+from common.secret_digests import secret_digest
 
 _SECRET_BYTES = 32
 LOGINS = ("login", "login.new_device")

@@ -15,7 +15,7 @@ from accounts.errors import InvalidSshKey, SshKeyExists, TooMany
 from accounts.event_log.services import note_event
 from accounts.models import SshKey, User
 from accounts.selectors import all_ssh_keys_of
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import FieldError, NotFound
 from common.jobs import enqueue
 

@@ -28,9 +28,9 @@ from accounts.models import InvitationMail, Membership, User
 from accounts.selectors import members_of, owned_team
 from accounts.teams.services import lock_team
 from common import clock
-from common.database import use_case
-from common.digest import secret_digest
+from common.db.transactions import use_case
 from common.mail import name_in_mail
+from common.secret_digests import secret_digest
 
 Limits = Sequence[tuple[int, timedelta]]
 

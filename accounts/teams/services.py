@@ -8,7 +8,7 @@ from accounts.event_log.services import note_event
 from accounts.models import Membership, Team, User
 from accounts.selectors import invitation_of, members_of, owned_team, team_of, teams_of
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import Forbidden, NotFound
 
 OWNER = Membership.Role.OWNER

@@ -21,9 +21,9 @@ from accounts.event_log.services import note_event
 from accounts.models import ApiToken, User
 from accounts.selectors import token_credential, token_of, tokens_of
 from common import clock
-from common.database import use_case
-from common.digest import secret_digest
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput
+from common.secret_digests import secret_digest
 
 
 def issue_token(

@@ -6,7 +6,7 @@ from allauth.account.models import EmailAddress
 
 from accounts.event_log.services import note_event
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 
 
 def add_person(*, email: str, password: str, display_name: str = "", is_host_owner: bool = False) -> User:

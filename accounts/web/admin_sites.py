@@ -18,7 +18,7 @@ from unfold.sites import UnfoldAdminSite
 
 from accounts.models import User
 from accounts.selectors import acts_as_staff
-from common.database import joining
+from common.db.transactions import joining
 from common.errors import DomainError, wrong_field
 
 

@@ -9,7 +9,7 @@ from accounts.models import ApiToken, User
 from accounts.selectors import live_token, token_credential
 from accounts.tokens.services import note_use
 from accounts.web.throttling import check_guesses, count_guess
-from common.origin import note_credential
+from common.http.origin import note_credential
 
 __all__ = ["SessionAuthentication", "TokenAuthentication"]
 

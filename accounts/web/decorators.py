@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from accounts.models import User
-from common.origin import page_named
+from common.http.origin import page_named
 
 P = ParamSpec("P")
 

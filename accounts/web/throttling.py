@@ -11,8 +11,8 @@ from rest_framework.throttling import BaseThrottle
 
 from accounts.models import ApiToken
 from common import clock
-from common.counting import WINDOW_S, RequestCounter
-from common.origin import network_of, origin
+from common.http.origin import network_of, origin
+from common.rate_counters import WINDOW_S, RequestCounter
 from common.redis_client import connect
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from accounts.models import Webhook, WebhookDelivery, WebhookEvent
+from common.db.prepared import Prepared
 from common.jobs import enqueue
-from common.prepared import Prepared
 
 # On the way of every move of an instance: the query is built once.
 _LIVE = Prepared(

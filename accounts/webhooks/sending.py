@@ -27,10 +27,10 @@ from accounts.constants import (
 )
 from accounts.models import Webhook, WebhookDelivery, WebhookEvent
 from accounts.webhooks.signed_message import body_of, headers_of
-from common import wake
-from common.database import use_case
-from common.outbound import OutboundFault, ask
-from common.sealing import CannotUnseal
+from common import change_counters
+from common.db.transactions import use_case
+from common.encryption import CannotUnseal
+from common.http.outbound import OutboundFault, ask
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ def _record(delivery: WebhookDelivery, outcome: Outcome) -> None:
             **_what_next(delivery, outcome),
         )
         _note_health(delivery.webhook_id, outcome)
-        wake.touch(f"user:{delivery.webhook.user_id.hex}")
+        change_counters.touch(f"user:{delivery.webhook.user_id.hex}")
 
 
 def _what_next(delivery: WebhookDelivery, outcome: Outcome) -> dict[str, datetime | None]:

@@ -12,11 +12,11 @@ from accounts.event_log.services import note_event
 from accounts.models import User, Webhook, WebhookDelivery, WebhookEvent
 from accounts.selectors import delivery_of, webhook_of, webhooks_of
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
+from common.encryption import seal
 from common.errors import wrong_field
+from common.http.outbound import OutboundFault, read_target, resolve
 from common.jobs import enqueue
-from common.outbound import OutboundFault, read_target, resolve
-from common.sealing import seal
 
 
 def add_webhook(*, user: User, url: str, kinds: Sequence[str] = (), description: str = "") -> tuple[Webhook, str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from accounts.constants import WEBHOOK_SECRET_MARK
 from accounts.models import Webhook, WebhookEvent
+from common.encryption import unseal
 from common.ids import public_id
-from common.sealing import unseal
 
 _AGENT = "Berth-Webhooks/1"
 

@@ -4,8 +4,8 @@ from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBas
 from django.views.decorators.http import require_safe
 
 from common.agent_release import INSTALL_SCRIPT, release_path
-from common.api import problem_response
 from common.errors import NotFound
+from common.http.problems import problem_response
 
 
 @require_safe

@@ -11,7 +11,7 @@ from django.db import connection
 from agents.gateway.errors import Forged, Revoked, UnknownHost
 from agents.gateway.incoming import SignedMessage
 from agents.gateway.policy import HOW_TO_GO_ON
-from common.prepared import run
+from common.db.prepared import run
 from marketplace.states import HostState
 
 _HALTED = (HostState.FROZEN, HostState.RETIRED)

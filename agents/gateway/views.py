@@ -22,8 +22,8 @@ from agents.gateway.translate import read_enrolment
 from agents.protocol.codec import encode
 from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER
 from common import clock
-from common.api import problem_response
 from common.errors import Busy, DomainError
+from common.http.problems import problem_response
 from common.json import to_json
 
 logger = logging.getLogger(__name__)

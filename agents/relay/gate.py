@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket, read_stream_ticket, read_ticket
 
-ENDED: Final = "ended"  # the set and the channel, as common.ended writes them
+ENDED: Final = "ended"  # the set and the channel, as common.revocation writes them
 # For so long what is known may be old: without Redis nobody can say that a ticket has not been revoked.
 BLIND_S: Final = 60.0
 

@@ -22,7 +22,7 @@ from billing.ledger.record_checks import RECORD_CHECKS
 from billing.ledger.seal_checks import SEAL_CHECKS
 from billing.payouts.checks import PAYOUT_CHECKS
 from common import clock
-from common.database import statements_within
+from common.db.transactions import statements_within
 
 _LEAST: Final = timedelta(seconds=1)
 

@@ -12,7 +12,7 @@ from billing.ledger.publish_anchors import mail_audit
 from billing.ledger.seal_selectors import latest_seals
 from billing.models import Grant, LedgerAudit
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 
 KEPT_FINDINGS = 200
 NIGHTLY = "nightly"

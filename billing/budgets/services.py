@@ -22,8 +22,8 @@ from billing.errors import BudgetExceeded, BudgetExists
 from billing.ledger.wallets import open_wallet
 from billing.models import Budget, Notice
 from billing.standing.mail import drop_notices_of_budget
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound
 from common.money import format_money
 
@@ -136,7 +136,7 @@ def _tell(view: BudgetView, mark: int, people: set[UUID], now: datetime) -> bool
         if not same.update(told_period=period, told_percent=mark):
             return False  # another worker was faster
         Notice.objects.bulk_create((_notice(view, mark, period, person, now) for person in people), ignore_conflicts=True)
-        wake.touch(*(f"user:{person.hex}" for person in people))
+        change_counters.touch(*(f"user:{person.hex}" for person in people))
     return True
 
 

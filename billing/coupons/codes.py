@@ -26,12 +26,12 @@ from billing.ledger.postings import lock_wallets
 from billing.ledger.wallets import open_wallet
 from billing.models import Coupon, CouponCode, Order, Wallet
 from billing.staff_credit.selectors import given_alone
-from common import clock, wake
-from common.counting import RequestCounter
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import wrong_field
+from common.http.origin import network_of, origin
 from common.money import format_money
-from common.origin import network_of, origin
+from common.rate_counters import RequestCounter
 from common.redis_client import connect
 
 _CODE = re.compile(r"[A-Z0-9][A-Z0-9-]{2,39}")
@@ -148,7 +148,7 @@ def redeem_code(*, owner_id: UUID, code: str) -> Coupon:
             source_id=coupon.pk,
             title=f"{found.code}: {_promise(found)}",
         )
-        wake.touch(f"user:{owner_id.hex}")
+        change_counters.touch(f"user:{owner_id.hex}")
     return Coupon.objects.select_related("code").get(pk=coupon.pk)
 
 
@@ -202,7 +202,7 @@ def _expire(coupon_id: UUID, owner_id: UUID, now: datetime) -> int:
             keep_grant=True,
         )
         Coupon.objects.filter(pk=coupon.pk).update(expired_at=now, waits_for_top_up=False)
-        wake.touch(f"user:{owner_id.hex}")
+        change_counters.touch(f"user:{owner_id.hex}")
     return 1
 
 

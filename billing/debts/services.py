@@ -12,8 +12,8 @@ from billing.ledger.trace_selectors import owed_money
 from billing.models import Entry, Hold, Posting, Wallet
 from billing.payouts.selectors import payable_of
 from billing.people.selectors import blocking_debt_of
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.ids import new_uuid
 
 _ACTOR = "debts"
@@ -56,7 +56,7 @@ def _collect(owner_id: UUID) -> bool:
         if repaid:
             movements.append(Movement(own[Wallet.Kind.DEBT].pk, Entry.Kind.REPAYMENT, repaid))
             _post(own[Wallet.Kind.DEBT].pk, movements)
-            wake.touch(f"user:{owner_id.hex}")
+            change_counters.touch(f"user:{owner_id.hex}")
     return repaid > 0
 
 
@@ -122,7 +122,7 @@ def _freeze(wallet_id: UUID, wanted: int) -> bool:
         else:
             Hold.objects.filter(pk=hold.pk).update(released_at=clock.now())
         if wallet.owner_id is not None:
-            wake.touch(f"user:{wallet.owner_id.hex}")
+            change_counters.touch(f"user:{wallet.owner_id.hex}")
     return True
 
 

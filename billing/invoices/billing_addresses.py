@@ -4,7 +4,7 @@ from uuid import UUID
 
 from accounts.models import User
 from billing.models import BillingAddress
-from common.database import use_case
+from common.db.transactions import use_case
 
 
 def set_address(*, owner_id: UUID, name: str, address: str, country: str, tax_id: str) -> None:

@@ -17,8 +17,8 @@ from billing.invoices.billing_addresses import buyer_of
 from billing.invoices.lines import PaperLine, tax_within, thaw, total_of
 from billing.invoices.selectors import coupon_part_of_month, lines_of_month, owners_to_invoice
 from billing.models import Invoice, InvoiceSeries
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import InvalidInput, NotFound
 
 # More than a market issues between a backup and the restore of it.
@@ -131,7 +131,7 @@ def _write(series: InvoiceSeries, lines: Sequence[PaperLine], *, tax_bps: int, *
         issued_at=clock.now(),
         **fields,
     )
-    wake.touch(f"user:{invoice.owner_id.hex}")
+    change_counters.touch(f"user:{invoice.owner_id.hex}")
     return invoice
 
 

@@ -8,8 +8,8 @@ from typing import Final
 from django.conf import settings
 
 from billing.ledger.anchors import Anchor, anchor_name, parse_anchor
+from common.http.outbound import Answer, OutboundFault
 from common.object_store import Place, send
-from common.outbound import Answer, OutboundFault
 
 READ_NEWEST: Final = 100
 READ_OTHERS: Final = 100

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from billing.models import MoneyFreeze
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.unfinished_restore import restore_is_unfinished
 
 

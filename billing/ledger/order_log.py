@@ -4,7 +4,7 @@ from uuid import UUID
 
 from billing.models import Order
 from common import clock
-from common.prepared import insert
+from common.db.prepared import insert
 
 
 def record_order(

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django.db import connection
 
-from common.prepared import run
+from common.db.prepared import run
 
 # Joined to a `posting`: a credit keeps the rate of its meter, and for how many hours that is stands on the meter alone.
 METER_OF_CREDIT: Final = """\

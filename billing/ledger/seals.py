@@ -7,7 +7,7 @@ from django.db import connection
 
 from billing.models import Seal
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 
 WAIT_S: Final = 30.0
 """So long a transaction that is posting right now is waited for; then the next sweep seals."""

@@ -5,10 +5,10 @@ from uuid import UUID
 from billing.constants import GRANT_SOURCE
 from billing.ledger.postings import Movement, lock_wallets, post
 from billing.models import Entry, Grant, Posting, Wallet
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.prepared import Prepared
+from common.db.transactions import use_case
 from common.errors import InvalidInput
-from common.prepared import Prepared
 
 
 def open_wallet(*, owner_id: UUID | None, kind: str = Wallet.Kind.RENTER) -> Wallet:
@@ -69,7 +69,7 @@ def post_grant(grant: Grant) -> None:
         ],
         at=clock.now(),
     )
-    wake.touch(f"user:{grant.owner_id.hex}")
+    change_counters.touch(f"user:{grant.owner_id.hex}")
 
 
 def _existing(owner_id: UUID | None, kind: str) -> Wallet | None:

@@ -15,7 +15,7 @@ from billing.coupons.selectors import coupon_micros
 from billing.ledger.postings import lock_wallets
 from billing.pricing.rates import charge, elapsed_microseconds, funded_span
 from billing.pricing.tariffs import Scope, Tariff
-from common.database import use_case
+from common.db.transactions import use_case
 
 _HOUR = timedelta(hours=1)
 _WORTH_WRITING = timedelta(seconds=1)

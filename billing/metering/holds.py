@@ -15,8 +15,8 @@ from billing.metering.settle import lock_source, settle_source
 from billing.models import Hold, Wallet
 from billing.pricing.tariffs import Scope
 from common import clock
+from common.db.prepared import Prepared, insert, together, write
 from common.errors import InvalidInput
-from common.prepared import Prepared, insert, together, write
 
 _SET_ASIDE = "UPDATE billing_wallet SET held_micros = held_micros + %s WHERE id = %s"
 _WALLET = Prepared(

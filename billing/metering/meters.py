@@ -16,9 +16,9 @@ from billing.models import Hold, Meter, Wallet
 from billing.people.ties import remember_teams
 from billing.pricing.rates import elapsed_microseconds, funded_span
 from billing.pricing.tariffs import Tariff
+from common.db.prepared import insert, run
 from common.errors import InvalidInput
 from common.ids import new_uuid
-from common.prepared import insert, run
 
 # Locks the meters in pk order, moves the proof of all that are within the bridge, and names those that are not.
 _PROVE = """

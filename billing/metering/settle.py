@@ -17,8 +17,8 @@ from billing.metering.hold_extension import extend_holds
 from billing.metering.usage import post_usage, post_usage_of
 from billing.models import Meter
 from common import clock
-from common.database import use_case
-from common.prepared import run
+from common.db.prepared import run
+from common.db.transactions import use_case
 
 __all__ = ["extend_holds", "lock_source", "settle_meters", "settle_source"]
 

@@ -9,8 +9,8 @@ from django.db import connection
 
 from billing.constants import SETTLEMENT_SOURCE
 from billing.models import Entry
+from common.db.prepared import run
 from common.ids import new_uuid
-from common.prepared import run
 
 # Cuts each meter at whole hours since it opened and where its rate changes; an open one only as far as its last full
 # hour. Meters that another transaction has in hand are left to the next pass: a settlement never waits for a meter while

@@ -18,8 +18,8 @@ from billing.payments.selectors import auto_topped_up_micros, wallets_to_fill
 from billing.states import PAYMENT_MACHINE, PaymentState
 from billing.stripe import client
 from billing.stripe.client import Buyer
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 from common.transitions import move
 
 logger = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ def _fail(payment: Payment, failure: str, intent_id: str) -> None:
             intent_id=intent_id or row.intent_id,
         )
         note_auto_failure(owner_id=payment.owner_id, failure=failure)
-        wake.touch(f"user:{payment.owner_id.hex}")
+        change_counters.touch(f"user:{payment.owner_id.hex}")
 
 
 def _tell(profile: PaymentProfile, now: datetime) -> bool:

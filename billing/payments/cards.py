@@ -18,8 +18,8 @@ from billing.stripe import client
 from billing.stripe.client import Buyer, Returns
 from billing.stripe.currencies import to_minor, top_up_limits
 from billing.stripe.objects import Card
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput
 from common.money import format_money
 
@@ -68,7 +68,7 @@ def forget_customer(*, owner_id: UUID, customer_id: str) -> None:
         PaymentProfile.objects.filter(pk=owner_id).update(
             customer_id=None, card_id="", card_brand="", card_last4="", auto_enabled=False
         )
-        wake.touch(f"user:{owner_id.hex}")
+        change_counters.touch(f"user:{owner_id.hex}")
 
 
 def _customer_instead_of(owner: User, gone: str) -> str:
@@ -102,7 +102,7 @@ def keep_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
         auto_told_at=None,
     )
     remember_card(owner_id=owner_id, fingerprint=card.fingerprint)
-    wake.touch(f"user:{owner_id.hex}")
+    change_counters.touch(f"user:{owner_id.hex}")
 
 
 def remove_card(*, owner_id: UUID) -> None:

@@ -6,7 +6,7 @@ from billing.ledger.postings import Movement, post
 from billing.models import Dispute, Entry, Payment, Posting
 from billing.states import DISPUTE_MACHINE, DisputeState
 from billing.stripe.objects import RemoteDispute
-from common import clock, wake
+from common import change_counters, clock
 from common.jobs import enqueue
 from common.transitions import move
 
@@ -66,4 +66,4 @@ def _post(dispute: Dispute, key: str, memo: str, movements: list[Movement]) -> N
 
 def _move(dispute: Dispute, target: DisputeState, reason: str) -> None:
     move(dispute, target, machine=DISPUTE_MACHINE, reason=reason, actor=_ACTOR, closed_at=clock.now())
-    wake.touch(f"user:{dispute.payment.owner_id.hex}")
+    change_counters.touch(f"user:{dispute.payment.owner_id.hex}")

@@ -31,8 +31,8 @@ from billing.stripe import client
 from billing.stripe.client import Buyer, Returns
 from billing.stripe.currencies import to_minor, top_up_limits
 from billing.stripe.objects import CheckoutSession, Intent, RemoteDispute, RemoteRefund
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput
 from common.ids import new_uuid, public_id
 from common.jobs import enqueue
@@ -315,4 +315,4 @@ def _locked(**where: object) -> Payment | None:
 
 def _move(payment: Payment, target: PaymentState, reason: str, **fields: Any) -> None:
     move(payment, target, machine=PAYMENT_MACHINE, reason=reason, actor=STRIPE_ACTOR, **fields)
-    wake.touch(f"user:{payment.owner_id.hex}")
+    change_counters.touch(f"user:{payment.owner_id.hex}")

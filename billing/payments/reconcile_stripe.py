@@ -19,7 +19,7 @@ from billing.states import DisputeState, PaymentState, RefundState
 from billing.stripe import client
 from billing.stripe.transfers import transfers_since
 from common import clock
-from common.database import only_one, use_case
+from common.db.transactions import only_one, use_case
 from common.jobs import enqueue
 from common.money import format_money
 

@@ -24,8 +24,8 @@ from billing.states import REFUND_MACHINE, PaymentState, RefundState
 from billing.stripe import client
 from billing.stripe.currencies import to_minor
 from billing.stripe.objects import RemoteRefund
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound
 from common.jobs import enqueue
 from common.money import format_money
@@ -230,7 +230,7 @@ def _post(refund: Refund, key: str, memo: str, movements: list[Movement]) -> Non
         movements=movements,
         at=clock.now(),
     )
-    wake.touch(f"user:{refund.payment.owner_id.hex}")
+    change_counters.touch(f"user:{refund.payment.owner_id.hex}")
 
 
 def _move(refund: Refund, target: RefundState, reason: str) -> None:

@@ -23,7 +23,7 @@ from billing.stripe import client
 from billing.stripe.objects import EventHead, Unreadable, event_of
 from billing.stripe.signatures import BadSignature, verify
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.jobs import enqueue
 
 logger = logging.getLogger(__name__)

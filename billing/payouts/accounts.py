@@ -9,8 +9,8 @@ from billing.models import PayoutAccount, PayoutMethod
 from billing.models.payout_destinations import Destination
 from billing.people.ties import is_removed, remember_payout_account
 from billing.stripe.connect import check_account
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound, wrong_field
 from common.money import format_money
 
@@ -43,7 +43,7 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
             note_event(user_id=owner_id, kind="payout_account.changed", subject=told)
         account, _made = PayoutAccount.objects.update_or_create(owner_id=owner_id, defaults=values)
         remember_payout_account(owner_id=owner_id, destination=destination)
-        wake.touch(f"user:{owner_id.hex}")
+        change_counters.touch(f"user:{owner_id.hex}")
     return account
 
 
@@ -62,4 +62,4 @@ def _set_frozen(owner_id: UUID, *, frozen: bool, reason: str) -> None:
     with use_case():
         if not PayoutAccount.objects.filter(owner_id=owner_id).update(frozen=frozen, frozen_reason=reason):
             raise NotFound("This user has no payout account.")
-        wake.touch(f"user:{owner_id.hex}")
+        change_counters.touch(f"user:{owner_id.hex}")

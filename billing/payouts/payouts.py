@@ -26,8 +26,8 @@ from billing.payouts.selectors import due_owners, payable_of
 from billing.people.ties import disprove_payout_account, is_removed, prove_payout_account
 from billing.states import PAYOUT_MACHINE, PayoutState
 from billing.stripe.currencies import round_down
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import DomainError, FieldError, InvalidInput, NotFound, UnlawfulMove
 from common.jobs import enqueue
 from common.money import format_money
@@ -71,7 +71,7 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
         )
         pocket.take(payout)
         note_event(user_id=owner_id, kind="payout.asked", subject=f"{format_money(amount)} …{payout.ending}")
-        wake.touch(f"user:{owner_id.hex}")
+        change_counters.touch(f"user:{owner_id.hex}")
         if payout.method == PayoutMethod.STRIPE:
             enqueue("billing.send_payout", str(payout.pk))
     return payout
@@ -233,4 +233,4 @@ def _lock(payout_id: UUID) -> Payout:
 
 def _move(payout: Payout, target: PayoutState, *, actor: str, **fields: Any) -> None:
     move(payout, target, machine=PAYOUT_MACHINE, reason="", actor=actor, **fields)
-    wake.touch(f"user:{payout.owner_id.hex}")
+    change_counters.touch(f"user:{payout.owner_id.hex}")

@@ -14,8 +14,8 @@ from billing.people.ties import prove_payout_account
 from billing.stripe import connect
 from billing.stripe.client import Returns
 from billing.stripe.connect import RemoteAccount
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 
 _FIRST_MINIMUM = 10_000_000
 
@@ -80,7 +80,7 @@ def sync_account(*, account_id: str) -> str:
         for owner_id in rows.values_list("owner_id", flat=True):
             if remote.is_ready:
                 prove_payout_account(owner_id=owner_id, destination=_at_stripe(account_id))
-            wake.touch(f"user:{owner_id.hex}")
+            change_counters.touch(f"user:{owner_id.hex}")
     return "ready" if remote.is_ready else f"not ready: {remote.needs}"
 
 

@@ -9,7 +9,7 @@ from billing.models import Tie
 from billing.models.payout_destinations import Destination
 from billing.people.selectors import accounts_of_same
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import NotFound, wrong_field
 
 

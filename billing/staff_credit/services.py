@@ -8,7 +8,7 @@ from billing.ledger.wallets import lock_granting, post_grant
 from billing.models import Grant
 from billing.staff_credit.selectors import given_alone
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import InvalidInput
 
 

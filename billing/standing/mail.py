@@ -12,7 +12,7 @@ from accounts.webhooks.outbox import emit
 from billing.constants import NOTICE_BATCH
 from billing.models import Notice
 from billing.standing.messages import mail_of
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 
 INSTANCE: Final = "instance"

@@ -11,8 +11,8 @@ from django.db import connection
 from billing.constants import LOW_LEFT_HOURS, LOW_RUNWAY_HOURS, LOW_TOLD_EVERY, STANDING_DRIFT
 from billing.models import Notice
 from billing.states import StandingState
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 
 # Exhausted: something was stopped for want of money, and the wallet still cannot pay an hour of the cheapest of it. Low:
 # what is left lasts less than a day at the present rate; left again a little later than entered, so that it does not flap.
@@ -79,7 +79,7 @@ def turn_standings(*, stakes: Sequence[Stake], now: datetime) -> int:
             rows = cursor.fetchall()
         changed = [row[:6] for row in rows if row[6]]
         _tell([row for row in changed if row[2] != StandingState.GOOD], now)
-        wake.touch(*(f"user:{owner_id.hex}" for _wallet, owner_id, *_rest in changed))
+        change_counters.touch(*(f"user:{owner_id.hex}" for _wallet, owner_id, *_rest in changed))
     return len(changed)
 
 

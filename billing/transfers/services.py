@@ -15,8 +15,8 @@ from billing.metering.commitment_selectors import committed_micros
 from billing.models import Entry, Posting
 from billing.people.selectors import blocking_debt_of
 from billing.transfers.selectors import Transfer, transfer_of
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import InvalidInput
 from common.ids import new_uuid
 from common.money import format_money
@@ -64,7 +64,7 @@ def transfer_money(
         ]
         words = f"{sender.email} → {receiver.email}, {team.name}" + (f": {memo}" if memo else "")
         _post(transfer_id, words, sender, movements)
-        wake.touch(f"user:{sender.pk.hex}", f"user:{receiver.pk.hex}")
+        change_counters.touch(f"user:{sender.pk.hex}", f"user:{receiver.pk.hex}")
     return Transfer(transfer_id, amount_micros, words[:200], clock.now())
 
 

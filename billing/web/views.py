@@ -10,7 +10,7 @@ from billing.ledger.selectors import wallet_of
 from billing.statements.selectors import statement_lines
 from billing.web.payments.context import payment_notices
 from common import clock
-from common.htmx import render
+from common.http.htmx import render
 
 _RECENT = 8
 

@@ -10,8 +10,8 @@ from django.utils import translation
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from common.api import PROBLEM_TYPE, problem_body
 from common.errors import Busy, DomainError
+from common.http.problems import PROBLEM_TYPE, problem_body
 from common.json import to_json
 from config.front.policy import RETRY_S
 from config.lane import BodyTooLarge

@@ -235,14 +235,14 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.web.permissions.HasScope"],
     "DEFAULT_THROTTLE_CLASSES": ["accounts.web.throttling.RequestRate"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "common.api.JsonOnly",
-    "DEFAULT_RENDERER_CLASSES": ["common.api.JsonRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["common.bodies.JsonBody"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "common.http.problems.JsonOnly",
+    "DEFAULT_RENDERER_CLASSES": ["common.http.problems.JsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["common.http.bodies.JsonBody"],
     "DEFAULT_METADATA_CLASS": None,
     "NUM_PROXIES": TRUSTED_PROXIES,
-    "DEFAULT_PAGINATION_CLASS": "common.api.CursorPagination",
+    "DEFAULT_PAGINATION_CLASS": "common.http.problems.CursorPagination",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "common.api.problem_handler",
+    "EXCEPTION_HANDLER": "common.http.problems.problem_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
@@ -266,7 +266,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "common.openapi.document_problems",
+        "common.http.openapi.document_problems",
     ],
 }
 
@@ -286,7 +286,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"secrets": {"()": "common.secret_paths.SecretPaths"}},
+    "filters": {"secrets": {"()": "common.http.secret_paths.SecretPaths"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["secrets"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {"stripe": {"level": "WARNING"}},  # it tells of each request otherwise

@@ -8,9 +8,9 @@ from uuid import UUID
 from accounts.models import User
 from accounts.selectors import ssh_keys_of
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
+from common.encryption import seal
 from common.errors import FieldError, InvalidInput
-from common.sealing import seal
 from instances.access.extra_ports import open_ports
 from instances.access.guards import check_list_kept, enterable, set_way
 from instances.constants import ALLOWED_NETWORKS_AT_MOST

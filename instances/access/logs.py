@@ -10,7 +10,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from common.printable import printable_log_line
 from instances.constants import LOG_FRESH, LOG_KEPT, LOG_PATIENCE, LOG_TAIL, LOG_TAIL_MOST

@@ -10,7 +10,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from billing.ledger.seal_selectors import latest_seals
 from common import clock
 from common.backup_folder import Manifest, new_folder, pack, write_manifest, write_private
-from common.postgres_client import postgres_client
+from common.db.postgres_client import postgres_client
 from marketplace.hosts.epoch_selectors import present_epoch
 
 DATABASE: Final = "database.dump"

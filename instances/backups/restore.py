@@ -20,9 +20,9 @@ from billing.ledger.seal_selectors import latest_seals
 from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.stripe import client
 from common.backup_folder import BadBackup, Manifest, read_manifest, unpack, write_private
-from common.database import only_one, use_case
-from common.postgres_client import postgres_client
-from common.roles import grant_role
+from common.db.postgres_client import postgres_client
+from common.db.roles import grant_role
+from common.db.transactions import only_one, use_case
 from common.unfinished_restore import SET_MARK, remove_mark
 from instances.backups.backup import ANCHORS, DATABASE, KEPT, REGISTRY, SECRETS
 from instances.epochs.services import begin_epoch

@@ -9,7 +9,7 @@ from billing.constants import TERM_SOURCE
 from billing.metering.costs import costs_of
 from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, TIERED, UPFRONT, Line, Plan
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from instances.constants import QUOTE_LIFETIME
 from instances.core.selectors import active_term, coming_term, instance_of

@@ -9,7 +9,7 @@ from billing.ledger.order_log import record_order
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import HOURLY, RESERVED, SPOT
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.billing_mode.change_quotes import check_change
 from instances.billing_mode.term_expiry import leave_terms, record_term
 from instances.constants import RETENTION

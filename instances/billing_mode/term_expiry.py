@@ -17,7 +17,7 @@ from billing.metering.escrow import charge_early_end, net_charged, return_unused
 from billing.metering.meters import close_meter, prove_meters
 from billing.pricing.estimates import HOURLY, RESERVED
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.money import format_money
 from common.transitions import move

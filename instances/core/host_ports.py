@@ -5,7 +5,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
-from common.prepared import run
+from common.db.prepared import run
 from instances.errors import NoPorts
 from instances.models import InstancePort
 

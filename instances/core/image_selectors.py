@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.db.models import F
 
-from common.sealing import unseal
+from common.encryption import unseal
 from instances.states import Desired, InstanceState
 from storage.images.registry_grants import PULL, market_repository, registry_grant
 from storage.states import ImageSource

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.db.models import Count, F, Q, QuerySet
 
 from accounts.models import User
+from common.db.prepared import Prepared
+from common.encryption import unseal
 from common.errors import NotFound
-from common.prepared import Prepared
-from common.sealing import unseal
 from instances.constants import CPU_RUN_MILLIS, CPU_RUN_RAM_MB, PIDS_PER_GPU, STOP_GRACE, SWEEP_BATCH
 from instances.core.image_selectors import IMAGE_COLUMNS, with_image
 from instances.models import Instance, InstanceEvent, Quote, SpotBid, Term

@@ -5,9 +5,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from common import clock, wake
+from common import change_counters, clock
+from common.db.prepared import insert
 from common.errors import StaleRow, UnlawfulMove
-from common.prepared import insert
 from common.transitions import move
 from instances.constants import DEADLINES
 from instances.core.wakeup_payloads import write_news, write_slip
@@ -50,7 +50,7 @@ def move_instance(
     )
     tell_of_move(instance, kind=kind, detail=detail)
     renter = _renter(instance)
-    wake.touch(renter, slips={renter: write_news(instance)})
+    change_counters.touch(renter, slips={renter: write_news(instance)})
 
 
 def record_event(instance: Instance, *, kind: str, actor: str, detail: str = "") -> None:
@@ -59,18 +59,18 @@ def record_event(instance: Instance, *, kind: str, actor: str, detail: str = "")
 
 
 def touch_renter(instance: Instance) -> None:
-    wake.touch(_renter(instance))
+    change_counters.touch(_renter(instance))
 
 
 def touch_host(instance: Instance) -> None:
     """What the host should do has changed: wake its agent."""
-    wake.touch(_host(instance))
+    change_counters.touch(_host(instance))
 
 
 def touch_to_run(instance: Instance, mounts: Sequence[MountRow] | None = None) -> None:
     """A new generation is to run: wake its host's agent and tell it at once what to do; then its renter."""
     host, renter = _host(instance), _renter(instance)
-    wake.touch(host, renter, slips={host: write_slip(instance, mounts), renter: write_news(instance)})
+    change_counters.touch(host, renter, slips={host: write_slip(instance, mounts), renter: write_news(instance)})
 
 
 def check_action(instance: Instance, verb: str) -> None:

@@ -12,7 +12,7 @@ from billing.ledger.trace_selectors import owed_money
 from billing.metering.settle import lock_source
 from billing.payments.selectors import wallets_in_dispute
 from billing.pricing.estimates import RESERVED, SPOT
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError
 from instances.billing_mode.term_expiry import end_reservation, leave_terms
 from instances.core.event_messages import DISPUTED, TAKEN_BACK

@@ -17,7 +17,7 @@ from billing.metering.meters import cap_meter
 from billing.payouts.holdbacks import hold_back, let_go
 from billing.pricing.estimates import RESERVED
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field
 from common.ids import public_id
 from common.printable import check_printable

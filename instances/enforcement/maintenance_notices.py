@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.core import event_messages as details
 from instances.core.alert_messages import english_of
 from instances.core.selectors import live_on_host

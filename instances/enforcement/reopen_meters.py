@@ -7,7 +7,7 @@ from billing.constants import INSTANCE_SOURCE
 from billing.errors import InsufficientFunds
 from billing.metering.escrow import lock_parties
 from billing.metering.source_selectors import locked_meter
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from instances.core.event_messages import UNPAID
 from instances.core.selectors import any_instance

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
 from billing.metering.settle import settle_meters
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import StaleRow
 from instances.core.selectors import with_paid_disks
 from instances.core.silent_host_selectors import keeps_gpus, silent_instances

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from billing.constants import INSTANCE_SOURCE, TERM_SOURCE
 from billing.metering.meters import prove_meters
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.constants import STOP_GRACE
 from instances.core.observations import ObservedRow, sample_of, trace_of
 from instances.enforcement.clock_watch import clock_is_believed

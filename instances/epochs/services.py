@@ -10,7 +10,7 @@ from django.db.models import F
 
 from billing.invoices.invoices import skip_invoice_numbers
 from billing.ledger.freezes import freeze_money
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError
 from common.ids import public_id
 from instances.core.observations import ObservedRow

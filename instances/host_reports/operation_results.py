@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import StaleRow
 from instances.access import logs
 from instances.lifecycle import grow_disk

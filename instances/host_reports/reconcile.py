@@ -7,10 +7,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from billing.pricing.estimates import RESERVED
-from common.database import use_case
+from common.db.prepared import together
+from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
-from common.prepared import together
 from instances.billing_mode.term_expiry import turn_term
 from instances.constants import RETENTION
 from instances.core.capacity_hints import hint_waiting

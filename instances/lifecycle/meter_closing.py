@@ -9,7 +9,7 @@ from billing.metering.costs import open_holds
 from billing.metering.escrow import lock_parties
 from billing.metering.meters import close_meter
 from billing.pricing.estimates import RESERVED
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.core.selectors import active_term, coming_term, not_there_any_more
 from instances.core.transitions import SYSTEM, record_event
 from instances.metering.meters import close_use, open_disk, open_keeping, open_use

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from instances.access.extra_ports import take_more
 from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES

@@ -7,7 +7,7 @@ from uuid import UUID
 from accounts.models import User
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, UnlawfulMove, wrong_field
 from common.money import format_money
 from instances.core.selectors import instance_of

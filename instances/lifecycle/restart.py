@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, move_instance, retry_stale, touch_host
 from instances.models import Instance

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Count
 
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import wrong_field
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, check_action, record_event

@@ -9,7 +9,7 @@ from accounts.models import User
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.money import format_money
 from instances.core.selectors import active_term, coming_term, instance_of
 from instances.core.transitions import BEGINS_ANEW, RENTER, check_action, move_instance, touch_to_run

@@ -7,7 +7,7 @@ from accounts.models import User
 from billing.constants import CPU
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import SPOT
-from common.database import use_case
+from common.db.transactions import use_case
 from common.money import format_money
 from instances.constants import CPU_RUN_MICROS_PER_HOUR, CPU_RUN_RAM_MB
 from instances.core.selectors import instance_of, runs_without_gpus_on

@@ -6,7 +6,7 @@ from uuid import UUID
 from accounts.models import User
 from billing.pricing.estimates import RESERVED
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.constants import RETENTION
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import RENTER, SYSTEM, check_action, move_instance, retry_stale, touch_host

@@ -14,7 +14,7 @@ from billing.metering.meters import close_meter, open_meter
 from billing.pricing.estimates import RESERVED
 from billing.pricing.tariffs import Scope, Tariff
 from common import clock
-from common.prepared import update
+from common.db.prepared import update
 from common.transitions import move
 from instances.core.selectors import active_term, any_instance
 from instances.metering.meters import label_of, scope_of

@@ -12,7 +12,7 @@ from accounts.mail.outbox import withdraw_mails
 from accounts.models import User
 from accounts.webhooks.outbox import emit
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from common.jobs import enqueue
 from instances.constants import ALERT_QUIET_AFTER, ALERT_SILENT_AFTER

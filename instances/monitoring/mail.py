@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from accounts.mail.outbox import queue_mail
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from instances.constants import ALERT_MAIL_TRIED, SWEEP_BATCH
 from instances.core.alert_messages import sentences_of, title_of

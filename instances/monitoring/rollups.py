@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import QuerySet
 
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.constants import ALERTS_KEPT, DAYS_KEPT, HOURS_KEPT, MINUTES_KEPT, SAMPLES_KEPT, TRACES_KEPT
 from instances.models import Alert, InstanceSample, InstanceTrace, InstanceUsage
 

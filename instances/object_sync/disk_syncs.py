@@ -5,7 +5,7 @@ from uuid import UUID
 
 from accounts.models import User
 from accounts.webhooks.outbox import emit
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import UnlawfulMove
 from common.ids import public_id
 from instances.core.event_messages import SYNC_DOWN, SYNC_UP

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common import clock
-from common.database import joining, use_case
+from common.db.transactions import joining, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove, wrong_field
 from instances.constants import SCHEDULE_TRIED
 from instances.core.selectors import instance_of

@@ -8,10 +8,10 @@ from django.db.models import F
 
 from accounts.models import User
 from common import clock
+from common.db.prepared import CHANGED, Prepared
 from common.errors import DomainError, FieldError, Forbidden, NotFound
 from common.ids import public_id
 from common.money import format_money
-from common.prepared import CHANGED, Prepared
 from instances.core.selectors import quote_of, whole_quotes
 from instances.errors import QuoteExpired, QuoteMismatch, QuoteUsed
 from instances.models import Quote

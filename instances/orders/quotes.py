@@ -11,7 +11,7 @@ from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRON
 from billing.pricing.rates import deposit_of, hold_for, hold_of
 from billing.pricing.tariffs import Tariff
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import FieldError, wrong_field
 from common.money import format_money
 from instances.constants import NO_UPFRONT_HOURS_MIN, QUOTE_HOURS_MAX, QUOTE_LIFETIME

@@ -12,9 +12,9 @@ from billing.ledger.order_log import record_order
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED, UPFRONT
 from common import clock
-from common.database import use_case
+from common.db.prepared import insert, together
+from common.db.transactions import use_case
 from common.ids import new_uuid
-from common.prepared import insert, together
 from instances.constants import DEADLINES, JUPYTER_TOKEN_BYTES
 from instances.core.endpoints import check_ports, container_ports
 from instances.core.host_ports import take_ports

@@ -10,7 +10,7 @@ from billing.metering.meters import cap_meter
 from billing.pricing.estimates import RESERVED
 from billing.standing.selectors import announced_releases
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import StaleRow
 from instances.billing_mode.term_expiry import leave_terms
 from instances.core.selectors import any_instance, instance_of

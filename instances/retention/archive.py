@@ -10,7 +10,7 @@ from uuid import UUID
 from accounts.models import User
 from accounts.webhooks.outbox import emit
 from common import clock
-from common.database import joining, use_case
+from common.db.transactions import joining, use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
 from instances.constants import ARCHIVE_AGAIN, ARCHIVE_TRIED

@@ -16,7 +16,7 @@ from billing.metering.source_selectors import last_openings
 from billing.pricing.rates import hold_of
 from billing.pricing.tariffs import Tariff
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove, wrong_field
 from common.money import format_money
 from instances.constants import KEEP_AHEAD, KEEP_DAYS_MAX, KEEP_ROOT_GB, KEPT_AFTER_LINE

@@ -8,7 +8,7 @@ from billing.budgets.selectors import over_budget
 from billing.constants import HOLD_SOURCE
 from billing.metering.costs import exhausted_sources
 from billing.pricing.estimates import HOURLY, TIERED
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.money import divide_half_up
 from instances.constants import RETENTION

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from accounts.mail.outbox import queue_mail
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from common.mail import name_in_mail
 from storage.object_sync.mail import mark_mailed

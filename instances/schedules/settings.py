@@ -8,7 +8,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import UnlawfulMove, wrong_field
 from instances.constants import IDLE_MINUTES, TIMER_LONGEST, WEEKLY_AT_MOST
 from instances.core import event_messages as details

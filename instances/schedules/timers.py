@@ -7,7 +7,7 @@ from uuid import UUID
 
 from accounts.webhooks.outbox import emit
 from common import clock
-from common.database import joining, use_case
+from common.db.transactions import joining, use_case
 from common.errors import Busy, DomainError, StaleRow
 from common.ids import public_id
 from instances.constants import LINE_LONGEST, SCHEDULE_TRIED

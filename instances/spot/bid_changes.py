@@ -6,7 +6,7 @@ from accounts.models import User
 from billing.constants import INSTANCE_SOURCE
 from billing.metering.meters import raise_most
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, StaleRow, UnlawfulMove
 from common.money import format_money
 from instances.core.selectors import instance_of

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from accounts.mail.outbox import queue_mail
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from common.money import format_money
 from instances.constants import SWEEP_BATCH

@@ -10,9 +10,9 @@ from django.db.models import F
 from billing.constants import INSTANCE_SOURCE
 from billing.metering.meters import reprice_meter
 from common import clock
-from common.database import use_case
+from common.db.prepared import Prepared
+from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
-from common.prepared import Prepared
 from instances.constants import SPOT_RUN_AT_LEAST, SWEEP_BATCH
 from instances.core.event_messages import SILENT_HOST
 from instances.core.transitions import touch_renter

@@ -8,10 +8,10 @@ from django.db.models import Q
 from billing.errors import InsufficientFunds
 from billing.pricing.estimates import SPOT
 from common import clock
-from common.database import use_case
+from common.db.prepared import Prepared
+from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.jobs import enqueue
-from common.prepared import Prepared
 from instances.constants import SPOT_NOTICE, SPOT_REST
 from instances.core.event_messages import BID_UNPAID, NOTICE, OUTBID
 from instances.core.transitions import SYSTEM, move_instance, record_event, touch_host, touch_renter

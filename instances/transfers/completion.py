@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from accounts.models import User
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
 from common.transitions import move
@@ -266,4 +266,4 @@ def _move(row: Move, target: MoveState, *, reason: str, **fields: Any) -> None:
 
 
 def _touch_hosts(row: Move) -> None:
-    wake.touch(f"host:{row.from_host_id.hex}", f"host:{row.to_host_id.hex}", f"user:{row.renter_id.hex}")
+    change_counters.touch(f"host:{row.from_host_id.hex}", f"host:{row.to_host_id.hex}", f"user:{row.renter_id.hex}")

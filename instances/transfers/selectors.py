@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import F, Q, QuerySet
 
 from accounts.models import User
-from common.prepared import Prepared
+from common.db.prepared import Prepared
 from instances.constants import SWEEP_BATCH
 from instances.core.selectors import DesiredRow, Holding, desired_instances
 from instances.core.write_off_selectors import left_over_rows

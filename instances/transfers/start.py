@@ -12,7 +12,7 @@ from billing.constants import INSTANCE_SOURCE
 from billing.ledger.order_log import record_order
 from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import InvalidInput, UnlawfulMove, wrong_field
 from common.money import format_money
 from instances.access.guards import check_list_kept

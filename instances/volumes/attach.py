@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import F
 
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import NotFound, UnlawfulMove
 from instances.core.selectors import instance_of
 from instances.core.transitions import RENTER, record_event, touch_host, touch_renter

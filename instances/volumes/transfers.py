@@ -9,7 +9,7 @@ from uuid import UUID
 from accounts.models import User
 from billing.pricing.estimates import HOURLY, TIERED
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from common.jobs import enqueue

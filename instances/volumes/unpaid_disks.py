@@ -6,7 +6,7 @@ from uuid import UUID
 from billing.constants import DISK_SOURCE
 from billing.errors import InsufficientFunds
 from billing.metering.costs import exhausted_sources, open_holds
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.core.selectors import with_paid_disks
 from instances.metering.meters import close_disk, hold_for_disk, open_disk
 from instances.metering.reserved_terms import locked_with_wallets, payee_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.core.selectors import ids_of_host, lost_disks_among
 from instances.monitoring.lost_data import find_disk, find_volume_of, lose_disk, lose_volume_of
 from storage.volumes.selectors import lost_volumes_among, volume_ids_on_host

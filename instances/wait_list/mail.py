@@ -4,7 +4,7 @@ from datetime import datetime
 
 from accounts.constants import MAIL_TRIED
 from accounts.mail.outbox import queue_mail
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.constants import FREE_GPU_TOLD
 from instances.models import Watch
 from instances.states import WatchState

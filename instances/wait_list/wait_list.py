@@ -15,8 +15,8 @@ from billing.constants import WATCH_SOURCE
 from billing.ledger.postings import lock_wallets
 from billing.ledger.wallets import open_wallet
 from billing.metering.holds import hold_funds, release_hold
-from common import clock, wake
-from common.database import joining, only_one, use_case
+from common import change_counters, clock
+from common.db.transactions import joining, only_one, use_case
 from common.errors import DomainError, NotFound, StaleRow, UnlawfulMove
 from common.ids import public_id
 from common.jobs import enqueue
@@ -279,4 +279,4 @@ def _try_end(watch: Watch, state: WatchState, *, detail: str = "") -> bool:
 
 
 def _touch(watch: Watch) -> None:
-    wake.touch(f"user:{watch.user_id.hex}")
+    change_counters.touch(f"user:{watch.user_id.hex}")

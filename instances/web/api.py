@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common import clock
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.billing_mode.change_quotes import quote_change

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.pricing.estimates import MODES
-from common.inputs import AmountText, NameText
+from common.http.fields import AmountText, NameText
 from instances.web.lifecycle.schemas import InstanceReimage, InstanceSetback
 from instances.web.metering.serializers import InstanceBilling
 from instances.web.schedules.schemas import IdleStop, PlaceInLine, Retention, Schedule, SettingsPatch

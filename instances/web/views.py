@@ -16,7 +16,7 @@ from accounts.ssh_keys.services import add_ssh_key
 from accounts.web.decorators import SignedInRequest, signed_in
 from billing.people.self_rental import what_pays_host
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id, public_id
 from common.money import parse_money
 from instances.core.rename import rename_instance

@@ -11,7 +11,7 @@ from billing.metering.host_fault_credits import credit_source
 from billing.metering.meters import close_meter
 from billing.pricing.estimates import RESERVED
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow
 from common.ids import public_id
 from instances.billing_mode.term_expiry import drop_terms

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import NotFound
 from common.transitions import move
 from marketplace.hosts.hosts import lock_host, record_event, record_move
@@ -41,5 +41,5 @@ def revoke_agent(*, host_id: UUID, actor: str) -> None:
             Host.objects.filter(pk=host_id).update(**revoked)
         record_event(host_id=host_id, kind=REVOKED, detail="", actor=actor)
         refresh_offers_of_host(host_id=host_id)
-        wake.end(f"host:{host_id.hex}", at=now)
-        wake.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
+        change_counters.end(f"host:{host_id.hex}", at=now)
+        change_counters.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")

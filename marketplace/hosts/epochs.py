@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from common import clock, wake
+from common import change_counters, clock
 from common.errors import wrong_field
 from common.ids import public_id
 from marketplace.hosts.epoch_selectors import present_epoch
@@ -43,7 +43,7 @@ def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> in
     for host in hosts.select_for_update(of=("self",), no_key=True):
         Host.objects.filter(pk=host.pk).update(awaits_epoch=True)
         refresh_offers_of_host(host_id=host.pk)
-        wake.touch(f"host:{host.pk.hex}")
+        change_counters.touch(f"host:{host.pk.hex}")
     return number
 
 
@@ -57,7 +57,7 @@ def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
     if len(findings) > len(told):
         told.append(f"{len(findings) - len(told)} more are not listed.")
     add_findings([f"Host {host.name} ({public_id('host', host_id)}): {line}" for line in told])
-    wake.touch(f"user:{host.owner_id.hex}")
+    change_counters.touch(f"user:{host.owner_id.hex}")
 
 
 def add_findings(findings: Sequence[str]) -> None:

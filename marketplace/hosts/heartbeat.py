@@ -3,8 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 from common.transitions import move
 from marketplace.constants import BREAKER_WINDOW, HOST_SILENT_AFTER
 from marketplace.hosts.hosts import record_move
@@ -59,7 +59,7 @@ def _mark_silent(host_id: UUID, now: datetime) -> bool:
         move(host, HostState.SILENT, machine=HOST_MACHINE, record=record_move, reason=reason, actor="sweep")
         open_outage(host_id=host_id, at=_silent_since(host))
         refresh_offers_of_host(host_id=host_id)
-        wake.touch(f"user:{host.owner_id.hex}")
+        change_counters.touch(f"user:{host.owner_id.hex}")
     return True
 
 

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from django.db import IntegrityError, connection
 
-from common import clock, wake
+from common import change_counters, clock
 from common.addresses import read_address
-from common.database import use_case
-from common.digest import secret_digest
+from common.db.prepared import run
+from common.db.transactions import use_case
 from common.errors import NotFound, UnlawfulMove
 from common.ids import public_id
-from common.prepared import run
 from common.printable import cut_printable
+from common.secret_digests import secret_digest
 from common.transitions import move
 from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import GpuClaimed, HostInUse, JoinTokenRefused
@@ -81,7 +81,7 @@ def _spend(leave: JoinToken, host: Host, shape: HostShape, *, kind: str) -> None
     leave.used_at, leave.used_by = clock.now(), host
     leave.save(update_fields=["used_at", "used_by"])
     record_event(host_id=host.pk, kind=kind, detail=f"{len(shape.gpus)} GPUs", actor=AGENT)
-    wake.touch(f"user:{leave.owner_id.hex}")
+    change_counters.touch(f"user:{leave.owner_id.hex}")
 
 
 def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
@@ -95,7 +95,7 @@ def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
 def _take_back(host: Host, leave: JoinToken, shape: HostShape, agent_version: str) -> Host:
     """The same host under a new key: its name, prices, leases and history stay. Its first report brings it online."""
     assert host.agent_revoked_at is not None  # as `_enrolled_anew` has found it
-    wake.end(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
+    change_counters.end(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
     columns = {**host_columns(shape), "agent_version": cut_printable(agent_version, 20), "agent_revoked_at": None}
     for name, value in columns.items():
         setattr(host, name, value)
@@ -239,4 +239,4 @@ def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str
 def _move_host(host: Host, target: HostState, *, reason: str, actor: str, **fields: object) -> None:
     move(host, target, machine=HOST_MACHINE, record=record_move, reason=reason, actor=actor, **fields)
     refresh_offers_of_host(host_id=host.pk)
-    wake.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
+    change_counters.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")

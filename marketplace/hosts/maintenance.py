@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound, UnlawfulMove
 from marketplace.constants import MAINTENANCE_AHEAD, MAINTENANCE_LONGEST, MAINTENANCE_MOST, MAINTENANCE_SPAN
 from marketplace.hosts.hosts import lock_host, record_event
@@ -38,7 +38,7 @@ def announce_maintenance(
             ends_at=ends_at,
         )
         record_event(host_id=host_id, kind="maintenance_announced", detail=_when(made), actor=f"user:{actor_id.hex}")
-        wake.touch(f"user:{actor_id.hex}")
+        change_counters.touch(f"user:{actor_id.hex}")
     return made
 
 
@@ -61,7 +61,7 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
         record_event(host_id=host_id, kind="maintenance_cancelled", detail=_when(window), actor=f"user:{actor_id.hex}")
         if window.begun_at is not None:
             _end(host, window, now)
-        wake.touch(f"user:{actor_id.hex}")
+        change_counters.touch(f"user:{actor_id.hex}")
     return window
 
 
@@ -109,7 +109,7 @@ def _drain(host: Host, window: Maintenance, *, draining: bool) -> None:
     if window.drained:
         Host.objects.filter(pk=host.pk).update(draining=draining)
         refresh_offers_of_host(host_id=host.pk)
-    wake.touch(f"user:{host.owner_id.hex}")
+    change_counters.touch(f"user:{host.owner_id.hex}")
 
 
 def _check_times(now: datetime, starts_at: datetime, ends_at: datetime) -> None:

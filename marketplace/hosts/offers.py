@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import F, Max
 
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound
 from marketplace.hosts.hosts import record_event
 from marketplace.hosts.incidents import open_incident
@@ -169,7 +169,7 @@ def set_draining(*, actor_id: UUID, host_id: UUID, draining: bool) -> None:
         kind = "draining" if draining else "draining_ended"
         record_event(host_id=host_id, kind=kind, detail="", actor=f"user:{actor_id.hex}")
         refresh_offers_of_host(host_id=host_id)
-        wake.touch(f"user:{actor_id.hex}")
+        change_counters.touch(f"user:{actor_id.hex}")
 
 
 def drain_suspended() -> int:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from accounts.models import User
 from accounts.selectors import acts_as_staff
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 from common.errors import Forbidden, wrong_field
 from common.jobs import enqueue
 from common.printable import check_printable
@@ -54,8 +54,8 @@ def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) ->
         move(host, HostState.RETIRED, machine=HOST_MACHINE, record=record_move, reason=WRITTEN_OFF, actor=actor, **fence)
         record_event(host_id=host_id, kind="written_off", detail=reason, actor=actor)
         refresh_offers_of_host(host_id=host_id)
-        wake.end(f"host:{host_id.hex}", at=now)
-        wake.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
+        change_counters.end(f"host:{host_id.hex}", at=now)
+        change_counters.touch(f"host:{host_id.hex}", f"user:{host.owner_id.hex}")
         enqueue("instances.settle_write_offs")
     return written
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from common.prepared import Prepared, run
+from common.db.prepared import Prepared, run
 from marketplace.constants import ENGINE_SLOW_AFTER_S, SYSTEM_DISK_GB
 from marketplace.models import Offer
 from marketplace.states import HostState, Verification

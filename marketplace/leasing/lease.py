@@ -10,8 +10,8 @@ from django.db.models import Case, Exists, F, IntegerField, OuterRef, QuerySet, 
 from django.db.models.functions import Greatest
 
 from common import clock
+from common.db.prepared import Prepared, insert, run
 from common.errors import InvalidInput, NotFound
-from common.prepared import Prepared, insert, run
 from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import GpuTaken, OfferClosed, PriceChanged
 from marketplace.leasing.availability import lock_offers, refresh_offers

@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F
 
+from common.db.prepared import run
 from common.errors import NotFound
-from common.prepared import run
 from marketplace.gpu_catalogue.catalogue import by_slug
 from marketplace.models import Offer
 

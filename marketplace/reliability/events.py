@@ -8,8 +8,8 @@ from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
-from common.database import use_case
-from common.prepared import insert
+from common.db.prepared import insert
+from common.db.transactions import use_case
 from marketplace.constants import RELIABILITY_BATCH
 from marketplace.leasing.availability import refresh_offers
 from marketplace.models import Host, Offer, ReliabilityEvent

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 from common.errors import NotFound, UnlawfulMove
 from marketplace.constants import VERIFIED_FOR
 from marketplace.leasing.availability import refresh_offers_of_host
@@ -102,7 +102,7 @@ def _verify(host: Host, target: Verification, *, reason: str, actor: str, at: da
     host.save(update_fields=["verification", "verified_at"])
     HostEvent.objects.create(host=host, kind=str(target), detail=reason[:300], actor=actor[:80])
     refresh_offers_of_host(host_id=host.pk)
-    wake.touch(f"user:{host.owner_id.hex}")
+    change_counters.touch(f"user:{host.owner_id.hex}")
 
 
 def _lock(host_id: UUID) -> Host:

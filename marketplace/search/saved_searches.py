@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import FieldError, InvalidInput, NotFound
 from marketplace.constants import SAVED_SEARCHES_MAX
 from marketplace.errors import SearchNameTaken, TooManySearches

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import NotFound
 from common.printable import cut_printable
 from marketplace.constants import (
@@ -59,7 +59,7 @@ def request_self_test(*, actor_id: UUID, host_id: UUID) -> SelfTest:
 def _ask(host: Host, actor: str, now: datetime) -> SelfTest:
     test = SelfTest.objects.create(host=host, asked_by=actor, asked_at=now)
     record_event(host_id=host.pk, kind="self_test_asked", detail="", actor=actor)
-    wake.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
+    change_counters.touch(f"host:{host.pk.hex}", f"user:{host.owner_id.hex}")
     return test
 
 
@@ -83,7 +83,7 @@ def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at:
         record_event(host_id=host_id, kind="self_test", detail=detail, actor=AGENT)
         settle_verification(host=host, now=at, actor=AGENT)
         _forget_old(host)
-        wake.touch(f"user:{host.owner_id.hex}")
+        change_counters.touch(f"user:{host.owner_id.hex}")
     return True
 
 
@@ -156,7 +156,7 @@ def _expire(test_id: UUID, host_id: UUID, now: datetime) -> None:
         if pending.update(verdict=Verdict.EXPIRED, finished_at=now):
             detail = f"No answer within {SELF_TEST_EXPIRES_AFTER.seconds // 60} minutes."
             record_event(host_id=host_id, kind="self_test_expired", detail=detail, actor=MARKET)
-            wake.touch(f"user:{host.owner_id.hex}")
+            change_counters.touch(f"user:{host.owner_id.hex}")
 
 
 def _due(now: datetime) -> Any:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from common.db.prepared import Prepared
 from common.errors import InvalidInput, NotFound
-from common.prepared import Prepared
 from marketplace.constants import ENGINE_SLOW_AFTER_S
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.leasing.availability import lock_offers, refresh_offers

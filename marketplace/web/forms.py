@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import InvalidInput
-from common.inputs import DecimalInput, NameField
+from common.http.fields import DecimalInput, NameField
 from common.money import parse_money
 
 

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
+from common.encryption import seal
 from common.errors import wrong_field
-from common.sealing import seal
 from storage.clients.oci_registry.client import Login, check_login
 from storage.clients.oci_registry.references import parse_registry
 from storage.constants import REGISTRIES_AT_MOST

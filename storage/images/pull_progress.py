@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from common.database import use_case
+from common.db.transactions import use_case
 from storage.constants import LAYERS_SHOWN, PULL_KEPT
 from storage.images.selectors import old_pulls
 from storage.models import ImagePull

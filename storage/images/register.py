@@ -1,6 +1,6 @@
 """The catalogue of images that renters may run."""
 
-from common.database import use_case
+from common.db.transactions import use_case
 from storage.models import Image
 
 

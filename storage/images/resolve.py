@@ -8,7 +8,7 @@ from django.utils.text import slugify
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import StaleRow
 from common.ids import new_uuid
 from common.transitions import move

@@ -6,8 +6,8 @@ from uuid import UUID
 from django.utils.text import slugify
 
 from accounts.models import User
-from common import wake
-from common.database import use_case
+from common import change_counters
+from common.db.transactions import use_case
 from common.ids import new_uuid
 from common.transitions import move
 from storage.constants import IMAGES_AT_MOST, SAVE_WITHIN, SAVED_ON_HOST_AT_MOST
@@ -149,4 +149,4 @@ def _of(key: str, state: str) -> Image | None:
 def _move(image: Image, target: str, **fields: Any) -> None:
     move(image, target, machine=IMAGE_MACHINE, reason=target, actor=MARKET, **fields)
     assert image.owner_id is not None
-    wake.touch(f"user:{image.owner_id.hex}")
+    change_counters.touch(f"user:{image.owner_id.hex}")

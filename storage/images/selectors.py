@@ -7,9 +7,9 @@ from uuid import UUID
 from django.db.models import Q, QuerySet, Sum
 
 from accounts.models import User
+from common.encryption import unseal
 from common.errors import NotFound
 from common.ids import parse_public_id
-from common.sealing import unseal
 from marketplace.pricing.offer_requirements import ImageNeeds
 from marketplace.search.index.cuda_versions import version_number
 from storage.clients.oci_registry.client import Login

@@ -6,7 +6,7 @@ from django.utils.text import slugify
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import wrong_field
 from storage.errors import ImageNameTaken, ImageNotReady, ImageNotShareable
 from storage.images.selectors import own_image, shared_by_slug, versions_of

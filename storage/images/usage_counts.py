@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from common.database import use_case
+from common.db.transactions import use_case
 from storage.models import Image
 
 

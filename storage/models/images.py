@@ -20,7 +20,7 @@ class Registry(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="registries")
     host = models.CharField(_("registry"), max_length=200)
     username = models.CharField(_("user name"), max_length=200)
-    sealed_password = models.TextField(help_text="Encrypted: see common/sealing.py.")
+    sealed_password = models.TextField(help_text="Encrypted: see common/encryption.py.")
     created_at = models.DateTimeField(default=clock.now)
     checked_at = models.DateTimeField(help_text="When the registry last took this login.")
 

@@ -24,7 +24,7 @@ class Connection(models.Model):
     bucket = models.CharField(_("bucket"), max_length=63)
     prefix = models.CharField(_("folder"), max_length=300, blank=True, help_text="Without slashes at its ends.")
     key_id = models.CharField(_("access key"), max_length=200)
-    sealed_secret = models.TextField(help_text="Encrypted: see common/sealing.py.")
+    sealed_secret = models.TextField(help_text="Encrypted: see common/encryption.py.")
     virtual_host = models.BooleanField(default=False, help_text="The bucket is part of the host's name.")
     can_write = models.BooleanField(default=True)
     checked_at = models.DateTimeField(default=clock.now)

@@ -24,7 +24,7 @@ class Operation(models.Model):
     kind = models.CharField(_("kind"), max_length=24)
     subject = models.UUIDField()
     args = models.JSONField(default=dict, help_text="Texts for the agent; no secrets.")
-    sealed_args = models.TextField(blank=True, help_text="Secrets for the agent, encrypted: see common/sealing.py.")
+    sealed_args = models.TextField(blank=True, help_text="Secrets for the agent, encrypted: see common/encryption.py.")
     state = models.CharField(_("state"), max_length=9, choices=OperationState, default=OperationState.WAITING)
     generation = models.PositiveBigIntegerField(default=0)
     done_bytes = models.BigIntegerField(default=0)

@@ -9,10 +9,10 @@ from django.db.models import ProtectedError
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
+from common.encryption import seal
 from common.errors import wrong_field
 from common.object_store import Place
-from common.sealing import seal
 from storage.clients.s3.client import Checked, check_place
 from storage.clients.s3.keys import parse_bucket, parse_endpoint, parse_folder
 from storage.constants import CONNECTIONS_AT_MOST

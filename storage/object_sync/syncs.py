@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
-from common import clock, wake
-from common.database import use_case
-from common.sealing import CannotUnseal, unseal
+from common import change_counters, clock
+from common.db.transactions import use_case
+from common.encryption import CannotUnseal, unseal
 from common.transitions import move
 from storage.clients.s3.keys import parse_folder
 from storage.constants import SYNC_WITHIN
@@ -135,7 +135,7 @@ def write_down_failure(
     failed = {"state": SyncState.FAILED, "failure_code": code, "failure_detail": detail[:300], "ended_at": clock.now()}
     sync = _new(owner_id, connection, disk, wish, Origin(SyncCause.SCHEDULE, schedule), **failed)
     sync.save(force_insert=True)
-    wake.touch(f"user:{owner_id.hex}")
+    change_counters.touch(f"user:{owner_id.hex}")
     return sync
 
 
@@ -187,7 +187,7 @@ def _cancel(sync: Sync) -> bool:
 
 def _end(sync: Sync, target: SyncState, *, at: datetime, actor: str, reason: str, **fields: Any) -> None:
     move(sync, target, machine=SYNC_MACHINE, reason=reason, actor=actor, ended_at=at, **fields)
-    wake.touch(f"user:{sync.owner_id.hex}")
+    change_counters.touch(f"user:{sync.owner_id.hex}")
 
 
 def _new(owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, origin: Origin, **fields: Any) -> Sync:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from common.sealing import unseal
+from common.encryption import unseal
 from storage.models import Operation
 
 BATCH = 200

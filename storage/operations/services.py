@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from common import clock, wake
-from common.database import use_case
-from common.sealing import seal
+from common import change_counters, clock
+from common.db.transactions import use_case
+from common.encryption import seal
 from common.transitions import move
 from storage.models import Operation
 from storage.operations.selectors import operations_open_on, operations_overdue
@@ -55,7 +55,7 @@ def ask_operation(
         sealed_args=seal(json.dumps(dict(secrets))) if secrets else "",
         deadline=clock.now() + within,
     )
-    wake.touch(f"host:{host_id.hex}", f"user:{owner_id.hex}")
+    change_counters.touch(f"host:{host_id.hex}", f"user:{owner_id.hex}")
     return row
 
 
@@ -80,7 +80,7 @@ def _record(operation: Operation, row: OperationRow, at: datetime) -> bool:
             _move(operation, OperationState.RUNNING, reason="begun", actor=AGENT, **seen)
         elif any(getattr(operation, name) != value for name, value in seen.items()):
             Operation.objects.filter(pk=operation.pk).update(**seen)
-            wake.touch(f"user:{operation.owner_id.hex}")
+            change_counters.touch(f"user:{operation.owner_id.hex}")
         return False
     target = OperationState.DONE if row.phase == "done" else OperationState.FAILED
     _move(
@@ -149,4 +149,4 @@ def mark_concluded(*, operation_id: UUID) -> bool:
 
 def _move(operation: Operation, target: str, *, reason: str, actor: str, **fields: Any) -> None:
     move(operation, target, machine=OPERATION_MACHINE, reason=reason, actor=actor, **fields)
-    wake.touch(f"host:{operation.host_id.hex}", f"user:{operation.owner_id.hex}")
+    change_counters.touch(f"host:{operation.host_id.hex}", f"user:{operation.owner_id.hex}")

@@ -8,7 +8,7 @@ from django.db import IntegrityError
 from accounts.models import User
 from accounts.selectors import acts_as_staff
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import Forbidden, wrong_field
 from storage.constants import NAME_PATTERN
 from storage.models import DataSet

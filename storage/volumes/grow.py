@@ -9,8 +9,8 @@ from django.db.models import F
 
 from accounts.models import User
 from billing.errors import InsufficientFunds
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import StaleRow, wrong_field
 from common.money import format_money
 from marketplace.constants import DATA_DISK_GB_MAX
@@ -86,7 +86,7 @@ def conclude_growth(operation: Operation) -> None:
     else:
         code = operation.failure_code or operation.state
         Volume.objects.filter(pk=volume.pk).update(failure_code=code, failure_detail=operation.detail)
-    wake.touch(f"user:{volume.owner_id.hex}", f"host:{volume.host_id.hex}")
+    change_counters.touch(f"user:{volume.owner_id.hex}", f"host:{volume.host_id.hex}")
 
 
 def _take_over(volume: Volume, operation: Operation) -> None:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from common import wake
+from common import change_counters
 from common.ids import public_id
 from marketplace.hosts.incidents import close_incident, open_incident
 from storage.models import Volume
@@ -21,7 +21,7 @@ def lose_volume(volume_id: UUID, *, detail: str, at: datetime) -> Volume:
     if volume.lost_at is None:
         Volume.objects.filter(pk=volume_id).update(lost_at=at)
         open_incident(kind=LOST, subject=public_id("vol", volume_id), detail=f"{volume.host.name}: {detail}")
-        wake.touch(f"user:{volume.owner_id.hex}")
+        change_counters.touch(f"user:{volume.owner_id.hex}")
     return volume
 
 
@@ -31,5 +31,5 @@ def find_volume(volume_id: UUID) -> Volume:
     if volume.lost_at is not None:
         Volume.objects.filter(pk=volume_id).update(lost_at=None)
         close_incident(kind=LOST, subject=public_id("vol", volume_id), closed_by="found again")
-        wake.touch(f"user:{volume.owner_id.hex}")
+        change_counters.touch(f"user:{volume.owner_id.hex}")
     return volume

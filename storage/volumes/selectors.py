@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 
+from common.db.prepared import Prepared
 from common.errors import NotFound
-from common.prepared import Prepared
 from storage.constants import NAME_PATTERN, UNPAID_KEPT
 from storage.models import Attachment, DataSet, DiskUse, Operation, Snapshot, Volume
 from storage.operations.host_presence import is_heard, is_silent

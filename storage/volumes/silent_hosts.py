@@ -10,7 +10,7 @@ from billing.metering.costs import metered_sources
 from billing.metering.holds import pause_source
 from billing.metering.host_fault_credits import credit_source
 from billing.metering.source_selectors import paused_sources
-from common.database import use_case
+from common.db.transactions import use_case
 from storage.operations.metering import open_snapshot, open_volume
 from storage.volumes.selectors import charged_snapshots, charged_volumes, silent_snapshots, silent_volumes
 

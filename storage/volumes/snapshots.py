@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from accounts.models import User
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.transitions import move
 from marketplace.hosts.storage_selectors import storage_price
 from storage.constants import COPY_WITHIN, DROP_WITHIN, SNAPSHOTS_AT_MOST
@@ -210,4 +210,4 @@ def _place(source_kind: str, source_id: UUID) -> dict[str, str]:
 
 def _move(snapshot: Snapshot, target: SnapshotState, *, reason: str, actor: str, **fields: Any) -> None:
     move(snapshot, target, machine=SNAPSHOT_MACHINE, reason=reason, actor=actor, **fields)
-    wake.touch(f"user:{snapshot.owner_id.hex}")
+    change_counters.touch(f"user:{snapshot.owner_id.hex}")

@@ -7,8 +7,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from accounts.models import User
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.transitions import move
 from marketplace.states import HostState
@@ -208,4 +208,4 @@ def _clear_again(row: VolumeMove, now: datetime) -> bool:
 
 def _move(row: VolumeMove, target: VolumeMoveState, *, reason: str, actor: str = MARKET, **fields: Any) -> None:
     move(row, target, machine=VOLUME_MOVE_MACHINE, reason=reason or "ended", actor=actor, **fields)
-    wake.touch(f"user:{row.owner_id.hex}")
+    change_counters.touch(f"user:{row.owner_id.hex}")

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import wrong_field
 from marketplace.hosts.storage_selectors import StorageHost, storage_host
 from storage.constants import CARRY_WITHIN, TICKET_SPARE, VOLUMES_AT_MOST

@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from accounts.models import User
-from common import clock, wake
-from common.database import use_case
+from common import change_counters, clock
+from common.db.transactions import use_case
 from common.errors import wrong_field
 from common.transitions import move
 from marketplace.constants import DATA_DISK_GB_MAX
@@ -104,7 +104,7 @@ def check_idle(subject: UUID) -> None:
 
 def move_volume(volume: Volume, target: VolumeState, *, reason: str, actor: str, **fields: Any) -> None:
     move(volume, target, machine=VOLUME_MACHINE, reason=reason, actor=actor, **fields)
-    wake.touch(f"user:{volume.owner_id.hex}")
+    change_counters.touch(f"user:{volume.owner_id.hex}")
 
 
 # -- what follows from the ends of their operations
@@ -187,7 +187,7 @@ def insert_volume(volume: Volume) -> None:
         volume.save(force_insert=True)
     except IntegrityError as error:  # two at once
         raise VolumeNameTaken(f"You already have a volume with the name {volume.name}.") from error
-    wake.touch(f"user:{volume.owner_id.hex}")
+    change_counters.touch(f"user:{volume.owner_id.hex}")
 
 
 def _ask_to_make(volume: Volume, snapshot: Snapshot | None) -> None:

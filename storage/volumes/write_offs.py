@@ -11,7 +11,7 @@ from accounts.models import User
 from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.metering.host_fault_credits import credit_source
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.transitions import move
 from storage.models import DataSet, Image, Operation, Snapshot, Volume
 from storage.operations.metering import close_snapshot, close_volume

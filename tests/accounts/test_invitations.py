@@ -14,7 +14,7 @@ from accounts.mail.outbox import send_mails
 from accounts.models import InvitationMail, Membership, User
 from accounts.teams.invitations import drop_old_invitation_mails
 from common import clock
-from common.secret_paths import SecretPaths
+from common.http.secret_paths import SecretPaths
 from tests.mails import sent
 
 Bearer = Callable[..., Client]

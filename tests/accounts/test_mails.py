@@ -23,7 +23,7 @@ from accounts.mail.outbox import drop_old_mails, queue_mail, send_mails, withdra
 from accounts.models import OutgoingMail, User
 from accounts.users.profile import add_person
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.accounts.mail_server import MailServer, mail_server
 from tests.billing.money import in_parallel
 from tests.mails import Killed

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from accounts.tokens.services import issue_token
-from common.counting import STEPS, RequestCounter
+from common.rate_counters import STEPS, RequestCounter
 from common.redis_client import connect
 
 Bearer = Callable[..., Client]

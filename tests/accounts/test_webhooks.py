@@ -16,7 +16,7 @@ from accounts.web.webhooks.forms import FAULT_WORDS, KIND_WORDS
 from accounts.webhooks.outbox import emit
 from accounts.webhooks.sending import drop_old_webhook_events, send_webhooks
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from tests.accounts.receiver import Receiver, listening
 from tests.architecture.source import ROOT

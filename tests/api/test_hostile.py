@@ -12,9 +12,9 @@ from django.test import Client
 from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
-from common.api import PROBLEM_TYPE
-from common.openapi import schema
-from common.outbound import Answer, OutboundFault
+from common.http.openapi import schema
+from common.http.outbound import Answer, OutboundFault
+from common.http.problems import PROBLEM_TYPE
 from tests.api.world import World
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
-from common.outbound import Answer, OutboundFault
+from common.http.outbound import Answer, OutboundFault
 from config.wsgi import application
 from tests.api.world import World, strange_ids
 

@@ -15,7 +15,7 @@ from billing.metering.holds import hold_funds
 from billing.metering.meters import close_meter, open_meter, prove_meters
 from billing.models import Coupon, CouponDraw, Usage, Wallet
 from billing.pricing.tariffs import Scope, Tariff
-from common.database import use_case
+from common.db.transactions import use_case
 
 UNIT = 1_000_000
 BEGIN = datetime(2026, 10, 5, 8, 0, tzinfo=UTC)

@@ -19,7 +19,7 @@ from billing.metering.holds import hold_funds
 from billing.metering.meters import cap_meter, close_meter, open_meter
 from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
 from billing.pricing.tariffs import Scope, Tariff
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import new_uuid
 from instances.metering.term_pricing import early_end_micros
 from instances.models import Term

@@ -25,7 +25,7 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Hold, Meter, Payment, Posting, Usage, Wallet
 from billing.pricing.tariffs import Tariff
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.roles import as_owner
 
 START = datetime(2025, 3, 1, 9, 30, 0, 123457, tzinfo=UTC)

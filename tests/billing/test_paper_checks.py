@@ -11,7 +11,7 @@ from billing.coupons.bonuses import apply_to_top_up
 from billing.coupons.codes import redeem_code
 from billing.invoices.invoices import issue_invoices
 from billing.models import Coupon, CouponDraw, Hold, Invoice, Payment, Wallet
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.coupon_money import BEGIN, UNIT, Run, at, make_percent, redeem
 from tests.billing.money import grant, triggers_off
 

@@ -13,7 +13,7 @@ from billing.metering.meters import close_meter, open_meter
 from billing.pricing.tariffs import Scope, Tariff
 from billing.statements.spending_report import read_spending
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import RATE, START, UNIT, Source, at, grant, settle
 
 NOW = at(hours=30)

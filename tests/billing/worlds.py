@@ -11,7 +11,7 @@ from billing.constants import TERM_SOURCE
 from billing.metering.meters import cap_meter, prove_meters, reprice_meter
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Wallet
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.lives import MODES, Life, Rows, Use, moment
 from tests.billing.money import in_parallel
 from tests.billing.oracle import HOUR, MINUTE, SECOND

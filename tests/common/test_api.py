@@ -18,8 +18,8 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from common.api import PROBLEM_TYPE, problem_handler
 from common.errors import Busy, DomainError, FieldError, InvalidInput
+from common.http.problems import PROBLEM_TYPE, problem_handler
 from common.json import to_json
 
 

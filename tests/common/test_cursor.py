@@ -16,7 +16,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.test import APIRequestFactory
 
 from accounts.models import User
-from common.cursor import _beyond, _total_order
+from common.http.pagination import _beyond, _total_order
 
 MOMENT = datetime(2026, 1, 1, 0, 0, 0, 123_456, tzinfo=UTC)
 

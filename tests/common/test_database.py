@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from accounts.models import User
-from common.database import joining, use_case
+from common.db.transactions import joining, use_case
 from common.errors import DomainError
 
 

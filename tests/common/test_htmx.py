@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 from django_htmx.middleware import HtmxMiddleware
 
-from common import htmx
+from common.http import htmx
 
 
 @pytest.mark.parametrize(

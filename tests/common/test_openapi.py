@@ -9,8 +9,8 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 
-from common.api import PROBLEM_TYPE
-from common.openapi import operations, schema, schema_json
+from common.http.openapi import operations, schema, schema_json
+from common.http.problems import PROBLEM_TYPE
 
 
 def test_the_document_is_valid_openapi_31() -> None:

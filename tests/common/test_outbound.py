@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.protocol.public import is_public
-from common.outbound import OutboundFault, ask, is_allowed, read_target, resolve
+from common.http.outbound import OutboundFault, ask, is_allowed, read_target, resolve
 
 # Fault 98: loopback, link-local and cloud metadata, private, carrier-grade, multicast, tunnels into IPv4.
 NOT_PUBLIC = """
@@ -72,7 +72,7 @@ def test_no_spelling_reaches_this_machine(url: str) -> None:
 
 def test_a_name_that_leads_to_one_private_address_is_refused_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in ("8.8.8.8", "10.0.0.7")]
-    monkeypatch.setattr("common.outbound.socket.getaddrinfo", lambda *_args, **_options: rows)
+    monkeypatch.setattr("common.http.outbound.socket.getaddrinfo", lambda *_args, **_options: rows)
     with pytest.raises(OutboundFault, match=r"10\.0\.0\.7"):
         resolve(read_target("https://rebinding.example/"))
 
@@ -97,7 +97,7 @@ def test_the_name_is_asked_once_and_what_it_said_then_is_reached(monkeypatch: py
         named = host == "rebinding.example"
         return real("127.0.0.1" if named and asked.count(host) == 1 else "127.0.0.9" if named else host, *args, **options)
 
-    monkeypatch.setattr("common.outbound.socket.getaddrinfo", answer)
+    monkeypatch.setattr("common.http.outbound.socket.getaddrinfo", answer)
     with receiver(lambda peer: peer.sendall(b"HTTP/1.1 204 No Content\r\nX-Is: it\r\n\r\n")) as (port, heard):
         reply = ask(
             "POST", f"http://rebinding.example:{port}/a?b=c", headers={"X-A": "b"}, body=b"hi", timeout_s=5, most_bytes=9

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import ApiToken, User
 from accounts.tokens.services import issue_token
 from common import clock
+from common.db.prepared import CHANGED, Prepared, insert, run, together, update, write
 from common.errors import DomainError, StaleRow
-from common.prepared import CHANGED, Prepared, insert, run, together, update, write
 from marketplace.models import Host, HostEvent, Lease, ReliabilityEvent
 from marketplace.states import ReliabilityKind
 from tests.marketplace.shapes import enrolled, leased, offer_of

@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection
 from rest_framework import serializers
 
 from common.errors import InvalidInput
-from common.inputs import NameField, NameText
+from common.http.fields import NameField, NameText
 from common.printable import (
     Printable,
     PrintableField,

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.utils import ProgrammingError
 
-from common.roles import RoleRefused, grant_role
+from common.db.roles import RoleRefused, grant_role
 from tests.roles import as_owner
 from tests.services_plugin import APP_ROLE
 

@@ -10,7 +10,7 @@ from django.conf import settings as live_settings
 from django.db import transaction
 from pytest_django.fixtures import Settings
 
-from common import wake
+from common import change_counters
 from common.errors import DomainError
 from common.redis_client import connect
 
@@ -26,27 +26,27 @@ def counters() -> Iterator[redis.Redis]:
 @pytest.mark.django_db(transaction=True)
 def test_a_touch_counts_and_tells_after_the_commit(counters: redis.Redis) -> None:
     listener: Any = counters.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py is untyped here
-    listener.subscribe(wake.topic_key("host:a"))
+    listener.subscribe(change_counters.topic_key("host:a"))
     listener.get_message(timeout=1)
     with transaction.atomic():
-        wake.touch("host:a", "user:b")
-        assert wake.version_of("host:a") == 0
-    first = wake.version_of("host:a")
-    assert min(first, wake.version_of("user:b")) > 0
+        change_counters.touch("host:a", "user:b")
+        assert change_counters.version_of("host:a") == 0
+    first = change_counters.version_of("host:a")
+    assert min(first, change_counters.version_of("user:b")) > 0
     message = listener.get_message(timeout=5)
     assert message is not None
     assert int(message["data"]) == first
-    wake.touch("host:a")
-    assert wake.version_of("host:a") > first
+    change_counters.touch("host:a")
+    assert change_counters.version_of("host:a") > first
     listener.close()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_rollback_wakes_nobody(counters: redis.Redis) -> None:
     with pytest.raises(DomainError), transaction.atomic():
-        wake.touch("host:a")
+        change_counters.touch("host:a")
         raise DomainError
-    assert wake.version_of("host:a") == 0
+    assert change_counters.version_of("host:a") == 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -55,9 +55,9 @@ def test_without_redis_nothing_fails(
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     dead = connect(timeout_s=1)
-    monkeypatch.setattr(wake, "_client", lambda: dead)
+    monkeypatch.setattr(change_counters, "_client", lambda: dead)
     begun = time.monotonic()
-    wake.touch("host:a")
-    assert wake.version_of("host:a") == 0
+    change_counters.touch("host:a")
+    assert change_counters.version_of("host:a") == 0
     assert "not touched" in caplog.text
     assert time.monotonic() - begun < 1  # redis-py's own retries would hold a request for seconds

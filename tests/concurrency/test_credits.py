@@ -7,7 +7,7 @@ from billing.constants import INSTANCE_SOURCE
 from billing.metering.host_fault_credits import credit_source
 from billing.metering.settle import settle_meters
 from billing.models import Posting
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import RATE, START, UNIT, Source, assert_sound, at, charged, grant, in_parallel, make_user, wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ import pytest
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from marketplace.errors import GpuTaken, OfferClosed
 from marketplace.hosts.hosts import record_report
 from marketplace.hosts.offers import set_draining

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 from marketplace.errors import GpuTaken
 from marketplace.hosts.offers import check_offers
 from marketplace.leasing import lease as walls

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError
 from marketplace.hosts.offers import set_price
 from marketplace.leasing.availability import compare_offers

@@ -15,7 +15,7 @@ from billing.models import Payout, Posting
 from billing.payouts.bank_export import export_batch
 from billing.payouts.payouts import mark_failed, request_payout, start_due_payouts
 from billing.payouts.transfers import send_payout, send_payouts
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError
 from tests.billing.money import UNIT, assert_sound, in_parallel, make_user, wallet
 from tests.billing.payouts.conftest import connect as connect_fixture

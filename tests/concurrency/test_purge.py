@@ -15,7 +15,7 @@ from billing.constants import INSTANCE_SOURCE, RETENTION_SOURCE
 from billing.metering.holds import release_hold
 from billing.models import Hold
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError
 from instances.enforcement.sweeps import compare_leases
 from instances.lifecycle.start import start_instance

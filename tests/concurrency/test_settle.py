@@ -15,7 +15,7 @@ from billing.ledger.postings import lock_wallets
 from billing.metering.meters import cap_meter, close_meter, prove_meters
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Meter, Posting, Wallet
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import (
     RATE,
     START,

@@ -9,8 +9,8 @@ import pytest
 
 from accounts.models import User
 from common import transitions
-from common.database import use_case
-from common.prepared import update
+from common.db.prepared import update
+from common.db.transactions import use_case
 from instances.enforcement.sweeps import compare_leases
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance, SpotBid

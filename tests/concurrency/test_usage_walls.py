@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 from accounts.models import User
 from billing.audit.selectors import ledger_findings
 from billing.models import Entry, Posting, Usage
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import (
     RATE,
     START,

@@ -15,7 +15,7 @@ from accounts.models import OutgoingMail, User
 from billing.metering.holds import hold_funds, release_hold
 from billing.models import Hold, Wallet
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError
 from common.ids import new_uuid
 from instances.constants import WATCH_LONGEST, WATCHES_AT_MOST

@@ -10,7 +10,7 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.teams.services import create_team
 from accounts.tokens.services import issue_token
-from common.bodies import MOST_NESTED
+from common.http.bodies import MOST_NESTED
 from common.ids import public_id
 
 DEEP = b"[" * 100_000

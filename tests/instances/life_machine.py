@@ -15,8 +15,8 @@ from accounts.models import User
 from billing.constants import PROOF_BRIDGE
 from billing.metering.settle import extend_holds
 from common import clock
+from common.db.prepared import run
 from common.errors import DomainError
-from common.prepared import run
 from instances.billing_mode.change_quotes import changes_of, quote_change
 from instances.billing_mode.convert import convert_instance, extend_instance
 from instances.enforcement.silent_hosts import charge_meters, follow_silence

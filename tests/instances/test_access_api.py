@@ -16,9 +16,9 @@ from accounts.models import SshKey, User
 from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
 from agents.protocol.grants import open_grant
 from agents.protocol.tickets import read_stream_ticket, read_ticket
-from common import clock, wake
+from common import change_counters, clock
+from common.encryption import unseal
 from common.ids import public_id
-from common.sealing import unseal
 from instances.access import credentials, extra_ports, logs
 from instances.core.selectors import desired_instances
 from instances.core.wakeup_payloads import slip_key
@@ -100,10 +100,10 @@ def test_keys_are_the_renters_own(rin: User, api: Client, running: Instance, bob
 def test_a_change_wakes_the_host(
     api: Client, running: Instance, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
-    before = wake.version_of(f"host:{running.host_id.hex}")
+    before = change_counters.version_of(f"host:{running.host_id.hex}")
     with django_capture_on_commit_callbacks(execute=True):
         change(api, running, allow_from=["203.0.113.7"])
-    assert wake.version_of(f"host:{running.host_id.hex}") > before
+    assert change_counters.version_of(f"host:{running.host_id.hex}") > before
 
 
 # -- the password

@@ -10,8 +10,8 @@ from billing.audit.selectors import ledger_findings
 from billing.ledger.selectors import wallet_of
 from billing.models import Entry
 from common import clock
+from common.encryption import seal
 from common.ids import public_id
-from common.sealing import seal
 from instances.core.observations import ObservedRow
 from instances.core.wakeup_payloads import write_slip
 from instances.errors import ImageNeedsCuda

@@ -22,7 +22,7 @@ from billing.payouts.payouts import request_payout
 from billing.pricing.tariffs import Scope
 from billing.staff_credit.services import confirm_grant, request_grant
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from tests.billing.coupon_money import redeem

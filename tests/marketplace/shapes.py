@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 from marketplace.hosts.hosts import GpuShape, HostShape, enrol_host
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.leasing.lease import LeasedGpus, lease_gpus

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from accounts.models import User
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from instances.host_reports.operation_results import conclude_operations
 from instances.models import Instance

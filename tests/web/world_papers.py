@@ -15,7 +15,7 @@ from billing.ledger.order_log import record_order
 from billing.metering.hold_extension import extend_holds
 from billing.models import Invoice, Payment
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from tests.billing.coupon_money import HOURLY_4090, UNIT, Run
 from tests.web.world import World

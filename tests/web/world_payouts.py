@@ -13,7 +13,7 @@ from billing.payouts.accounts import freeze_payouts
 from billing.payouts.bank_export import confirm_payout, export_batch, return_payout
 from billing.transfers.services import transfer_money
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import new_uuid, public_id
 from instances.models import Instance, Quote
 from marketplace.models import Gpu, Host, Lease

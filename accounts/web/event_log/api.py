@@ -12,7 +12,7 @@ from accounts.constants import EVENT_KINDS
 from accounts.models import AccountEvent
 from accounts.selectors import events_of
 from accounts.web.permissions import asker
-from common.endpoints import PublicId, checked
+from common.http.views import PublicId, checked
 
 
 class AccountEventOut(serializers.Serializer[AccountEvent]):

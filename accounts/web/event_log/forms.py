@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AccountEvent
-from common.inputs import DayField
+from common.http.fields import DayField
 
 # By the part of the kind before its dot.
 _GROUPS = (

@@ -14,8 +14,8 @@ from accounts.selectors import session_credential
 from accounts.sessions.services import see_session
 from accounts.web.sessions.device_cookie import keep_device
 from common import clock
-from common.database import use_case
-from common.origin import note_credential
+from common.db.transactions import use_case
+from common.http.origin import note_credential
 
 BEGAN: Final = "began_at"  # Unix seconds, in the session itself: no query of its own
 SEEN: Final = "seen_at"

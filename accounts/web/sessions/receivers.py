@@ -19,8 +19,8 @@ from accounts.sessions.services import begin_session, end_everything, forget_ses
 from accounts.web.sessions.device_cookie import device_of, remember_device
 from accounts.web.sessions.middleware import CONSOLE, begin
 from common import clock
-from common.database import use_case
-from common.origin import note_credential
+from common.db.transactions import use_case
+from common.http.origin import note_credential
 
 
 @receiver(auth_signals.user_logged_in)

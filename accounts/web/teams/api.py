@@ -15,9 +15,9 @@ from accounts.selectors import members_of, team_of, teams_of
 from accounts.teams import invitations, services
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
-from common.endpoints import PublicId, checked
+from common.http.fields import NameText
+from common.http.views import PublicId, checked
 from common.ids import parse_public_id, public_id
-from common.inputs import NameText
 
 
 class TeamIn(serializers.Serializer[Team]):

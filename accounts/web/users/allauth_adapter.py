@@ -15,8 +15,8 @@ from accounts.event_log.services import note_event
 from accounts.mail.outbox import queue_mail
 from accounts.selectors import id_of_address, is_known_device
 from accounts.web.sessions.device_cookie import device_of
-from common.database import use_case
-from common.origin import address_of
+from common.db.transactions import use_case
+from common.http.origin import address_of
 
 _NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104  (a Unix socket's client; nothing listens there)
 _APP: Final = "berth.login"

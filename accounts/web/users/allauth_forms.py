@@ -13,7 +13,7 @@ from accounts.event_log.services import note_event
 from accounts.models import User
 from accounts.selectors import id_of_address
 from accounts.tokens.services import revoke_all_tokens
-from common.database import use_case
+from common.db.transactions import use_case
 
 
 class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type information

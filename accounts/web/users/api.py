@@ -18,9 +18,9 @@ from accounts.tokens.services import issue_token, revoke_token
 from accounts.users.profile import edit_profile
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker, asking_token, require_scope
-from common.endpoints import PublicId, checked
+from common.http.fields import NameText
+from common.http.views import PublicId, checked
 from common.ids import parse_public_id
-from common.inputs import NameText
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library registers subclasses

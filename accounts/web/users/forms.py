@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.constants import MAX_SSH_KEY_CHARS, SCOPES
 from common import clock
-from common.inputs import NameField
+from common.http.fields import NameField
 
 _LIFETIMES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("No end")}
 SCOPE_WORDS = {

@@ -16,9 +16,9 @@ from accounts.selectors import deliveries_of, webhook_of, webhooks_of
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from accounts.webhooks import settings
-from common.endpoints import PublicId, checked
+from common.http.fields import NameText
+from common.http.views import PublicId, checked
 from common.ids import parse_public_id, public_id
-from common.inputs import NameText
 
 _SCOPES = {"GET": "webhooks:read", "POST": "webhooks:write", "PATCH": "webhooks:write", "DELETE": "webhooks:write"}
 

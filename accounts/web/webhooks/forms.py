@@ -7,7 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.constants import MAX_WEBHOOK_URL_CHARS, WEBHOOK_KINDS
-from common.inputs import NameField
+from common.http.fields import NameField
 
 KIND_WORDS: Final[dict[str, str | Promise]] = {
     "instance.started": _("An instance runs"),

@@ -36,9 +36,9 @@ from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
 from billing.constants import PROOF_BRIDGE
 from common import clock
+from common.change_counters import version_of
 from common.errors import DomainError, InvalidInput
 from common.ids import public_id
-from common.wake import version_of
 from instances.core.observations import ObservedRow
 from instances.core.wakeup_payloads import slip_key
 from instances.enforcement.leftovers import note_removed

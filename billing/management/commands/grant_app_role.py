@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from common.roles import RoleRefused, grant_role
+from common.db.roles import RoleRefused, grant_role
 from common.unfinished_restore import TOLD, restore_is_unfinished
 
 

@@ -26,7 +26,7 @@ from billing.invoices.lines import PaperLine, number_of_seconds, thaw
 from billing.invoices.messages import MODE_WORDS, line_words, period_words
 from billing.models import Coupon, CouponCode, CouponDraw, Invoice, Order
 from billing.staff_credit.selectors import name_of
-from common.inputs import NameField, PlainDecimalField
+from common.http.fields import NameField, PlainDecimalField
 from common.money import format_money, parse_money
 
 _MONEY = {"max_digits": 14, "decimal_places": 6, "min_value": 0, "required": False, "widget": UnfoldAdminDecimalFieldWidget}

@@ -23,7 +23,7 @@ from billing.web.invoices.serializers import CouponOut, InvoiceOut, InvoiceSumma
 from billing.web.statements.csv_export import csv_reply
 from billing.web.statements.request_parsing import read_source
 from common import clock
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id
 
 

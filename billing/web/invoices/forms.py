@@ -12,8 +12,8 @@ from billing.invoices.messages import MODE_WORDS
 from billing.invoices.selectors import OrderFilter
 from billing.models import BillingAddress, Order
 from common.errors import NotFound
+from common.http.fields import DayField
 from common.ids import parse_public_id
-from common.inputs import DayField
 
 
 class CodeForm(forms.Form):

@@ -19,9 +19,9 @@ from billing.models import Invoice
 from billing.web.invoices.forms import AddressForm, CodeForm, OrdersForm
 from billing.web.invoices.serializers import pdf_reply
 from common import clock
-from common.api import with_wait
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
+from common.http.problems import with_wait
 from common.ids import parse_public_id
 
 _PAGE = 30

@@ -17,7 +17,7 @@ from billing.ledger.usage_records import usage_records
 from billing.statements.spending_report import read_spending
 from billing.web.ledger.seal_serializers import RecordsIn, RecordsOut, SealOut, SpendIn, SpendOut
 from common import clock
-from common.endpoints import checked
+from common.http.views import checked
 
 _SEALS = 100
 

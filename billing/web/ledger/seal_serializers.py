@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import DayText
+from common.http.fields import DayText
 from common.money import format_money
 
 

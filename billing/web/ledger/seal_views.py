@@ -9,9 +9,9 @@ from accounts.web.decorators import SignedInRequest, signed_in
 from billing.statements.spending_report import read_spending
 from billing.web.ledger.seal_serializers import SpendIn
 from common import clock
-from common.endpoints import checked
 from common.errors import InvalidInput
-from common.htmx import render
+from common.http.htmx import render
+from common.http.views import checked
 
 GROUPINGS = (("day", _("Day")), ("mode", _("Mode")), ("source", _("Instance")))
 

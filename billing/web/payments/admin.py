@@ -19,8 +19,8 @@ from billing.payments.selectors import refund_quote, refundable_micros
 from billing.payments.stripe_events import refusal_counts
 from billing.states import PaymentState
 from billing.stripe import client
+from common.http.fields import NameField, PlainDecimalField
 from common.ids import new_uuid
-from common.inputs import NameField, PlainDecimalField
 from common.money import format_money, parse_money
 
 

@@ -13,8 +13,8 @@ from accounts.web.permissions import asker
 from billing.payments.payments import draft_top_up, start_top_up
 from billing.payments.selectors import payment_of, payments_of
 from billing.web.payments import serializers as shapes
-from common.cursor import CursorPagination
-from common.endpoints import checked
+from common.http.pagination import CursorPagination
+from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
 

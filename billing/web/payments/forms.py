@@ -10,8 +10,8 @@ from billing.models import PaymentProfile
 from billing.payments.cards import AutoRule
 from billing.stripe.currencies import round_down, top_up_limits
 from common.errors import InvalidInput
+from common.http.fields import DecimalInput
 from common.ids import new_uuid
-from common.inputs import DecimalInput
 from common.money import format_money, parse_money
 
 

@@ -9,8 +9,8 @@ from billing.coupons.rules import Bonus
 from billing.models import Payment
 from billing.payments.selectors import refund_quote, refundable_micros
 from billing.states import DisputeState, PaymentState, RefundState
+from common.http.fields import AmountText
 from common.ids import public_id
-from common.inputs import AmountText
 from common.money import format_money
 
 

@@ -13,7 +13,7 @@ from billing.payments.refunds import refund_own
 from billing.payments.selectors import payment_of
 from billing.web.payments.context import may_lead_to_checkout, payment_context, top_up_context
 from billing.web.payments.forms import AutoForm, RefundForm, TopUpForm
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import new_uuid, parse_public_id
 
 _PAGE, _PART = "billing/top_up.html", "billing/_top_up.html"

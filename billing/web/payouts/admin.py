@@ -18,7 +18,7 @@ from billing.payouts.bank_export import confirm_payout, export_batch, return_pay
 from billing.payouts.selectors import bank_batch
 from billing.payouts.transfers import check_transfer
 from common.errors import DomainError
-from common.inputs import NameField
+from common.http.fields import NameField
 from common.money import format_money
 
 _FACTS = (

@@ -17,9 +17,9 @@ from billing.payouts.selectors import payable_of, payout_account_of, payout_of, 
 from billing.payouts.stripe_connect import begin_onboarding
 from billing.web.payouts import serializers as shapes
 from common import clock
-from common.cursor import CursorPagination
-from common.endpoints import checked
 from common.errors import NotFound
+from common.http.pagination import CursorPagination
+from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
 

@@ -9,7 +9,7 @@ from billing.constants import PAYOUT_LEAST_MICROS
 from billing.models import PayoutAccount, PayoutMethod
 from billing.models.payout_destinations import Destination, read_destination
 from common.errors import InvalidInput
-from common.inputs import DecimalInput, NameField
+from common.http.fields import DecimalInput, NameField
 from common.money import format_money, parse_money
 
 _FAULTS = {

@@ -7,8 +7,8 @@ from rest_framework import serializers
 from billing.models import Payout, PayoutAccount, PayoutMethod
 from billing.payouts.payable_balance import Payable
 from billing.states import PayoutState
+from common.http.fields import AmountText, NameText
 from common.ids import public_id
-from common.inputs import AmountText, NameText
 from common.money import format_money
 
 

@@ -18,7 +18,7 @@ from billing.web.payouts.context import connect_context, may_lead_to_connect, pa
 from billing.web.payouts.forms import PayoutAccountForm, account_as_typed
 from common import clock
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 
 _PAGE = 25
 

@@ -14,7 +14,7 @@ from billing.models import Tie
 from billing.people.selectors import sharers
 from billing.people.ties import remove_tie
 from billing.staff_credit.selectors import name_of
-from common.inputs import NameField
+from common.http.fields import NameField
 
 
 class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time

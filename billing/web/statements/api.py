@@ -18,7 +18,7 @@ from billing.statements.selectors import StatementLine
 from billing.states import StandingState
 from billing.web.statements.request_parsing import StatementIn, statement_page
 from common import clock
-from common.endpoints import Money
+from common.http.views import Money
 from common.ids import public_id
 
 _SOURCE_PREFIXES = {

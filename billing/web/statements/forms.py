@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from billing.calendar_months import midnight
 from common.errors import NotFound
+from common.http.fields import DayField
 from common.ids import parse_public_id, public_id
-from common.inputs import DayField
 
 _KINDS = (
     ("", _("every kind")),

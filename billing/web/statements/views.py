@@ -11,7 +11,7 @@ from billing.statements.groups import statement_groups, used_sources
 from billing.statements.selectors import statement_lines
 from billing.web.statements.csv_export import csv_reply
 from billing.web.statements.forms import StatementForm
-from common.htmx import render
+from common.http.htmx import render
 
 _PAGE = 50
 

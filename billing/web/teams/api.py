@@ -13,9 +13,9 @@ from accounts.web.permissions import asker
 from billing.calendar_months import month_span
 from billing.transfers.selectors import MemberSpending, Transfer, team_spending
 from billing.transfers.services import transfer_money
-from common.endpoints import Money, checked
+from common.http.fields import AmountText, NameText
+from common.http.views import Money, checked
 from common.ids import parse_public_id, public_id
-from common.inputs import AmountText, NameText
 from common.money import parse_money
 
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
 from common.errors import InvalidInput
-from common.inputs import DecimalInput, NameField
+from common.http.fields import DecimalInput, NameField
 from common.money import parse_money
 
 

@@ -13,8 +13,8 @@ from billing.calendar_months import month_span
 from billing.transfers.services import transfer_money
 from billing.web.teams.context import sending_form, team_page
 from billing.web.teams.forms import InviteForm, TeamForm
-from common.api import with_wait
 from common.errors import DomainError
+from common.http.problems import with_wait
 from common.ids import parse_public_id, public_id
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from common.backup_folder import read_manifest
-from common.postgres_client import ClientFailed
+from common.db.postgres_client import ClientFailed
 from common.unfinished_restore import TOLD, restore_is_unfinished
 from instances.backups.backup import make_backup
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from common.backup_folder import BadBackup
-from common.postgres_client import ClientFailed
-from common.roles import RoleRefused
+from common.db.postgres_client import ClientFailed
+from common.db.roles import RoleRefused
 from instances.backups.restore import RestoreRefused, restore_backup
 
 

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from accounts.constants import CONNECT
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker, require_scope
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id
 from instances.access.credentials import change_access, clear_password, set_password
 from instances.access.logs import LogSearch, read_log

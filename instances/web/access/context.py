@@ -13,8 +13,8 @@ from accounts.models import SshKey, User
 from accounts.selectors import ssh_keys_of
 from common.addresses import HIGHEST_PORT, in_url
 from common.errors import DomainError, FieldError, InvalidInput, NotFound
+from common.http.fields import read_whole
 from common.ids import parse_public_id, public_id
-from common.inputs import read_whole
 from instances.access.credentials import change_access, clear_password, set_password
 from instances.access.logs import LogSearch, read_log
 from instances.access.web_links import open_web

@@ -4,7 +4,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from accounts.web.decorators import SignedInRequest, signed_in
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.web.access.file_context import files_context
 

@@ -14,8 +14,8 @@ from rest_framework.views import APIView
 from accounts.constants import CONNECT
 from accounts.models import User
 from accounts.web.permissions import asker
-from common.bodies import JsonWithPath
-from common.endpoints import checked
+from common.http.bodies import JsonWithPath
+from common.http.views import checked
 from instances.core.stream_tickets import EXEC, FILES, PORT, StreamLeave, open_download, open_stream
 from instances.web.responses import instance_id_of
 

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_GET
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.web.access.context import access_context, answer_form, asked_port, log_context, web_address
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from instances.billing_mode.convert import convert_instance, extend_instance
 from instances.lifecycle.stop import stop_instance
 from instances.web import schemas

@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
 from common import clock
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id
 from instances.web.earnings import serializers
 from marketplace.hosts.selectors import host_of

@@ -11,8 +11,8 @@ from rest_framework import serializers
 from billing.payouts.earned_intervals import accrued_earnings
 from billing.payouts.payable_balance import Payable
 from billing.payouts.selectors import payable_of
+from common.http.fields import DayText
 from common.ids import public_id
-from common.inputs import DayText
 from common.money import format_money
 from instances.earnings.allocation import Sum
 from instances.earnings.periods import Span, read_span

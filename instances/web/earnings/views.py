@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from accounts.web.decorators import SignedInRequest, signed_in
 from common import clock
 from common.errors import InvalidInput
-from common.htmx import render
-from common.inputs import DayField
+from common.http.fields import DayField
+from common.http.htmx import render
 from instances.earnings.periods import Span, read_span, this_month
 from instances.web.earnings.context import GROUPING_WORDS, earnings_context, earnings_table
 

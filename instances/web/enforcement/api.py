@@ -16,9 +16,9 @@ from billing.budgets.selectors import BudgetView, budget_of, budget_views, budge
 from billing.budgets.services import change_budget, remove_budget
 from billing.web.budgets.serializers import PERIODS, SCOPES
 from common import clock
-from common.endpoints import Money, checked
+from common.http.fields import AmountText
+from common.http.views import Money, checked
 from common.ids import parse_public_id, public_id
-from common.inputs import AmountText
 from common.money import parse_money
 from instances.enforcement.budgets import set_budget
 

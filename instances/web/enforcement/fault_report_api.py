@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from instances.enforcement.fault_reports import report_fault
 from instances.web import schemas
 from instances.web.responses import instance_id_of, reply_with_instance, shown

@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.selectors import owned_teams, seen_members
 from billing.web.budgets.serializers import PERIODS
 from billing.web.teams.forms import read_amount
-from common.inputs import DecimalInput
+from common.http.fields import DecimalInput
 from instances.core.selectors import instances_in
 
 

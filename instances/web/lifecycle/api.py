@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from common.money import parse_money
 from instances.core.selectors import instance_of
 from instances.lifecycle.reimage import reimage_instance, take_back_reimage

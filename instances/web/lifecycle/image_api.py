@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from instances.core.selectors import instance_of
 from instances.lifecycle.save_image import save_image_of
 from instances.web.responses import instance_id_of

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText
+from common.http.fields import AmountText
 from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 
 

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.lifecycle.reimage import reimage_instance, take_back_reimage
 from instances.lifecycle.resize import resize_instance

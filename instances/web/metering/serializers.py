@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText
+from common.http.fields import AmountText
 from instances.states import BidState
 from marketplace.pricing.prices import TERM_HOURS
 

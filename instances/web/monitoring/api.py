@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from accounts.constants import INSTANCE_SCOPES
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id, public_id
 from instances.core.alert_messages import english_sentences_of, english_title_of
 from instances.core.event_selectors import events_in

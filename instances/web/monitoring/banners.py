@@ -15,7 +15,7 @@ from billing.constants import RELEASE_TOLD_DAYS
 from billing.standing.selectors import standing_of
 from billing.states import StandingState
 from common import clock
-from common.origin import page_named
+from common.http.origin import page_named
 from instances.core.selectors import data_ending
 from instances.retention.selectors import archive_name
 from instances.web.monitoring.context import alert_rows

@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 from accounts.constants import INSTANCE_SCOPES
 from accounts.web.permissions import asker
 from common import clock
-from common.endpoints import checked
 from common.errors import wrong_field
+from common.http.views import checked
 from instances.constants import METRICS_MINUTES_MAX, METRICS_POINTS_MAX
 from instances.core.selectors import instance_of
 from instances.monitoring.usage_selectors import Sample, latest_sample, metrics_of, nice_step, source_for

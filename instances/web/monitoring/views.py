@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.monitoring.alerts import resolve_alert, set_muted
 from instances.web.monitoring.timeline import timeline_context

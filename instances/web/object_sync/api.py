@@ -13,7 +13,7 @@ from accounts.constants import STORAGE_SCOPES
 from accounts.models import User
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id
 from instances.core.selectors import instance_of
 from instances.object_sync.disk_syncs import sync_disk

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from common.inputs import NameField
+from common.http.fields import NameField
 from instances.object_sync.schedules import HOURS_MAX, Rhythm
 from instances.schedules.recurrence import is_zone
 from instances.web.object_sync.request_parsing import connection_id_of, subject_of

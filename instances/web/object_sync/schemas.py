@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import NameText
+from common.http.fields import NameText
 from instances.models.archives import ArchiveChoice
 from instances.web.volumes.schemas import StorageFailure
 from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncState

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.object_sync.schedules import remove_schedule
 from instances.retention.archive import remove_place, set_archive, set_archive_default

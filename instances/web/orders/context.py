@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 
 from accounts.models import User
 from billing.pricing.estimates import HOURLY, SPOT, TIERED, Plan
+from common.http.fields import read_whole
 from common.ids import public_id
-from common.inputs import read_whole
 from common.money import format_money
 from instances.orders.image_compatibility import image_fits
 from instances.pricing.price_plans import offer_plan, plain_number, terms_of

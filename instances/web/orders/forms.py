@@ -9,8 +9,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from billing.pricing.estimates import RESERVED
+from common.http.fields import NameField, read_whole
 from common.ids import parse_public_id, public_id
-from common.inputs import NameField, read_whole
 from common.money import parse_money
 from instances.pricing.price_fields import ModeFields
 from instances.states import WatchAction

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from billing.pricing.estimates import HOURLY, MODES, NO_UPFRONT, UPFRONT
-from common.endpoints import PublicView, checked
+from common.http.views import PublicView, checked
 from common.money import is_plain_decimal
 from instances.constants import (
     ESTIMATE_GPUS_MAX,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from billing.pricing.estimates import NO_UPFRONT, UPFRONT
-from common.inputs import DecimalInput, PlainDecimalField
+from common.http.fields import DecimalInput, PlainDecimalField
 from instances.constants import ESTIMATE_GPUS_MAX, ESTIMATE_HOURS_MAX, ESTIMATE_PEAK_MAX
 from marketplace.constants import DATA_DISK_GB_MAX, FREE_DATA_DISK_GB
 from marketplace.search.messages import LENGTH_WORDS

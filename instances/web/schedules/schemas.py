@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText
+from common.http.fields import AmountText
 from instances.constants import IDLE_MINUTES, KEEP_DAYS_MAX, WEEKLY_AT_MOST
 from instances.schedules.recurrence import ACTIONS, DAYS
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.retention.data_retention import keep_data

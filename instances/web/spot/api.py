@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from common.money import parse_money
 from instances.spot.bid_changes import change_bid, withdraw_bid
 from instances.web import schemas

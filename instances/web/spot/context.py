@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from common.inputs import PlainDecimalField
+from common.http.fields import PlainDecimalField
 from common.money import format_money, parse_money
 from instances.core.selectors import bids_of, instance_of
 from instances.models import Instance

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.spot.bid_changes import change_bid, withdraw_bid
 from instances.web.htmx_responses import gone_to

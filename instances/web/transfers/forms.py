@@ -6,8 +6,8 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from common.http.fields import NameField
 from common.ids import parse_public_id
-from common.inputs import NameField
 from common.money import parse_money
 from instances.transfers.start import Destination
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText, NameText
+from common.http.fields import AmountText, NameText
 from instances.states import MoveKind, MoveState
 
 _OFFER = "offr_…; left out: the present one, on the same host"

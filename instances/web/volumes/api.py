@@ -16,8 +16,8 @@ from accounts.models import User
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common import clock
-from common.endpoints import checked
 from common.errors import wrong_field
+from common.http.views import checked
 from common.ids import parse_public_id
 from instances.core.selectors import instance_of
 from instances.volumes.attach import (

@@ -7,8 +7,8 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from common.http.fields import NameField
 from common.ids import parse_public_id, public_id
-from common.inputs import NameField
 from common.money import format_money
 from marketplace.constants import DATA_DISK_GB_MAX
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText, NameText
+from common.http.fields import AmountText, NameText
 from marketplace.constants import DATA_DISK_GB_MAX
 from storage.states import SnapshotSource, SnapshotState, VolumeMoveKind, VolumeMoveState, VolumeState
 

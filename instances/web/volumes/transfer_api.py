@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from accounts.constants import STORAGE_SCOPES
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id
 from common.money import parse_money
 from instances.volumes.transfers import copy_volume_to_host, move_volume_to_host

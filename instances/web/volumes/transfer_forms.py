@@ -8,8 +8,8 @@ from django.core.validators import MinValueValidator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from common.http.fields import NameField
 from common.ids import parse_public_id, public_id
-from common.inputs import NameField
 from common.money import format_money, parse_money
 from marketplace.constants import DATA_DISK_GB_MAX
 from marketplace.pricing.transfer_time import minutes_of_way

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.volumes.transfers import copy_volume_to_host, move_volume_to_host
 from instances.web.htmx_responses import changed, gone_to

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from accounts.models import User
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from instances.volumes.attach import (
     attach_data_set,

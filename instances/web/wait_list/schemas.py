@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText, NameText
+from common.http.fields import AmountText, NameText
 from instances.states import WatchAction, WatchState
 from instances.wait_list.messages import REASONS
 from marketplace.constants import DATA_DISK_GB_MAX

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.endpoints import PublicView, checked
 from common.errors import NotFound
+from common.http.views import PublicView, checked
 from marketplace.advisor.recommend import advise
 from marketplace.advisor.workload import Family, Precision, Task, Work
 from marketplace.search.gpu_ranking import model_on_market, ranked

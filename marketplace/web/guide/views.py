@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render as render_page
 from django.urls import reverse
 
-from common.htmx import render
+from common.http.htmx import render
 from marketplace.web.guide.context import advisor_context, guide_context, topic_context
 
 

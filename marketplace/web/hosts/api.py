@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common.agent_release import enrol_command
-from common.cursor import CursorPagination
-from common.endpoints import checked
+from common.http.pagination import CursorPagination
+from common.http.views import checked
 from common.ids import parse_public_id, public_id
 from common.money import format_money, parse_money
 from marketplace.hosts.join_tokens import issue_join_token

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import AmountText, NameText
+from common.http.fields import AmountText, NameText
 from marketplace.constants import MAX_TIERS, TIER_HOURS_MAX
 from marketplace.states import Verification
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from accounts.users.profile import edit_profile
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.agent_release import enrol_command, served_release
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from marketplace.hosts.join_tokens import issue_join_token
 from marketplace.hosts.offers import set_draining, set_listed

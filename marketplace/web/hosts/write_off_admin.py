@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from accounts.web.admin_sites import ReadOnlyAdmin, signed_in, staff_panel
 from common import clock
-from common.inputs import NameField
+from common.http.fields import NameField
 from marketplace.constants import WRITE_OFF_REASON_CHARS
 from marketplace.hosts.write_off_selectors import hosts_not_retired
 from marketplace.hosts.write_offs import write_off_host

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextInputWidget
 
-from common.inputs import PlainDecimalField
+from common.http.fields import PlainDecimalField
 from common.money import parse_money
 from marketplace.hosts.offers import ListingChange
 from marketplace.models import Offer

@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from common.inputs import DayField, DecimalInput, PlainDecimalField
+from common.http.fields import DayField, DecimalInput, PlainDecimalField
 from common.money import format_money
 from marketplace.constants import MAX_DISCOUNT_BPS, MAX_TIERS, TIER_HOURS_MAX
 from marketplace.hosts.offers import ListingChange

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import InvalidInput
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from marketplace.hosts.offers import set_listed_until, set_price, set_prices
 from marketplace.pricing.selectors import own_offer

@@ -10,8 +10,8 @@ from rest_framework.views import APIView
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
 from common import clock
-from common.cursor import CursorPagination
-from common.endpoints import PublicView, checked
+from common.http.pagination import CursorPagination
+from common.http.views import PublicView, checked
 from common.ids import parse_public_id
 from marketplace.hosts.maintenance import announce_maintenance, cancel_maintenance
 from marketplace.hosts.offers import set_draining

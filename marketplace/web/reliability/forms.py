@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from common.inputs import NameField
+from common.http.fields import NameField
 from marketplace.constants import MAINTENANCE_LONGEST
 from marketplace.states import MaintenanceCategory
 

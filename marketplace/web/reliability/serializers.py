@@ -5,8 +5,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from common.http.fields import NameText
 from common.ids import public_id
-from common.inputs import NameText
 from marketplace.models import Maintenance
 from marketplace.reliability.scoring import FORMULA_VERSION, Reckoning
 from marketplace.reliability.selectors import Ledger, LedgerEntry, excuses

@@ -15,9 +15,9 @@ from rest_framework.views import APIView
 
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
-from common.cursor import CursorPagination
-from common.endpoints import PublicView, checked
 from common.errors import FieldError, InvalidInput, NotFound
+from common.http.pagination import CursorPagination
+from common.http.views import PublicView, checked
 from common.ids import parse_public_id
 from common.json import to_json
 from marketplace.pricing.offer_requirements import ImageNeeds

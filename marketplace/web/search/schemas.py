@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.inputs import NameText
+from common.http.fields import NameText
 from marketplace.search.language.parser import LINE_MAX
 from marketplace.search.saved_searches import NAME_CHARS
 from marketplace.web.hosts.serializers import Offer

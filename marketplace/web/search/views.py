@@ -7,7 +7,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from marketplace.search.saved_search_selectors import saved_searches_of
 from marketplace.search.saved_searches import delete_search, save_search

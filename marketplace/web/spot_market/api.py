@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.endpoints import PublicView, checked
+from common.http.views import PublicView, checked
 from common.ids import parse_public_id
 from common.money import format_money
 from marketplace.spot_market.selectors import SpotLately, SpotPoint, spot_history, spot_lately

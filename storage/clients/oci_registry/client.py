@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urljoin
 
 from django.conf import settings
 
-from common.outbound import Answer, OutboundFault, ask
+from common.http.outbound import Answer, OutboundFault, ask
 from storage.clients.oci_registry import manifests
 from storage.clients.oci_registry.references import ImageName, api_host
 from storage.errors import (

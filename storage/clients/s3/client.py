@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from common.http.outbound import Answer, OutboundFault
 from common.object_store import Place, send
-from common.outbound import Answer, OutboundFault
 from storage.errors import BucketMissing, StorageLoginRefused, StorageUnreachable
 
 _PROBE: Final = ".berth-probe"

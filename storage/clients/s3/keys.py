@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from common.errors import wrong_field
-from common.outbound import OutboundFault, read_target
+from common.http.outbound import OutboundFault, read_target
 
 _BUCKET: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{1,61})[a-z0-9]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")

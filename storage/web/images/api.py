@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from accounts.constants import CONNECT
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import PublicToRead, asker, reads_own, require_scope
-from common.endpoints import checked
+from common.http.views import checked
 from common.ids import parse_public_id
 from storage.images.credentials import remove_registry, save_registry, try_registry
 from storage.images.resolve import add_image, examine_image, remove_image

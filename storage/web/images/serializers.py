@@ -5,8 +5,8 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from accounts.models import User
+from common.http.fields import NameText
 from common.ids import public_id
-from common.inputs import NameText
 from storage.images.selectors import PREFIX, REGISTRY_PREFIX
 from storage.models import Image, ImagePull, Registry
 from storage.states import ImageSource, ImageState

@@ -3,7 +3,7 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from common.inputs import NameField
+from common.http.fields import NameField
 
 
 class ImageForm(forms.Form):

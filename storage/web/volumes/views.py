@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.web.decorators import SignedInRequest, signed_in
 from common.errors import DomainError
-from common.htmx import render
+from common.http.htmx import render
 from common.ids import parse_public_id
 from storage.images.credentials import remove_registry, save_registry, try_registry
 from storage.images.resolve import add_image, examine_image, remove_image

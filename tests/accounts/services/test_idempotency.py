@@ -14,7 +14,7 @@ from accounts.idempotency.services import rehearse, run_once
 from accounts.models import ApiToken, RememberedReply, User
 from accounts.tokens.services import issue_token
 from common import jobs
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import DomainError
 from tests.roles import as_owner
 

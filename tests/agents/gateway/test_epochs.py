@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents.protocol.messages import DesiredState, Holding, Report
-from common.database import use_case
+from common.db.transactions import use_case
 from instances.epochs.services import FENCE_JUMP, begin_epoch
 from instances.models import Instance
 from instances.states import Desired, FaultOf, InstanceState

@@ -9,7 +9,7 @@ import pytest
 from accounts.models import User
 from agents.protocol.messages import ObservedOperation
 from common import clock
-from common.sealing import CannotUnseal, seal, unseal
+from common.encryption import CannotUnseal, seal, unseal
 from instances.host_reports.operation_results import conclude_operations
 from storage.models import Operation
 from storage.operations.services import ask_operation, give_up_overdue, withdraw_operations

@@ -14,7 +14,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from accounts.models import User
 from agents.daemon.lib.sealed_orders import BadSlip, open_slip
 from agents.protocol.messages import DesiredInstance
-from common import wake
+from common import change_counters
 from common.ids import public_id
 from instances.lifecycle.restart import restart_instance
 from instances.lifecycle.start import start_instance
@@ -33,7 +33,7 @@ class Ear:
 
     def __init__(self, client: redis.Redis, topic: str) -> None:
         self._heard: Any = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py is untyped here
-        self._heard.subscribe(wake.slip_channel(topic))
+        self._heard.subscribe(change_counters.slip_channel(topic))
         self._heard.get_message(timeout=5)
 
     def slip(self) -> tuple[int, str]:

@@ -23,7 +23,7 @@ from agents.protocol.messages import DesiredState, PrefetchImage
 from agents.protocol.signing import Envelope
 from agents.protocol.tickets import read_ticket
 from common import clock
-from common.wake import _touch_now, version_of
+from common.change_counters import _touch_now, version_of
 from instances.core.selectors import DesiredRow
 from instances.transfers.selectors import desired_on_host
 from marketplace.hosts.hosts import freeze_host, unfreeze_host

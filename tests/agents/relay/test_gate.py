@@ -39,7 +39,7 @@ def bound(topic: str, *bonds: str, lifetime_s: float = 600) -> str:
 
 
 def end(client: redis.Redis, name: str) -> None:
-    """As common.ended does."""
+    """As common.revocation does."""
     until = int(time.time()) + 600
     client.zadd(ENDED, {name: until})
     client.publish(ENDED, f"{until} {name}")

@@ -10,7 +10,7 @@ import redis
 
 from agents.relay import recent
 from agents.relay.recent import Recent
-from common import wake
+from common import change_counters
 
 from .conftest import PATIENCE_S, MortalRedis, Relay
 
@@ -26,7 +26,7 @@ def person(topic: str) -> str:
 def tell(person: str, *news: str) -> None:
     """One change for each; "" is one that nothing is told of."""
     for each in news:
-        wake._touch_now((f"user:{person}",), {f"user:{person}": each})
+        change_counters._touch_now((f"user:{person}",), {f"user:{person}": each})
 
 
 def listen(relay: Relay, person: str, since: int, kind: str = "news", **only: Any) -> Any:
@@ -87,7 +87,7 @@ def test_only_who_may_read_instances_can_wait_for_their_states(relay: Relay, per
 
 def test_of_what_came_before_anyone_waited_nothing_is_known(relay: Relay, person: str) -> None:
     tell(person, "")
-    seen = wake.version_of(f"user:{person}")
+    seen = change_counters.version_of(f"user:{person}")
     tell(person, RUNNING)
     assert listen(relay, person, seen) == {"version": seen + 1}
     assert listen(relay, person, 0) == {"version": seen + 1}
@@ -128,9 +128,9 @@ def test_a_redis_that_was_away_leaves_no_old_news(start_relay: StartRelay, morta
     relay = start_relay(redis_url=mortal_redis.url)
     own = redis.Redis.from_url(mortal_redis.url)
     topic = f"user:{person}"
-    own.eval(wake._TOUCH, 1, wake.topic_key(topic), "", wake.slip_channel(topic))
+    own.eval(change_counters._TOUCH, 1, change_counters.topic_key(topic), "", change_counters.slip_channel(topic))
     seen = listen(relay, person, 0)["version"]
-    own.eval(wake._TOUCH, 1, wake.topic_key(topic), RUNNING, wake.slip_channel(topic))
+    own.eval(change_counters._TOUCH, 1, change_counters.topic_key(topic), RUNNING, change_counters.slip_channel(topic))
     assert listen(relay, person, seen)["changes"] == [{"state": "running"}]
     own.close()
     mortal_redis.kill()

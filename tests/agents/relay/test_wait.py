@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from agents.protocol.tickets import sign_ticket
-from common import wake
+from common import change_counters
 
 from .conftest import PATIENCE_S, SECRET, MortalRedis, Relay, resetting, wait_until
 
@@ -21,17 +21,17 @@ StartRelay = Callable[..., Relay]
 
 def touch(topic: str, times: int = 1) -> None:
     for _ in range(times):
-        wake._touch_now((topic,))
+        change_counters._touch_now((topic,))
 
 
 def test_a_change_before_the_wait_answers_at_once(relay: Relay, topic: str) -> None:
     touch(topic)
-    assert relay.wait(topic, since=0) == wake.version_of(topic)
+    assert relay.wait(topic, since=0) == change_counters.version_of(topic)
 
 
 def test_a_change_during_the_wait_wakes(relay: Relay, topic: str) -> None:
     touch(topic)
-    seen = wake.version_of(topic)
+    seen = change_counters.version_of(topic)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(relay.wait, topic, seen)
         relay.until_waiting(topic)
@@ -42,7 +42,7 @@ def test_a_change_during_the_wait_wakes(relay: Relay, topic: str) -> None:
 def test_a_wait_without_change_ends_with_the_same_version(start_relay: StartRelay, topic: str) -> None:
     relay = start_relay(hold_s=(0.05, 0.1))
     touch(topic)
-    seen = wake.version_of(topic)
+    seen = change_counters.version_of(topic)
     assert relay.wait(topic, since=seen) == seen
     assert relay.switchboard.count(topic) == 0
 
@@ -56,16 +56,16 @@ def test_all_who_wait_for_a_topic_wake_and_no_one_else(start_relay: StartRelay, 
         relay.until_waiting(topic, 5)
         relay.until_waiting(other)
         touch(topic)
-        assert {reply.result() for reply in waiting} == {wake.version_of(topic)}
+        assert {reply.result() for reply in waiting} == {change_counters.version_of(topic)}
         assert stranger.result() == 0
 
 
 def test_no_burst_between_two_waits_is_lost(relay: Relay, topic: str) -> None:
     touch(topic)
-    seen = wake.version_of(topic)
+    seen = change_counters.version_of(topic)
     for _ in range(5):
         touch(topic, BURST)
-        newest = wake.version_of(topic)
+        newest = change_counters.version_of(topic)
         assert newest == seen + BURST
         assert relay.wait(topic, since=seen) == newest
         seen = newest
@@ -74,7 +74,7 @@ def test_no_burst_between_two_waits_is_lost(relay: Relay, topic: str) -> None:
 def test_no_change_is_lost_while_waits_and_touches_race(relay: Relay, topic: str) -> None:
     """Each wait follows the last at once, as an agent's does; at the end it must have seen the last touch."""
     touch(topic)
-    seen = wake.version_of(topic)
+    seen = change_counters.version_of(topic)
     last = seen + BURST
     toucher = threading.Thread(target=touch, args=(topic, BURST))
     toucher.start()
@@ -96,24 +96,24 @@ def test_a_flushed_redis_wakes_by_the_next_comparison(mortal_redis: MortalRedis,
 def test_a_counter_that_begins_again_never_meets_an_old_one(relay: Relay, topic: str) -> None:
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     touch(topic)
-    seen = wake.version_of(topic)
-    client.delete(wake.topic_key(topic))  # what FLUSHALL does to it
+    seen = change_counters.version_of(topic)
+    client.delete(change_counters.topic_key(topic))  # what FLUSHALL does to it
     touch(topic)
     client.close()
-    assert wake.version_of(topic) > seen
-    assert relay.wait(topic, since=seen) == wake.version_of(topic)
+    assert change_counters.version_of(topic) > seen
+    assert relay.wait(topic, since=seen) == change_counters.version_of(topic)
 
 
 def test_a_late_message_of_a_version_already_seen_wakes_nobody(start_relay: StartRelay, topic: str) -> None:
     relay = start_relay(hold_s=(0.5, 0.5))
     touch(topic)
-    seen = wake.version_of(topic)
+    seen = change_counters.version_of(topic)
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(relay.wait, topic, seen)
         relay.until_waiting(topic)
-        client.publish(wake.topic_key(topic), seen)
-        client.publish(wake.topic_key(f"{topic}0"), seen + 1)
+        client.publish(change_counters.topic_key(topic), seen)
+        client.publish(change_counters.topic_key(f"{topic}0"), seen + 1)
         assert waiting.result() == seen
     client.close()
 
@@ -218,12 +218,12 @@ def test_a_redis_that_resets_who_comes_does_not_end_the_listening(
 
 def test_a_stranger_s_message_on_a_wake_channel_does_not_end_the_listening(relay: Relay, topic: str) -> None:
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
-    client.publish(wake.topic_key(topic), "no number")
+    client.publish(change_counters.topic_key(topic), "no number")
     client.close()
     wait_until(lambda: relay.switchboard.listening)
     touch(topic)
     # A relay that has to subscribe anew, on a busy machine, answers blindly at first: it must come back by itself.
-    wait_until(lambda: relay.wait(topic, since=0) == wake.version_of(topic))
+    wait_until(lambda: relay.wait(topic, since=0) == change_counters.version_of(topic))
 
 
 def test_unknown_addresses_and_methods_get_a_problem_document(relay: Relay) -> None:
@@ -249,20 +249,20 @@ def wait_fully(relay: Relay, topic: str, since: int) -> dict[str, object]:
 
 def test_who_waits_for_the_next_change_gets_its_slip(relay: Relay, topic: str) -> None:
     touch(topic)
-    seen = wake.version_of(topic)
+    seen = change_counters.version_of(topic)
     with ThreadPoolExecutor(2) as pool:
         waiting, behind = pool.submit(wait_fully, relay, topic, seen), pool.submit(wait_fully, relay, topic, seen - 1)
         assert behind.result() == {"version": seen}
         relay.until_waiting(topic)
-        wake._touch_now((topic,), {topic: "a slip: {}"})
+        change_counters._touch_now((topic,), {topic: "a slip: {}"})
         assert waiting.result() == {"version": seen + 1, "slip": "a slip: {}"}
 
 
 def test_a_slip_is_kept_for_nobody(relay: Relay, topic: str) -> None:
     """Who was not waiting at that moment learns of the change alone, and asks."""
     touch(topic)
-    seen = wake.version_of(topic)
-    wake._touch_now((topic,), {topic: "a slip"})
+    seen = change_counters.version_of(topic)
+    change_counters._touch_now((topic,), {topic: "a slip"})
     assert wait_fully(relay, topic, seen) == {"version": seen + 1}
 
 
@@ -272,16 +272,16 @@ def test_a_slip_reaches_its_own_topic_only(start_relay: StartRelay, topic: str) 
     touch(topic)
     touch(other)
     with ThreadPoolExecutor(2) as pool:
-        waits = [pool.submit(wait_fully, relay, name, wake.version_of(name)) for name in (topic, other)]
+        waits = [pool.submit(wait_fully, relay, name, change_counters.version_of(name)) for name in (topic, other)]
         relay.until_waiting(topic)
         relay.until_waiting(other)
-        wake._touch_now((topic, other), {topic: "a slip"})
+        change_counters._touch_now((topic, other), {topic: "a slip"})
         assert ["slip" in wait.result() for wait in waits] == [True, False]
 
 
 def test_a_stranger_s_slip_does_not_end_the_listening(relay: Relay, topic: str) -> None:
     stranger = redis.Redis.from_url(os.environ["REDIS_URL"])
-    stranger.publish(wake.slip_channel(topic), "no version")
+    stranger.publish(change_counters.slip_channel(topic), "no version")
     stranger.close()
     touch(topic)
-    assert relay.wait(topic, since=0) == wake.version_of(topic)
+    assert relay.wait(topic, since=0) == change_counters.version_of(topic)

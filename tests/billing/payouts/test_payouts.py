@@ -16,7 +16,7 @@ from billing.payouts.bank_export import confirm_payout, export_batch, return_pay
 from billing.payouts.payouts import start_due_payouts
 from billing.payouts.selectors import bank_batch
 from billing.states import PAYOUT_MACHINE
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import InvalidInput, NotFound, UnlawfulMove
 from tests.billing.money import UNIT, assert_sound, execute, triggers_off
 from tests.billing.payouts.world import NOW, account, ask, balance, earn, payable

@@ -13,7 +13,7 @@ from billing.models import Payment, Refund
 from billing.payments.refunds import apply_refunds, refund_own
 from billing.stripe.objects import RemoteRefund
 from billing.transfers.services import transfer_money
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import UNIT, assert_sound, grant, make_user, wallet
 from tests.billing.payouts.test_gifts import team_of
 from tests.billing.payouts.world import NOW, days_ago, earn, payable, take_back, top_up

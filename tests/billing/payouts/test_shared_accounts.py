@@ -24,7 +24,7 @@ from billing.people.related_accounts import related_accounts
 from billing.people.selectors import linked_accounts, person_of
 from billing.people.self_rental import what_pays_host
 from billing.transfers.services import transfer_money
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import UNIT, make_user, triggers_off
 from tests.billing.payouts.connect import CONNECTED, Connect
 from tests.billing.payouts.test_gifts import run_with_gift, team_of

@@ -9,7 +9,7 @@ from billing.constants import PAYOUT_HOLDING
 from billing.errors import NotPayable
 from billing.people.related_accounts import related_accounts
 from billing.people.ties import remember_card
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import UNIT, assert_sound, make_user
 from tests.billing.payouts.world import NOW, account, ask, days_ago, earn, payable, take_back, top_up
 from tests.instances.fake_host import refused

@@ -17,7 +17,7 @@ from billing.payouts.payouts import request_payout
 from billing.payouts.selectors import payable_of
 from billing.pricing.tariffs import Tariff
 from billing.stripe.objects import RemoteDispute
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import UNIT, grant, pay_in, wallet
 
 NOW: Final = datetime(2026, 3, 31, 12, tzinfo=UTC)

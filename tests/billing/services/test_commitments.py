@@ -20,7 +20,7 @@ from billing.metering.settle import extend_holds
 from billing.models import Commitment, Hold, Wallet
 from billing.pricing.rates import early_end as price_anew
 from billing.pricing.tariffs import Tariff
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import START, assert_sound, at, make_user, pay_in, wallet
 from tests.billing.oracle import deposit, early_end, early_end_split
 from tests.instances.fake_host import refused

@@ -17,7 +17,7 @@ from billing.metering.host_fault_credits import credit_source
 from billing.metering.settle import settle_meters
 from billing.models import Coupon, Payment
 from billing.pricing.tariffs import Scope
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.coupon_money import BEGIN, UNIT, Run, assert_whole, make_percent, micros, redeem
 from tests.billing.money import grant, make_user
 

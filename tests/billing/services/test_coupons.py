@@ -25,7 +25,7 @@ from billing.metering.host_fault_credits import credit_source
 from billing.metering.settle import settle_meters
 from billing.models import Coupon, CouponCode, CouponDraw, Order, Payment, Wallet
 from billing.pricing.tariffs import Scope
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import InvalidInput
 from tests.billing.coupon_money import (
     BEGIN,

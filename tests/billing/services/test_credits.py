@@ -22,7 +22,7 @@ from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry, Posting, Usage
 from billing.payouts.earnings_selectors import earnings_of
 from billing.statements.selectors import statement_lines
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import (
     RATE,
     START,

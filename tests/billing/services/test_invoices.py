@@ -19,7 +19,7 @@ from billing.metering.hold_extension import extend_holds
 from billing.metering.host_fault_credits import credit_source
 from billing.models import Invoice, InvoiceSeries
 from billing.pricing.tariffs import Scope
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import InvalidInput, NotFound
 from tests.billing.coupon_money import BEGIN, UNIT, Run, assert_whole, at, redeem
 from tests.billing.money import grant

@@ -21,7 +21,7 @@ from billing.models import Entry, Posting, Usage, Wallet
 from billing.pricing.rates import hold_of
 from billing.pricing.tariffs import Scope, Tariff
 from billing.statements.selectors import statement_lines
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import InvalidInput
 from tests.billing.money import RATE, START, UNIT, Source, assert_sound, at, charged, grant, settle, wallet
 

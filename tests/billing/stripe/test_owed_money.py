@@ -16,7 +16,7 @@ from billing.payouts.payouts import request_payout
 from billing.payouts.selectors import payable_of
 from billing.transfers.services import transfer_money
 from common import clock
-from common.database import use_case
+from common.db.transactions import use_case
 from tests.billing.money import START, UNIT, Source, assert_sound, at, make_user, wallet
 from tests.billing.payouts.world import IBAN
 from tests.billing.stripe.conftest import Market, balance

@@ -14,7 +14,7 @@ from billing.metering.host_fault_credits import credit_source
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Entry
 from billing.payouts.earned_intervals import accrued_earnings
-from common.database import use_case
+from common.db.transactions import use_case
 from common.ids import public_id
 from instances.earnings.report import Report, earnings_report
 from instances.lifecycle.stop import stop_instance

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from common import backup_folder
 from common.backup_folder import MANIFEST, read_manifest
-from common.postgres_client import ClientFailed, PostgresClient, postgres_client
+from common.db.postgres_client import ClientFailed, PostgresClient, postgres_client
 from common.unfinished_restore import SET_MARK
 from instances.backups.backup import DATABASE
 from marketplace.models import Epoch

@@ -14,7 +14,7 @@ import psycopg2
 import pytest
 from django.core.management import call_command
 
-from common.postgres_client import TOOLS, postgres_client
+from common.db.postgres_client import TOOLS, postgres_client
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from billing.metering.costs import costs_of
 from billing.metering.meters import prove_meters
 from billing.metering.settle import extend_holds, settle_meters
 from billing.models import Hold, Meter, Wallet
-from common.database import use_case
+from common.db.transactions import use_case
 from common.money import format_money
 from instances.enforcement.sweeps import stop_exhausted
 from instances.models import Instance, InstanceEvent

@@ -13,8 +13,8 @@ from accounts.ssh_keys.services import add_ssh_key
 from billing.errors import InsufficientFunds
 from billing.models import Hold
 from common import clock
+from common.change_counters import version_of
 from common.errors import DomainError, NotFound
-from common.wake import version_of
 from instances.constants import DEADLINES
 from instances.errors import NoPorts, QuoteExpired, QuoteUsed
 from instances.models import Instance, InstanceEvent, InstancePort, Quote

@@ -9,8 +9,8 @@ from accounts.models import User
 from billing.errors import InsufficientFunds
 from billing.models import Hold, Meter
 from common import clock
+from common.change_counters import version_of
 from common.errors import NotFound, StaleRow, UnlawfulMove
-from common.wake import version_of
 from instances.constants import STOP_GRACE
 from instances.core import transitions
 from instances.core.rename import rename_instance

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from accounts.models import User
-from common.database import use_case
+from common.db.transactions import use_case
 from common.errors import InvalidInput, NotFound
 from marketplace.errors import GpuTaken, SimulationRefused
 from marketplace.hosts.hosts import HostShape, record_facts

@@ -8,7 +8,7 @@ from typing import Any
 
 from drf_spectacular.generators import SchemaGenerator
 
-from common.api import PROBLEM_TYPE
+from common.http.problems import PROBLEM_TYPE
 from common.json import to_json
 
 _METHODS = ("get", "post", "put", "patch", "delete")

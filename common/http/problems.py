@@ -15,9 +15,9 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.bodies import sendable
-from common.cursor import CursorPagination
 from common.errors import Busy, DomainError, FieldError, Forbidden, InvalidInput, NotFound, TooOften
+from common.http.bodies import sendable
+from common.http.pagination import CursorPagination
 from common.json import to_json
 
 __all__ = ["CursorPagination", "problem_handler", "problem_response", "to_json", "with_wait"]

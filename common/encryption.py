@@ -4,7 +4,7 @@ import base64
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from common.digest import derived_key
+from common.secret_digests import derived_key
 
 
 class CannotUnseal(Exception):

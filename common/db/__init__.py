@@ -1,0 +1,1 @@
+"""PostgreSQL below and beside the ORM: transactions, prepared statements, roles, client programs."""

@@ -1,0 +1,1 @@
+"""What requests, replies and outgoing requests have in common."""
