@@ -10,6 +10,7 @@ HOST_SILENT_AFTER = timedelta(seconds=60)
 # A host may be written off by staff once it has been silent for so long; at once when its agent's key is revoked.
 WRITE_OFF_AFTER = timedelta(minutes=15)
 WRITE_OFF_REASON_CHARS = 10
+SETTLED_AGAIN_FOR = timedelta(hours=1)  # longer than any transaction lasts
 
 # An engine that has not answered for this long takes no new rents (fault 28); its agent still reports.
 ENGINE_SLOW_AFTER_S = 60.0

@@ -20,6 +20,10 @@ GROW_WITHIN: Final = timedelta(minutes=10)
 CARRY_WITHIN: Final = timedelta(hours=4)  # to another host
 TICKET_SPARE: Final = timedelta(minutes=5)
 
+# How work ends, and what lay there, when its host was written off.
+HOST_WRITTEN_OFF: Final = "host_written_off"
+HOST_IS_LOST: Final = "Its host was written off: it did not come back."
+
 # A name is part of a path in the instance: /mnt/<name>, /pub/<slug>.
 NAME_PATTERN: Final = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
 

@@ -7,8 +7,8 @@ from django.db.models import F
 
 from instances.constants import HOST_WRITTEN_OFF
 from instances.core.selectors import DesiredRow
-from instances.models import Instance
-from instances.states import Desired, InstanceState
+from instances.models import Instance, Move
+from instances.states import Desired, InstanceState, MoveState
 
 
 def instances_to_end(host_id: UUID) -> list[UUID]:
@@ -17,7 +17,9 @@ def instances_to_end(host_id: UUID) -> list[UUID]:
 
 
 def has_instances(host_id: UUID) -> bool:
-    return Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE).exists()
+    """Whether any is there that has not ended, or is still on its way there."""
+    there = Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE)
+    return there.exists() or Move.objects.filter(to_host_id=host_id, state=MoveState.COPYING).exists()
 
 
 def left_over_ids(former: Sequence[UUID]) -> dict[UUID, set[UUID]]:

@@ -12,7 +12,7 @@ from common.db.transactions import use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
 from common.transitions import move
-from instances.constants import RETENTION
+from instances.constants import HOST_WRITTEN_OFF, RETENTION
 from instances.core.capacity_hints import hint_waiting
 from instances.core.selectors import any_instance, instance_of
 from instances.core.transitions import (
@@ -107,8 +107,14 @@ def _follow(key: UUID, now: datetime) -> bool:
 
 
 def _judge(row: Move) -> bool:
-    """By what the operations have come to; whether that ended the copying."""
+    """By what the operations have come to; whether that ended the copying.
+
+    What has arrived at a host that was written off since is lost with it: the source is still whole.
+    """
     operations = list(operations_of(row.pk))
+    if row.to_host.state == HostState.RETIRED:
+        _give_up(row, code=HOST_WRITTEN_OFF, detail="", actor=SYSTEM)
+        return True
     if any(each.kind in ARRIVING and each.state == OperationState.DONE for each in operations):
         _hand_over(row)
         return True
@@ -171,7 +177,10 @@ def _follow_start(row: Move) -> bool:
         _touch_hosts(row)
         return True
     if instance.state == InstanceState.FAILED and instance.is_let_go:
-        _take_back(row, instance)
+        if row.from_host.state == HostState.RETIRED:  # what lies here is all that is left of it
+            _move(row, MoveState.CLEARING, reason=HOST_WRITTEN_OFF)
+        else:
+            _take_back(row, instance)
         return True
     return False
 

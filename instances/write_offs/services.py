@@ -2,7 +2,7 @@
 
 import logging
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from billing.constants import DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE
@@ -18,14 +18,13 @@ from instances.billing_mode.term_expiry import drop_terms
 from instances.constants import HOST_WRITTEN_OFF
 from instances.core.event_messages import WRITTEN_OFF
 from instances.core.host_ports import free_ports
-from instances.core.selectors import any_instance
 from instances.core.transitions import SYSTEM, move_instance
 from instances.core.write_off_selectors import has_instances, instances_to_end
 from instances.host_reports.operation_results import conclude_operations
 from instances.lifecycle.host_faults import note_host_fault, tell_given_back
 from instances.lifecycle.meter_closing import close_use_of
 from instances.metering.meters import close_use
-from instances.metering.reserved_terms import payee_of
+from instances.metering.reserved_terms import locked_with_wallets, payee_of
 from instances.models import Instance
 from instances.spot.bid_changes import leave_queue
 from instances.spot.bids import bid_of, end_bid
@@ -42,6 +41,9 @@ from storage.object_sync.syncs import end_syncs
 from storage.volumes.attachments import detach_all
 from storage.volumes.write_offs import GIVEN_BACK, end_storage_of_host, end_work_of_host, storage_left_on
 
+if TYPE_CHECKING:
+    from marketplace.models import HostWriteOff
+
 logger = logging.getLogger(__name__)
 
 _STORED: Final = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
@@ -54,21 +56,26 @@ def settle_write_offs(*, now: datetime) -> int:
     taken back, is left to the next turn.
     """
     ended = 0
-    for written in write_offs_to_settle():
+    for written in write_offs_to_settle(now):
         conclude_operations(only=end_work_of_host(written.pk))
         since = written.last_seen_at
-        ended += sum(_end(instance_id, since) for instance_id in instances_to_end(written.pk))
+        ended += sum(_end(instance_id, written) for instance_id in instances_to_end(written.pk))
         end_storage_of_host(written.host, since=since)
         if not has_instances(written.pk) and not storage_left_on(written.pk):
             settle_write_off(host_id=written.pk, now=now)
     return ended
 
 
-def _end(instance_id: UUID, since: datetime) -> bool:
-    """One that cannot be ended does not stand in the way of the others."""
+def _end(instance_id: UUID, written: "HostWriteOff") -> bool:
+    """One that cannot be ended does not stand in the way of the others.
+
+    It is read once its wallets are locked, as by whoever leases GPUs for it: what it is then it stays, and where it is.
+    """
     try:
         with use_case():
-            return _end_one(any_instance(instance_id), since)
+            instance = locked_with_wallets(instance_id)
+            there = instance.host_id == written.pk and instance.state != InstanceState.GONE
+            return there and _end_one(instance, written.last_seen_at)
     except StaleRow:
         return False  # a report that was under way, or its renter, moved it: the next turn sees it
     except DomainError as error:

@@ -3,8 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from marketplace.constants import SETTLED_AGAIN_FOR
 from marketplace.models import Host, HostWriteOff
 from marketplace.states import HostState
 
@@ -14,9 +15,13 @@ def hosts_not_retired() -> QuerySet[Host]:
     return Host.objects.exclude(state=HostState.RETIRED).order_by("name")
 
 
-def write_offs_to_settle() -> QuerySet[HostWriteOff]:
-    """Those of which something is left to be ended, the oldest first."""
-    return HostWriteOff.objects.filter(settled_at=None).select_related("host").order_by("at")
+def write_offs_to_settle(now: datetime) -> QuerySet[HostWriteOff]:
+    """Those of which something is left to be ended, the oldest first.
+
+    Those that were settled lately are looked at again: an order may have seen the host alive and been written down late.
+    """
+    to_settle = Q(settled_at=None) | Q(settled_at__gt=now - SETTLED_AGAIN_FOR)
+    return HostWriteOff.objects.filter(to_settle).select_related("host").order_by("at")
 
 
 def written_off(host_ids: list[UUID]) -> dict[UUID, datetime]:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from accounts.models import User
@@ -12,7 +12,7 @@ from common.db.transactions import use_case
 from common.errors import StaleRow, UnlawfulMove
 from common.transitions import move
 from marketplace.states import HostState
-from storage.constants import DROP_WITHIN
+from storage.constants import DROP_WITHIN, HOST_IS_LOST, HOST_WRITTEN_OFF
 from storage.models import Operation, Volume, VolumeMove
 from storage.operations.metering import close_volume, open_volume
 from storage.operations.services import ask_operation, withdraw_operations
@@ -22,6 +22,9 @@ from storage.volumes.selectors import volume_of
 from storage.volumes.transfer_selectors import arrived_part, broken_part, last_clearing, moves_to_follow, open_volume_moves
 from storage.volumes.transfers import RECEIVE, SEND
 from storage.volumes.volumes import MARKET, OWNER, drop_volume, move_volume
+
+if TYPE_CHECKING:
+    from marketplace.models import Host
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +103,13 @@ def _locked(key: UUID) -> VolumeMove | None:
 
 
 def _judge(row: VolumeMove) -> bool:
-    """By what the operations have come to; whether that ended the copying."""
+    """By what the operations have come to; whether that ended the copying.
+
+    What has arrived at a host that was written off since is lost with it: the source is still whole.
+    """
+    if row.to_host.state == HostState.RETIRED:
+        give_up(row, code=HOST_WRITTEN_OFF, detail=HOST_IS_LOST, actor=MARKET)
+        return True
     arrived = arrived_part(row.pk)
     if arrived is not None:
         _hand_over(row, arrived)
@@ -159,11 +168,18 @@ def _drop_copy(row: VolumeMove, failure: Mapping[str, Any], *, cancelled: bool) 
         drop_volume(target, reason=CANCELLED, actor=OWNER)
 
 
+def _waited_for(row: VolumeMove) -> "Host":
+    """Whose proof ends it."""
+    return row.from_host if row.state == _M.CLEARING else row.to_host
+
+
 def _ask_to_clear(row: VolumeMove) -> None:
-    """Of a move that came through the old host, else the new one."""
-    leaving = row.state == _M.CLEARING
+    """Of a move that came through the old host, else the new one; nobody, where that was written off."""
+    host = _waited_for(row)
+    if host.state == HostState.RETIRED:
+        return
     ask_operation(
-        host_id=row.from_host_id if leaving else row.to_host_id,
+        host_id=host.pk,
         owner_id=row.owner_id,
         kind=CLEAR,
         subject=row.pk,
@@ -195,8 +211,7 @@ def _follow(key: UUID, now: datetime) -> bool:
 
 def _clear_again(row: VolumeMove, now: datetime) -> bool:
     """What lay on a host that was written off is gone with it."""
-    host = row.from_host if row.state == _M.CLEARING else row.to_host
-    if host.state == HostState.RETIRED:
+    if _waited_for(row).state == HostState.RETIRED:
         _end_cleared(row, at=now)
         return True
     last = last_clearing(row.pk)

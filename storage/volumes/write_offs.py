@@ -1,5 +1,6 @@
 """What lay on a host that was written off: its work ends, and volumes, snapshots and kept images are gone with it."""
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -12,11 +13,15 @@ from billing.constants import SNAPSHOT_SOURCE, VOLUME_SOURCE
 from billing.metering.host_fault_credits import credit_source
 from common import clock
 from common.db.transactions import use_case
+from common.errors import DomainError, StaleRow
+from common.ids import public_id
 from common.transitions import move
-from storage.models import DataSet, Image, Operation, Snapshot, Volume
+from marketplace.hosts.incidents import open_incident
+from storage.constants import HOST_IS_LOST, HOST_WRITTEN_OFF
+from storage.models import DataSet, Image, Operation, Snapshot, Volume, VolumeMove
 from storage.operations.metering import close_snapshot, close_volume
 from storage.operations.services import MARKET, fail_operation
-from storage.states import IMAGE_MACHINE, SNAPSHOT_MACHINE, ImageState, SnapshotState, VolumeState
+from storage.states import IMAGE_MACHINE, SNAPSHOT_MACHINE, ImageState, SnapshotState, VolumeMoveState, VolumeState
 from storage.volumes import snapshots
 from storage.volumes.volumes import leave as leave_volume
 from storage.volumes.volumes import lock_volume, move_volume
@@ -25,9 +30,9 @@ from storage.volumes.write_off_mail import queue_lost_mail
 if TYPE_CHECKING:
     from marketplace.models import Host
 
-HOST_WRITTEN_OFF: Final = "host_written_off"
+logger = logging.getLogger(__name__)
+
 GIVEN_BACK: Final = "given back, its host was written off"
-_WORDS: Final = "Its host was written off: it did not come back."
 _ENDS: Final = (VolumeState.READY, VolumeState.FAILED, VolumeState.DELETING)
 
 
@@ -46,22 +51,23 @@ def end_storage_of_host(host: "Host", *, since: datetime) -> int:
     owners: dict[UUID, None] = {}
     for rows in _lost(host.pk):
         owners.update(dict.fromkeys(rows.order_by("owner_id").values_list("owner_id", flat=True)))
-    return sum(_end_of_owner(host, owner_id, since) for owner_id in owners)
+    return sum(_try_owner(host, owner_id, since) for owner_id in owners)
 
 
 def storage_left_on(host_id: UUID) -> bool:
-    """Whether anything that is not ended still belongs to the host."""
+    """Whether anything that is not ended still belongs to the host, or is still on its way there."""
     return (
         Operation.objects.filter(host_id=host_id, ended_at=None).exists()
         or Volume.objects.filter(host_id=host_id).exclude(state=VolumeState.GONE).exists()
         or Snapshot.objects.filter(host_id=host_id).exclude(state=SnapshotState.GONE).exists()
         or Image.objects.filter(host_id=host_id).exclude(state=ImageState.GONE).exists()
+        or VolumeMove.objects.filter(to_host_id=host_id, state=VolumeMoveState.COPYING).exists()
     )
 
 
 def _fail(key: UUID) -> bool:
     with use_case():
-        return fail_operation(operation_id=key, code=HOST_WRITTEN_OFF, detail=_WORDS)
+        return fail_operation(operation_id=key, code=HOST_WRITTEN_OFF, detail=HOST_IS_LOST)
 
 
 def _lost(host_id: UUID) -> tuple[QuerySet[Any], QuerySet[Any], QuerySet[Any]]:
@@ -70,6 +76,18 @@ def _lost(host_id: UUID) -> tuple[QuerySet[Any], QuerySet[Any], QuerySet[Any]]:
     kept = Snapshot.objects.filter(host_id=host_id).exclude(state__in=[SnapshotState.CREATING, SnapshotState.GONE])
     images = Image.objects.filter(host_id=host_id).exclude(state__in=[ImageState.SAVING, ImageState.GONE])
     return there, kept, images
+
+
+def _try_owner(host: "Host", owner_id: UUID, since: datetime) -> int:
+    """What cannot be ended does not stand in the way of other owners' and other hosts'."""
+    try:
+        return _end_of_owner(host, owner_id, since)
+    except StaleRow:
+        return 0  # its owner, or another worker, moved it: the next turn sees it
+    except DomainError as error:
+        logger.exception("what user %s keeps on a written-off host is not ended", owner_id)
+        open_incident(kind="write_off_stuck", subject=public_id("user", owner_id), detail=error.detail)
+        return 0
 
 
 def _end_of_owner(host: "Host", owner_id: UUID, since: datetime) -> int:
@@ -92,7 +110,7 @@ def _end_volume(row: Volume, since: datetime) -> bool:
     if locked.state not in _ENDS:
         return False
     if locked.state != VolumeState.DELETING:
-        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": _WORDS}
+        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": HOST_IS_LOST}
         move_volume(locked, VolumeState.DELETING, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
     leave_volume(locked, at=clock.now())
     return True
@@ -103,7 +121,7 @@ def _end_snapshot(row: Snapshot, since: datetime) -> bool:
     _give_back(SNAPSHOT_SOURCE, row.pk, since)
     DataSet.objects.filter(snapshot=row).update(active=False)
     if row.state != SnapshotState.DELETING:
-        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": _WORDS}
+        fault: dict[str, Any] = {"failure_code": HOST_WRITTEN_OFF, "failure_detail": HOST_IS_LOST}
         move(row, SnapshotState.DELETING, machine=SNAPSHOT_MACHINE, reason=HOST_WRITTEN_OFF, actor=MARKET, **fault)
     snapshots.leave(row, at=clock.now())
     return True
