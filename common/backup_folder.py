@@ -1,5 +1,6 @@
 """One backup as a folder: whole or not there, readable by its owner alone, every file under a checksum."""
 
+import errno
 import hashlib
 import json
 import os
@@ -9,18 +10,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 FORMAT: Final = 1
+SUM: Final = "sum"  # of the manifest's own content; backups of former versions have none
 MANIFEST: Final = "manifest.json"
 _DRAFT: Final = ".{}.partial"
 _LEFT_AFTER_S: Final = 24 * 3600
 _CHUNK: Final = 1024 * 1024
+_UNPACKING: Final = ".berth-unpacking"
+_LISTS: Final = ("migrations", "missing")
 
 
 class BadBackup(Exception):
     """What is there is no backup, is damaged, or was made by a newer version; the text says which."""
+
+
+class NoBackup(Exception):
+    """None could be made, and nothing of it is left; the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +54,48 @@ def new_folder(parent: Path, name: str) -> Iterator[Path]:
     """A folder that gets its name when all has been written, and is gone when something fails.
 
     What a backup that was killed has left is taken away by the next one, a day later: it may hold a whole database.
+    Raises NoBackup.
     """
-    parent.mkdir(parents=True, exist_ok=True)
+    _make_parent(parent)
     for left in parent.glob(_DRAFT.format("*")):
         if time.time() - left.stat().st_mtime > _LEFT_AFTER_S:
             shutil.rmtree(left, ignore_errors=True)
-    draft = parent / _DRAFT.format(name)
-    draft.mkdir(mode=0o700)
+    draft = _new_draft(parent, name)
     try:
         yield draft
         for path in [*draft.rglob("*"), draft]:
             _sync(path)
         draft.rename(parent / name)
         _sync(parent)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(draft, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoBackup(f"{parent} is full: free some room, or name another folder.") from error
+        if isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise _taken(parent / name) from error
         raise
+
+
+def _make_parent(parent: Path) -> None:
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise NoBackup(f"{error.filename} is no folder: name one for backups.") from error
+
+
+def _new_draft(parent: Path, name: str) -> Path:
+    draft = parent / _DRAFT.format(name)
+    if (parent / name).exists():
+        raise _taken(parent / name)
+    try:
+        draft.mkdir(mode=0o700)
+    except FileExistsError as error:
+        raise _taken(parent / name) from error
+    return draft
+
+
+def _taken(path: Path) -> NoBackup:
+    return NoBackup(f"{path} is there already, or another backup makes it just now: try again in a second.")
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -80,16 +115,27 @@ def pack(source: Path, target: Path) -> None:
 
 
 def unpack(source: Path, target: Path) -> None:
-    """Into an empty folder or a new one; names that lead out of it are refused. Raises OSError and tarfile.TarError."""
+    """Into a folder that `takes_files`; names that lead out of it are refused. Raises OSError and tarfile.TarError.
+
+    Broken off, it leaves a mark there, by which the next one may write over what it has left.
+    """
     target.mkdir(parents=True, exist_ok=True)
+    (target / _UNPACKING).touch()
     with tarfile.open(source) as tar:
         tar.extractall(target, filter="data")
+    (target / _UNPACKING).unlink()
+
+
+def takes_files(target: Path) -> bool:
+    """Whether nothing is in the folder, but for what an unpacking that was broken off has left."""
+    return not target.is_dir() or not any(target.iterdir()) or (target / _UNPACKING).exists()
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     sums = {path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": _digest(path)} for path in paths}
     content = {**asdict(manifest), "files": sums}
+    content[SUM] = _sum_of(content)
     write_private(folder / MANIFEST, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
 
 
@@ -109,15 +155,34 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = Manifest(**{item.name: content[item.name] for item in fields(Manifest)})
     except KeyError as error:
         raise BadBackup(f"{folder / MANIFEST} is damaged: it lacks {error}.") from error
+    if content.get(SUM, _sum_of(content)) != _sum_of(content) or not _is_whole(manifest):
+        raise BadBackup(f"{folder / MANIFEST} is damaged: it is not as it was written.")
     for name, told in manifest.files.items():
         _check(folder / name, told)
     return manifest
 
 
+def _sum_of(content: dict[str, Any]) -> str:
+    told = {name: value for name, value in content.items() if name != SUM}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _is_whole(manifest: Manifest) -> bool:
+    """Whether each field is what it should be: a manifest without a sum may be damaged, too."""
+    try:
+        datetime.fromisoformat(manifest.made_at)
+    except (TypeError, ValueError):
+        return False
+    lists = [getattr(manifest, name) for name in _LISTS]
+    lists_hold = all(isinstance(each, list) and all(isinstance(item, str) for item in each) for each in lists)
+    files = manifest.files
+    return lists_hold and isinstance(files, dict) and all(isinstance(each, dict) for each in files.values())
+
+
 def _check(path: Path, told: dict[str, Any]) -> None:
     if not path.is_file():
         raise BadBackup(f"The backup is damaged: {path.name} is missing.")
-    if path.stat().st_size != told["bytes"] or _digest(path) != told["sha256"]:
+    if path.stat().st_size != told.get("bytes") or _digest(path) != told.get("sha256"):
         raise BadBackup(f"The backup is damaged: {path.name} is not as it was written.")
 
 

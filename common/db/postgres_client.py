@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,6 +76,8 @@ class PostgresClient:
         done = subprocess.run(  # noqa: S603 own tools
             command, env={**os.environ, **_address()}, stdout=stdout, stderr=subprocess.PIPE, check=False
         )
+        if done.returncode < 0:
+            raise ClientFailed(f"{words[0]} was ended by {signal.Signals(-done.returncode).name} before it was done.")
         if done.returncode != 0:
             raise _failed(words[0], done.stderr)
 
@@ -86,7 +89,13 @@ def _address() -> dict[str, str]:
 
 
 def _failed(tool: str, said: bytes) -> ClientFailed:
-    return ClientFailed(f"{tool} failed: {said.decode(errors='replace').strip()[-1000:]}")
+    return ClientFailed(f"{tool} failed: {one_line(said.decode(errors='replace'))}")
+
+
+def one_line(said: object) -> str:
+    """What PostgreSQL or one of its tools complains of, as one sentence."""
+    lines = [line.strip() for line in str(said).splitlines()]
+    return "; ".join(filter(None, lines))[-1000:].rstrip(".") + "."
 
 
 def postgres_client() -> PostgresClient:

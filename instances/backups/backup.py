@@ -30,7 +30,7 @@ _NAMED: Final = ("SITE_URL", "RELAY_URL", "MARKET_CURRENCY", "MARKET_REGISTRY", 
 
 
 def make_backup(*, parent: Path, registry: Path | None) -> Path:
-    """A new folder below `parent`, whole or not at all. Raises ClientFailed and OSError.
+    """A new folder below `parent`, whole or not at all. Raises NoBackup, ClientFailed and OSError.
 
     `registry`: where the registry of saved images keeps its files; it may run meanwhile, since those are never changed.
     """

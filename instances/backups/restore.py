@@ -19,7 +19,7 @@ from billing.ledger.anchors import read_anchors
 from billing.ledger.seal_selectors import latest_seals
 from billing.payments.reconcile_stripe import request_reconciliation, run_reconciliation
 from billing.stripe import client
-from common.backup_folder import BadBackup, Manifest, read_manifest, unpack, write_private
+from common.backup_folder import BadBackup, Manifest, read_manifest, takes_files, unpack, write_private
 from common.db.postgres_client import postgres_client
 from common.db.roles import grant_role
 from common.db.transactions import only_one, use_case
@@ -86,6 +86,8 @@ def _restore(
 
 def _checked(folder: Path) -> Manifest:
     manifest = read_manifest(folder)
+    if DATABASE not in manifest.files:
+        raise BadBackup(f"The backup is damaged: it does not name {DATABASE}.")
     loader = MigrationLoader(None, ignore_no_migrations=True)
     known = {".".join(key) for key in loader.disk_migrations} | {".".join(key) for key in loader.replacements}
     ours = {app for app, _ in loader.disk_migrations}
@@ -135,7 +137,7 @@ def _check_registry(folder: Path, registry: Path | None) -> None:
         return
     if not (folder / REGISTRY).exists():
         raise RestoreRefused("The backup has no images of the registry: leave --registry out.")
-    if registry.is_dir() and any(registry.iterdir()):
+    if not takes_files(registry):
         raise RestoreRefused(f"{registry} is not empty: images are put into an empty folder alone.")
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseFailed
 
-from common.backup_folder import read_manifest
-from common.db.postgres_client import ClientFailed
+from common.backup_folder import NoBackup, read_manifest
+from common.db.postgres_client import ClientFailed, one_line
 from common.unfinished_restore import TOLD, restore_is_unfinished
 from instances.backups.backup import make_backup
 
@@ -28,12 +29,14 @@ class Command(BaseCommand):
         registry = options["registry"]
         if registry is not None and not registry.is_dir():
             raise CommandError(f"{registry} is no folder.")
-        if restore_is_unfinished():
-            raise CommandError(TOLD)
         try:
+            if restore_is_unfinished():
+                raise CommandError(TOLD)
             made = make_backup(parent=options["to"].absolute(), registry=registry)
-        except (ClientFailed, OSError) as error:
-            raise CommandError(str(error)) from error
+        except (NoBackup, ClientFailed, OSError) as error:
+            raise CommandError(f"{error} Nothing of this backup is left.") from error
+        except DatabaseFailed as error:
+            raise CommandError(f"The database does not answer: {one_line(error)} Nothing was written.") from error
         manifest = read_manifest(made)
         size = sum(file["bytes"] for file in manifest.files.values())
         self.stdout.write(f"{made}: {len(manifest.files)} files, {size / 1e6:.1f} MB. Not in it:")

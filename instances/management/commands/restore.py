@@ -6,10 +6,13 @@ from tarfile import TarError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseFailed
+from django.db import connection
 
 from common.backup_folder import BadBackup
-from common.db.postgres_client import ClientFailed
+from common.db.postgres_client import ClientFailed, one_line
 from common.db.roles import RoleRefused
+from common.unfinished_restore import TOLD, restore_is_unfinished
 from instances.backups.restore import RestoreRefused, restore_backup
 
 
@@ -38,8 +41,19 @@ class Command(BaseCommand):
                 say=self.stdout.write,
             )
         except (BadBackup, RestoreRefused, RoleRefused, ClientFailed, OSError, TarError) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(f"{error}{_what_now()}") from error
+        except DatabaseFailed as error:
+            connection.close()  # broken, perhaps: whoever looks at the database next opens another
+            raise CommandError(f"The database refuses or does not answer: {one_line(error)}{_what_now()}") from error
         self.stdout.write(
             f"Epoch {number} has begun. Start the market: its hosts tell what they hold, and staff find what happened after "
             "the backup under Epochs. Then run manage.py verify_ledger."
         )
+
+
+def _what_now() -> str:
+    """Before the database was replaced nothing has changed; after that there is one way on."""
+    try:
+        return f" {TOLD}" if restore_is_unfinished() else ""
+    except DatabaseFailed:
+        return " When it answers again, type the same restore again."

@@ -1,11 +1,14 @@
 """`manage.py restore` on a database of its own: what it meets there, and what a backup of another time becomes."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,9 @@ from typing import Any
 import psycopg2
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 
+from common.backup_folder import MANIFEST
 from common.db.postgres_client import TOOLS, postgres_client
 from tests.waiting import wait_until
 
@@ -34,12 +39,23 @@ class Database:
             cursor.execute(query)
             return cursor.fetchall()
 
-    def begin(self, *words: str, **settings: str) -> subprocess.Popen[str]:
-        """`manage.py` on it."""
+    def begin(self, *words: str, group: bool = False, **settings: str) -> subprocess.Popen[str]:
+        """`manage.py` on it; `group`: with what it starts in a group of processes of its own."""
+        return self._begin([sys.executable, "manage.py", *words], settings, group)
+
+    def in_small_place(self, place: Path, size: str, command: str) -> tuple[int, str]:
+        """A shell's words behind `manage.py`, where a disk of this size is mounted that nobody else sees."""
+        leave = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+        manage = f"{sys.executable} manage.py"
+        script = f"mount -t tmpfs -o size={size} none {place} && {manage} {command}"
+        with self._begin([*leave, "sh", "-c", script], {"MANAGE": manage}, False) as running:
+            said, complained = running.communicate()
+        return running.returncode, complained + said
+
+    def _begin(self, command: list[str], settings: dict[str, str], group: bool) -> subprocess.Popen[str]:
         env = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings.test", "DATABASE_URL": self.url} | settings
-        command = [sys.executable, "manage.py", *words]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, cwd=ROOT, env=env, **pipes)
+        return subprocess.Popen(command, cwd=ROOT, env=env, start_new_session=group, **pipes)
 
     def manage(self, *words: str, **settings: str) -> tuple[int, str]:
         """The command's exit status and all that it said."""
@@ -86,3 +102,108 @@ def test_of_two_restores_at_once_the_second_is_refused(database: Database, backu
     assert database.rows("SELECT count(*) FROM marketplace_epoch") == [(1,)]
     code, told = database.manage("restore", "--from", str(backup), "--replace")
     assert code == 0, told
+
+
+DAMAGES: list[dict[str, Any]] = [
+    {"made_at": "2036-01-01T00:00:00+00:00"},
+    {"made_at": 5, "sum": ...},
+    {"made_at": "2026-13-25T", "sum": ...},
+    {"files": [1], "sum": ...},
+    {"files": {"database.dump": {}}, "sum": ...},
+    {"files": {}, "sum": ...},
+    {"migrations": 3, "sum": ...},
+]
+
+
+def test_a_damaged_manifest_is_told_before_anything_is_replaced(database: Database, backup: Path) -> None:
+    """A wrong time in it would have been met after the database was replaced, and made the epoch's time wrong."""
+    whole = (backup / MANIFEST).read_bytes()
+    for damage in DAMAGES:
+        content = {**json.loads(whole), **damage}
+        (backup / MANIFEST).write_text(json.dumps({name: value for name, value in content.items() if value is not ...}))
+        code, told = database.manage("restore", "--from", str(backup))
+        assert (code, told.count("\n")) == (1, 1), told
+        assert told.startswith("CommandError: ") and "damaged" in told
+        assert database.rows("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
+    (backup / MANIFEST).write_text(json.dumps({name: value for name, value in json.loads(whole).items() if name != "sum"}))
+    code, told = database.manage("restore", "--from", str(backup))
+    assert code == 0, "a backup of a version that wrote no sum: " + told
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(database: Database, backup: Path, tmp_path: Path) -> None:
+    """In a mount of its own, which is too small for the dump, then for the registry."""
+    code, told = database.manage("restore", "--from", str(backup))
+    assert code == 0, told
+    place, layers = tmp_path / "small", tmp_path / "layers"
+    place.mkdir()
+    layers.mkdir()
+    (layers / "layer").write_bytes(os.urandom(8_000_000))
+    for size in ("200k", "6m"):
+        command = f"backup --to {place}/backups --registry {layers}; ls -A {place}/backups"
+        code, told = database.in_small_place(place, size, command)
+        assert "No space left" in told or f"{place}/backups is full" in told
+        lines = told.splitlines()
+        assert len(lines) == 1 and lines[0].startswith("CommandError: ") and "Nothing of this backup is left." in lines[0], (
+            told
+        )
+
+
+def test_images_that_find_no_room_are_unpacked_by_the_same_command_again(database: Database, tmp_path: Path) -> None:
+    """The database is in place by then; what came of the images is written over."""
+    layers, small = tmp_path / "layers", tmp_path / "small"
+    for folder in (layers / "docker", small):
+        folder.mkdir(parents=True)
+    for number in range(4):
+        (layers / "docker" / f"layer-{number}").write_bytes(os.urandom(1_000_000))
+    call_command("backup", "--to", str(tmp_path / "backups"), "--registry", str(layers), stdout=StringIO())
+    (made,) = (tmp_path / "backups").iterdir()
+    again = f"restore --from {made} --replace --registry {small}/registry"
+    command = f"{again}; mount -o remount,size=9m {small}; $MANAGE {again} && ls -A {small}/registry {small}/registry/docker"
+    code, told = database.in_small_place(small, "2m", command)
+    broken, _, rest = told.partition("Type the same `manage.py restore` again, with --replace")
+    assert "No space left on device" in broken and "Traceback" not in told, told
+    assert code == 0 and rest.split()[-4:] == [f"layer-{number}" for number in range(4)], told
+    assert ".berth-unpacking" not in rest
+
+
+def test_a_second_backup_of_the_same_second_is_told_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.clock.now", lambda: datetime(2026, 3, 1, tzinfo=UTC))
+    call_command("backup", "--to", str(tmp_path), stdout=StringIO())
+    (made,) = tmp_path.iterdir()
+    before = (made / MANIFEST).read_bytes()
+    with pytest.raises(CommandError, match="is there already, or another backup makes it just now"):
+        call_command("backup", "--to", str(tmp_path), stdout=StringIO())
+    assert [made] == list(tmp_path.iterdir()) and (made / MANIFEST).read_bytes() == before
+    (tmp_path / "file").touch()
+    with pytest.raises(CommandError, match="is no folder: name one for backups"):
+        call_command("backup", "--to", str(tmp_path / "file"), stdout=StringIO())
+
+
+def test_a_backup_that_is_killed_leaves_nothing_that_looks_whole(database: Database, backup: Path, tmp_path: Path) -> None:
+    code, told = database.manage("restore", "--from", str(backup))
+    assert code == 0, told
+    held, begun = tmp_path / "held", tmp_path / "begun"
+    held.mkdir()
+    tools = postgres_client().folder
+    for tool in TOOLS:
+        waits = f"[ $1 = --version ] || {{ echo half; touch {begun}; exec sleep 300; }}\n" if tool == "pg_dump" else ""
+        (held / tool).write_text(f'#!/bin/sh\n{waits}exec {tools / tool} "$@"\n')
+        (held / tool).chmod(0o755)
+    place = tmp_path / "killed"
+    with database.begin("backup", "--to", str(place), PG_BIN=str(held), group=True) as running:
+        wait_until("half a dump is written", begun.exists)
+        os.killpg(running.pid, signal.SIGKILL)
+    (left,) = place.iterdir()
+    assert left.name.startswith(".") and left.name.endswith(".partial")
+    code, told = database.manage("restore", "--from", str(left), "--replace")
+    assert (code, "is no backup" in told) == (1, True)
+    code, told = database.manage("backup", "--to", str(place))
+    assert code == 0, told
+
+
+def test_a_database_that_does_not_answer_is_one_line(database: Database, backup: Path, tmp_path: Path) -> None:
+    away = Database(database.url.replace(NAME, "berth_nowhere"))
+    for words in (("backup", "--to", str(tmp_path / "none")), ("restore", "--from", str(backup))):
+        code, told = away.manage(*words)
+        assert (code, told.count("\n")) == (1, 1) and "does not answer" in told and "does not exist" in told, told
+    assert not (tmp_path / "none").exists()
