@@ -10,8 +10,9 @@ import hmac
 import ipaddress
 import socket
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from starlette.requests import Request
@@ -28,7 +29,16 @@ DIALS: Final = 8  # of one host within WINDOW_S
 WINDOW_S: Final = 600.0
 AT_ONCE: Final = 16  # of all hosts
 HOSTS_KNOWN: Final = 10_000
+NONCES_KNOWN: Final = 64  # of each host: far more than it can use while one of its tickets is good
 _HIGHEST_DIGITS: Final = 5
+
+
+@dataclass
+class _Asked:
+    """When one host was dialled, and for which nonces; what another one does takes none of them away."""
+
+    moments: list[float] = field(default_factory=list)
+    nonces: deque[str] = field(default_factory=lambda: deque(maxlen=NONCES_KNOWN))
 
 
 class Dialler:
@@ -36,24 +46,23 @@ class Dialler:
 
     def __init__(self, *, private: bool) -> None:
         self._private = private
-        self._asked: OrderedDict[str, list[float]] = OrderedDict()
-        self._used: OrderedDict[str, None] = OrderedDict()
+        self._hosts: OrderedDict[str, _Asked] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def admit(self, host: str, nonce: str) -> None:
         """Raises Refusal for a nonce that was used, and for a host that asks too often."""
         now = time.monotonic()
-        if nonce in self._used:
+        asked = self._hosts.pop(host, None) or _Asked()
+        self._hosts[host] = asked
+        while len(self._hosts) > HOSTS_KNOWN:
+            self._hosts.popitem(last=False)
+        if nonce in asked.nonces:
             raise Refusal(409, "nonce_used", "A nonce is good once.")
-        asked = [moment for moment in self._asked.pop(host, []) if moment > now - WINDOW_S]
-        self._asked[host] = asked
-        if len(asked) >= DIALS:
+        asked.moments = [moment for moment in asked.moments if moment > now - WINDOW_S]
+        if len(asked.moments) >= DIALS:
             raise Refusal(429, "too_many_dials", "This host was dialled often enough for now.", {"Retry-After": "60"})
-        asked.append(now)
-        self._used[nonce] = None
-        for table in (self._asked, self._used):
-            while len(table) > HOSTS_KNOWN:
-                table.popitem(last=False)
+        asked.moments.append(now)
+        asked.nonces.append(nonce)
 
     async def dial(self, address: str, port: int, nonce: str) -> str:
         """Why it was not reached; "" when it was."""

@@ -105,6 +105,16 @@ def test_not_too_often(open_relay: Relay) -> None:
         assert dial(open_relay, other, port).status_code == 200, "one host's share is not another's"
 
 
+def test_no_host_makes_another_s_nonce_good_again(open_relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.relay.reach.HOSTS_KNOWN", 3)
+    other = Reach("cd" * 16, "127.0.0.1", 1, 65_535)
+    with listening("127.0.0.1", itertools.repeat(0, 1)) as (port, nonce):
+        assert dial(open_relay, anywhere(), port, nonce).json()["reached"] is True
+        for _ in range(DIALS):
+            dial(open_relay, other, port)
+        assert dial(open_relay, anywhere(), port, nonce).json()["code"] == "nonce_used"
+
+
 def test_a_host_behind_nat_is_reached_by_its_link(open_relay: Relay) -> None:
     reply = dial(open_relay, Reach(HOST, "", 1, 2), 0)
     assert reply.json() == {"reached": False, "reason": "", "through": "relay"}
