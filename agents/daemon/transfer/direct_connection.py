@@ -71,9 +71,13 @@ class SocketLine:
         return self._exactly(length, end)
 
     def close(self) -> None:
+        self.shut_down()
+        self._socket.close()
+
+    def shut_down(self) -> None:
+        """Whoever reads or writes it hears of its end at once; they close it."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
 
     def _exactly(self, count: int, end: float) -> bytes:
         """So many bytes; none when the other side has closed."""
@@ -123,14 +127,25 @@ class Listener:
     def __init__(self, place: str, port: int, key: bytes, taken: Callable[[Opened], None]) -> None:
         self._key = key
         self._taken = taken
-        self._proving = threading.Semaphore(MOST_CALLERS)
+        self._lock = threading.Lock()
+        self._proving: dict[SocketLine, threading.Thread] = {}
+        self._closed = False
         self._socket = open_server(place, port)
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
+        """Nobody is listened to any more, nor is who has not shown the key yet; `taken` is not called after it."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # ends `accept`
         self._socket.close()
+        with self._lock:
+            self._closed, proving = True, dict(self._proving)
+        for line in proving:
+            line.shut_down()
+        for thread in (self._thread, *proving.values()):
+            if thread is not threading.current_thread():
+                thread.join()
 
     def _listen(self) -> None:
         while True:
@@ -138,29 +153,41 @@ class Listener:
                 connection, _ = self._socket.accept()
             except OSError:  # closed
                 return
-            if not self._proving.acquire(blocking=False):
-                connection.close()
-                continue
-            threading.Thread(target=self._prove, args=(connection,), daemon=True).start()
+            line = SocketLine(connection, LARGEST_PROOF)
+            thread = threading.Thread(target=self._prove, args=(line,), daemon=True)
+            with self._lock:
+                heard = not self._closed and len(self._proving) < MOST_CALLERS
+                if heard:
+                    self._proving[line] = thread
+                    thread.start()
+            if not heard:
+                line.close()
 
-    def _prove(self, connection: socket.socket) -> None:
-        line = SocketLine(connection, LARGEST_PROOF)
+    def _prove(self, line: SocketLine) -> None:
         try:
-            other, own = line.recv(PROVE_S), os.urandom(_NONCE)
-            if len(other) != _NONCE:
-                raise LineBroken("not the other host")
-            line.send(own)
-            sealed = SealedLine(line, _key_of(self._key, other, own), is_source=False)
-            if sealed.hear(PROVE_S) != _HELLO:
-                raise LineBroken("not the other host")
-            sealed.say(_HELLO)
-            line.largest = LARGEST
+            sealed = self._shown_key(line)
+            if self._closed:
+                line.close()
+            else:
+                self._taken(Opened(line, sealed, direct=True))
         except OSError:
             line.close()
-            return
         finally:
-            self._proving.release()
-        self._taken(Opened(line, sealed, direct=True))
+            with self._lock:
+                del self._proving[line]
+
+    def _shown_key(self, line: SocketLine) -> SealedLine:
+        """Raises OSError."""
+        other, own = line.recv(PROVE_S), os.urandom(_NONCE)
+        if len(other) != _NONCE:
+            raise LineBroken("not the other host")
+        line.send(own)
+        sealed = SealedLine(line, _key_of(self._key, other, own), is_source=False)
+        if sealed.hear(PROVE_S) != _HELLO:
+            raise LineBroken("not the other host")
+        sealed.say(_HELLO)
+        line.largest = LARGEST
+        return sealed
 
 
 class Meeting:

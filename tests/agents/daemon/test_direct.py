@@ -97,6 +97,24 @@ def _listen_in(between: socket.socket, port: int, heard: list[bytes]) -> None:
     far.close()
 
 
+def test_with_the_listener_end_those_who_have_not_shown_the_key(port: int) -> None:
+    """Nothing of it is left behind a move: no thread, no port, no connection, for as long as a proof may take."""
+    before = set(threading.enumerate())
+    listener = Listener("127.0.0.1", port, KEY, lambda opened: None)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_CALLERS)]
+    half = SocketLine(silent[0])
+    half.send(bytes(16))
+    assert len(half.recv(10)) == 16, "it waits for the proof by now"
+    wait_until("all are listened to", lambda: len(set(threading.enumerate()) - before) == 1 + MOST_CALLERS, timeout=20)
+    listener.close()
+    assert set(threading.enumerate()) <= before
+    for one in silent:
+        one.settimeout(5)
+        assert one.recv(1) == b"", "hung up on at once"
+        one.close()
+    Listener("127.0.0.1", port, KEY, lambda opened: None).close()
+
+
 def test_those_who_only_connect_keep_nobody_out_for_long(
     port: int, calls: "queue.Queue[Opened]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
