@@ -10,7 +10,7 @@ from common.errors import wrong_field
 from common.ids import public_id
 from marketplace.hosts.epoch_selectors import present_epoch
 from marketplace.hosts.hosts import lock_host, record_event
-from marketplace.hosts.incidents import close_incident, open_incident
+from marketplace.hosts.incidents import extend_incident
 from marketplace.leasing.availability import refresh_offers_of_host
 from marketplace.models import Epoch, Gpu, Host
 from marketplace.states import HostState
@@ -69,8 +69,7 @@ def add_findings(findings: Sequence[str]) -> None:
         return
     epoch.findings = [*epoch.findings, *fresh]
     epoch.save(update_fields=["findings"])
-    close_incident(kind=AFTER_BACKUP, subject=SUBJECT, closed_by="more was found")
-    open_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail="\n".join(epoch.findings))
+    extend_incident(kind=AFTER_BACKUP, subject=SUBJECT, detail="\n".join(epoch.findings))
 
 
 def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:

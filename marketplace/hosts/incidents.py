@@ -9,6 +9,13 @@ def open_incident(*, kind: str, subject: str, detail: str) -> None:
     Incident.objects.bulk_create([Incident(kind=kind[:40], subject=subject[:120], detail=detail)], ignore_conflicts=True)
 
 
+def extend_incident(*, kind: str, subject: str, detail: str) -> None:
+    """Let the open one say this, or open one that does."""
+    told = Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True)
+    if not told.update(detail=detail):
+        open_incident(kind=kind, subject=subject, detail=detail)
+
+
 def incident_is_open(*, kind: str, subject: str) -> bool:
     return Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True).exists()
 

@@ -143,6 +143,7 @@ def test_no_host_can_hide_what_others_found(enrolled: Callable[[], Agent], agent
         agree(liar, *(Holding(uuid4().hex, 1, 1, "running", ["GPU-made-up"]) for _ in range(250)))
     late = Holding(uuid4().hex, 2, 1, "running", [agent.facts.gpus[0].uuid])
     agree(agent, late)
+    assert Incident.objects.filter(kind=AFTER_BACKUP).count() == 1, "one grows, and none is closed for another"
     told = Epoch.objects.get().findings
     assert agent.facts.gpus[0].uuid in told[-1]
     assert Incident.objects.get(kind=AFTER_BACKUP, closed_at=None).detail.endswith(told[-1])
