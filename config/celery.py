@@ -1,12 +1,15 @@
 """The Celery application and its beat: tasks are found in each app's `tasks.py`."""
 
+import logging
 import os
 from importlib import import_module
 from typing import Any, Final
 
 from celery import Celery, Task
 from celery.exceptions import Ignore
-from celery.signals import task_success, worker_init
+from celery.signals import after_setup_logger, task_success, worker_init
+
+from agents.protocol.log_lines import OneLine
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
@@ -23,6 +26,12 @@ class Sweep(Task):  # type: ignore[type-arg]  # not generic at run time
 app = Celery("berth", task_cls=Sweep)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@after_setup_logger.connect
+def _log_one_line(logger: logging.Logger, format: str, **_kwargs: Any) -> None:
+    for handler in logger.handlers:
+        handler.setFormatter(OneLine(format))
 
 
 @worker_init.connect

@@ -21,6 +21,7 @@ from agents.daemon.lib.state_folder import FolderCopied, FolderInUse, adopt, fol
 from agents.daemon.owner_commands import OWNER_FAULTS, add_owner_commands, percent, port_range, release_key
 from agents.daemon.simulated_fleet import Fleet, NotSimulated
 from agents.daemon.systemd import unit_text
+from agents.protocol.log_lines import use_one_line
 
 logger = logging.getLogger("agents.daemon")
 
@@ -33,7 +34,7 @@ _FAULTS = (
 
 def main(arguments: list[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    use_one_line(form="%(asctime)s %(levelname)s %(message)s")
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)

@@ -12,6 +12,7 @@ from contextlib import suppress
 import uvicorn
 from starlette.applications import Starlette
 
+from agents.protocol.log_lines import use_one_line
 from agents.relay.config import MissingSetting, read_config
 from agents.relay.routes import build_app
 from agents.relay.switchboard import Switchboard
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         config = read_config(os.environ)
     except (MissingSetting, OSError) as error:
         sys.exit(f"berth-relay: {error}")
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    use_one_line()
     allow_many_connections()
     with suppress(KeyboardInterrupt):
         host = "" if options.host == "::" else options.host  # on IPv4 and IPv6
@@ -59,6 +60,7 @@ def build_server(app: Starlette, *, host: str, port: int) -> RelayServer:
         access_log=False,  # its lines would hold tickets
         backlog=BACKLOG,
         lifespan="on",
+        log_config=None,  # its lines are written as all others are
         proxy_headers=False,  # nothing here depends on who asks: the ticket tells
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,

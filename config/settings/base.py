@@ -3,6 +3,7 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agents.protocol.log_lines import LINE
 from common.redis_client import NO_RETRY
 from config.env import (
     database_from_url,
@@ -285,7 +286,7 @@ WORKER_CONCURRENCY = read_int("WORKER_CONCURRENCY", 2)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {"line": {"()": "agents.protocol.log_lines.OneLine", "fmt": LINE}},
     "filters": {"secrets": {"()": "common.http.secret_paths.SecretPaths"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["secrets"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
