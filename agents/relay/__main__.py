@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from agents.protocol.log_lines import use_one_line
 from agents.relay.config import MissingSetting, read_config
+from agents.relay.http_limits import BoundedHttp
 from agents.relay.routes import build_app
 from agents.relay.switchboard import Switchboard
 
@@ -57,10 +58,12 @@ def build_server(app: Starlette, *, host: str, port: int) -> RelayServer:
         app,
         host=host,
         port=port,
+        http=BoundedHttp,
         access_log=False,  # its lines would hold tickets
         backlog=BACKLOG,
         lifespan="on",
         log_config=None,  # its lines are written as all others are
+        log_level="info",
         proxy_headers=False,  # nothing here depends on who asks: the ticket tells
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,

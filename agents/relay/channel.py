@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from agents.protocol.codec import words_of
 
 PIECE: Final = 64 * 1024
+CLOSE_S: Final = 3.0  # for the last word to get into the other side's buffers
 EOF_TEXT: Final = '{"eof":true}'
 
 Frame = bytes | str  # a piece of the stream, or a word of control as JSON
@@ -48,11 +49,13 @@ class SocketEnd:
             raise ConnectionError("The stream is closed.") from error
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Whoever does not read gets no last word: nobody waits for them."""
         self.over.set()
         if WebSocketState.DISCONNECTED in (self._socket.application_state, self._socket.client_state):
             return
-        with suppress(WebSocketDisconnect, RuntimeError):
-            await self._socket.close(code, reason[:120])
+        with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self._socket.close(code, reason[:120])
 
 
 class TcpEnd:

@@ -5,8 +5,8 @@ import ipaddress
 import logging
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from agents.protocol.tickets import BadTicket
@@ -17,6 +17,8 @@ from agents.relay.hub import DialError, Hub
 logger = logging.getLogger("berth.relay")
 
 AT_ONCE: Final = 128  # connections of one door
+DOORS_MOST: Final = 2_048  # of one host
+ALLOW_MOST: Final = 64  # networks of one door; the market allows half as many
 SWEEP_S: Final = 15.0
 
 
@@ -49,6 +51,10 @@ class Door:
     guests: set[asyncio.Task[None]] = field(default_factory=set)
 
 
+class _NoLeave(Exception):
+    """What a host asks for is not its own, or is no port at all."""
+
+
 class Doors:
     """Opens exactly the ports that linked agents may have by the control plane's tickets, within the relay's own range."""
 
@@ -58,6 +64,7 @@ class Doors:
         self._listen = listen
         self._ports = ports
         self._doors: dict[int, Door] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
 
     def __len__(self) -> int:
@@ -65,10 +72,18 @@ class Doors:
 
     async def settle(self, host: str, wanted: Iterable[Any]) -> None:
         """Make these the doors of the host, and no others. Those who are inside by a door that stays are left alone."""
-        claims = {claim.port: claim for claim in map(lambda row: self._claim(host, row), wanted) if claim is not None}
+        claims, wrong = {}, []
+        for row in islice(wanted, DOORS_MOST):
+            try:
+                claim = self._claim(host, row)
+                claims[claim.port] = claim
+            except _NoLeave as error:
+                wrong.append(str(error))
+        if wrong:
+            logger.warning("host %s asks for %d ports without leave, the first: %s", host, len(wrong), wrong[0])
         async with self._lock:
             for port in [port for port, door in self._doors.items() if door.claim.host == host and port not in claims]:
-                await self._shut(port)
+                self._shut(port)
             for claim in claims.values():
                 await self._open(claim)
 
@@ -78,23 +93,25 @@ class Doors:
             await asyncio.sleep(SWEEP_S)
             async with self._lock:
                 for port in [port for port, door in self._doors.items() if door.claim.expires_at <= time.time()]:
-                    await self._shut(port)
+                    self._shut(port)
 
     async def close(self) -> None:
         async with self._lock:
             for port in list(self._doors):
-                await self._shut(port)
+                self._shut(port)
+        await asyncio.gather(*self._leaving, return_exceptions=True)
 
-    def _claim(self, host: str, row: Any) -> Claim | None:
+    def _claim(self, host: str, row: Any) -> Claim:
+        """Raises _NoLeave."""
         try:
             port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))
             ticket = self._gate.read(str(row["ticket"]))
-        except (BadTicket, ValueError, TypeError, KeyError, AttributeError) as error:
-            logger.warning("host %s asks for a port without leave: %s", host, error)
-            return None
+        except (BadTicket, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise _NoLeave(f"{type(error).__name__} {error}") from error
         if port not in self._ports or ticket.topic != f"tunnel:{port}:{host}":
-            logger.warning("host %s asks for port %s, which is not its own", host, port)
-            return None
+            raise _NoLeave(f"port {port} is not its own")
+        if len(allow) > ALLOW_MOST:
+            raise _NoLeave(f"{len(allow)} networks may come in by port {port}")
         return Claim(port, host, ticket.expires_at, allow)
 
     async def _open(self, claim: Claim) -> None:
@@ -105,7 +122,7 @@ class Doors:
         if door is not None:
             if claim.expires_at <= door.claim.expires_at:
                 return  # an older leave for a port that has a new owner
-            await self._shut(claim.port)
+            self._shut(claim.port)
         try:
             everywhere = None if self._listen in ("", "::") else self._listen  # on IPv4 and IPv6
             server = await asyncio.start_server(
@@ -116,13 +133,14 @@ class Doors:
             return
         self._doors[claim.port] = Door(claim, server)
 
-    async def _shut(self, port: int) -> None:
+    def _shut(self, port: int) -> None:
+        """Nobody waits for those who are inside: a host that does not read would hold up the doors of all others."""
         door = self._doors.pop(port)
         door.server.close()
         for guest in door.guests:
             guest.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*door.guests, return_exceptions=True)
+            self._leaving.add(guest)
+            guest.add_done_callback(self._leaving.discard)
 
     def _admit(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         door = self._doors.get(port)

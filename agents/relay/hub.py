@@ -112,11 +112,10 @@ class Hub:
         self._open[host].add(end)
 
     async def cut(self, host: str) -> None:
-        """Close everything that the host's agent holds open here: its link, its streams, its copies."""
+        """Close everything that the host's agent holds open here, all at once: its link, its streams, its copies."""
         link = self._links.pop(host, None)
-        for end in [*([link.end] if link else []), *self._open.pop(host, ())]:
-            with suppress(ConnectionError):
-                await end.close(REVOKED, "revoked")
+        ends = [*([link.end] if link else []), *self._open.pop(host, ())]
+        await asyncio.gather(*(end.close(REVOKED, "revoked") for end in ends), return_exceptions=True)
 
     async def dial(self, *, host: str, grant: str, timeout_s: float = DIAL_S) -> Channel:
         """A TCP stream to the port that the grant names. Raises DialError."""
@@ -130,8 +129,9 @@ class Hub:
         arrival: asyncio.Future[SocketEnd] = asyncio.get_running_loop().create_future()
         self._awaited[stream] = (host, arrival)
         try:
-            await link.tell(dial=stream, **what)
-            end = await asyncio.wait_for(arrival, max(0.0, deadline - time.monotonic()))
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                await link.tell(dial=stream, **what)
+                end = await arrival
             self.track(host, end)
             return end
         except TimeoutError as error:
