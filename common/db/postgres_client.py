@@ -95,7 +95,8 @@ def _failed(tool: str, said: bytes) -> ClientFailed:
 def one_line(said: object) -> str:
     """What PostgreSQL or one of its tools complains of, as one sentence."""
     lines = [line.strip() for line in str(said).splitlines()]
-    return "; ".join(filter(None, lines))[-1000:].rstrip(".") + "."
+    told = "; ".join(filter(None, lines))[-1000:]
+    return told if told.endswith((".", "?", "!")) else f"{told}."
 
 
 def postgres_client() -> PostgresClient:
