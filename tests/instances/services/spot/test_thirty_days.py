@@ -34,6 +34,7 @@ from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
 from tests.instances.services.spot.bidders import bid, with_spot
 from tests.marketplace.spot_definition import defined
+from tests.roles import analyze
 
 DAYS, BIDDERS, HOSTS, GPUS = 30, 500, 5, 20
 FLOOR = 500_000
@@ -254,6 +255,7 @@ def test_thirty_days_of_500_bidders_on_100_gpus(market: Market, hours: Clock) ->
     assert not Instance.objects.filter(billing_mode="hourly", state="waiting", created_at__lt=late).exists()
     assert market.waited > 20
     assert Instance.objects.count() > BIDDERS
+    analyze()
     assert ledger_findings() == []
     assert check_offers(repair=False) == []
     assert compare_leases() == 0
