@@ -2,13 +2,12 @@
 
 import random
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
 from accounts.models import User
 from billing.constants import DISK_SOURCE, HOLD_SOURCE, INSTANCE_SOURCE, TERM_SOURCE
@@ -17,12 +16,13 @@ from billing.ledger.wallets import open_wallet
 from billing.metering import escrow
 from billing.metering.holds import hold_funds
 from billing.metering.meters import cap_meter, close_meter, open_meter
-from billing.models import Entry, Grant, Hold, Meter, Posting, Wallet
+from billing.models import Hold, Meter, Wallet
 from billing.pricing.tariffs import Scope, Tariff
 from common.db.transactions import use_case
 from common.ids import new_uuid
 from instances.metering.term_pricing import early_end_micros
 from instances.models import Term
+from tests.billing.funding import grant_all
 from tests.billing.money import START
 from tests.billing.oracle import HOUR, MINUTE, Leg, Price, Purse, early_end
 
@@ -313,41 +313,5 @@ def make_lives(rng: random.Random, count: int) -> list[Life]:
         lives.append(
             Life(own, renter, host, purse, moves_often=often, renter_wallet=wallet.pk, host_wallet=host_wallets[host.pk])
         )
-    _fund(lives)
+    grant_all([(life.renter, life.purse.money) for life in lives if life.purse.money], memo="money")
     return lives
-
-
-@transaction.atomic
-def _fund(lives: Sequence[Life]) -> None:
-    """A grant for each, in a few statements."""
-    funding = open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING)
-    Wallet.objects.bulk_update(
-        [Wallet(id=life.renter_wallet, balance_micros=life.purse.money) for life in lives],
-        ["balance_micros"],
-        batch_size=1000,
-    )
-    total = sum(life.purse.money for life in lives)
-    given = [life for life in lives if life.purse.money]
-    keys = [f"grant:{uuid.uuid4().hex}" for _life in given]
-    Grant.objects.bulk_create(
-        Grant(
-            owner=life.renter, amount_micros=life.purse.money, reason="money", key=key, requested_by="test",
-            confirmed_by="second",
-        )
-        for life, key in zip(given, keys, strict=True)
-    )  # fmt: skip
-    postings = Posting.objects.bulk_create(
-        Posting(
-            idempotency_key=key, kind="grant", source_kind="grant", source_id=life.renter_wallet, memo="money", actor="test"
-        )
-        for life, key in zip(given, keys, strict=True)
-    )
-    Entry.objects.bulk_create(
-        entry
-        for life, posting in zip(given, postings, strict=True)
-        for entry in (
-            Entry(posting=posting, wallet_id=life.renter_wallet, kind="credit", amount_micros=life.purse.money),
-            Entry(posting=posting, wallet=funding, kind="funding", amount_micros=-life.purse.money),
-        )
-    )
-    Wallet.objects.filter(pk=funding.pk).update(balance_micros=funding.balance_micros - total)

@@ -23,8 +23,10 @@ from instances.enforcement.sweeps import stop_exhausted
 from instances.models import Instance, InstanceEvent
 from marketplace.models import Host, Lease
 from storage.models import Image
-from tests.billing.money import START, assert_sound, execute, grant
+from tests.billing.funding import grant_all
+from tests.billing.money import START, assert_sound, grant
 from tests.instances.fake_host import FakeHost, order
+from tests.roles import analyze
 
 WALLETS = 1_000
 HOSTS = 28
@@ -96,25 +98,31 @@ class Town:
         self.hosts = [FakeHost(hana, gpus=GPUS, price=format_money(micros)) for micros in prices]
         self.free = [host for host in self.hosts for _ in range(GPUS)]
         random.shuffle(self.free)
-        self.purses = [self.renter(number) for number in range(WALLETS)]
+        chosen = [self.renter(number) for number in range(WALLETS)]
+        self.purses = [purse for purse, _ in chosen]
+        grant_all([(purse.owner, purse.granted) for purse in self.purses])
+        for number, (purse, hosts) in enumerate(chosen):
+            self.rent(purse, hosts, f"box-{number}")
 
-    def renter(self, number: int) -> Purse:
-        """One to three instances, money for the first hour and anything up to two more, and top-ups now and then."""
+    def renter(self, number: int) -> tuple[Purse, list[FakeHost]]:
+        """For one to three instances money for the first hour and anything up to two more, and top-ups now and then."""
         random = self.random
         owner = User.objects.create(email=f"renter-{number}@example.com")
         hosts = [self.free.pop() for _ in range(random.choice((1, 1, 1, 1, 2, 3)))]
         burn = sum(host.offer.price_micros for host in hosts)
         granted = burn * random.choice((1, 2, 3)) if number % 5 == 0 else random.randrange(burn, 3 * burn)
-        grant(owner, granted)
         purse = Purse(owner, granted, granted)
         if number % 3 == 0:
             moments = random.sample(range(1, LAST // TICK), k=random.choice((1, 2, 3)))
             purse.top_ups = {moment: random.randrange(1, 2 * burn) for moment in moments}
+        return purse, hosts
+
+    @staticmethod
+    def rent(purse: Purse, hosts: Sequence[FakeHost], name: str) -> None:
         for host in hosts:
-            instance = order(owner, host, name=f"box-{number}")
+            instance = order(purse.owner, host, name=name)
             purse.spendable -= instance.rate_micros_per_hour
             purse.runs.append(Run(instance.pk, instance.rate_micros_per_hour, START))
-        return purse
 
     def begin(self) -> None:
         """The hosts report one after another, so that hours end at different seconds."""
@@ -127,7 +135,7 @@ class Town:
         for purse in self.purses:
             for run in purse.runs:
                 run.opened = opened[run.key]
-        execute("ANALYZE")
+        analyze()
         # Of two meters that end together the one with the smaller id is first.
         order_of = dict(Meter.objects.values_list("source_id", "pk"))
         for purse in self.purses:

@@ -29,7 +29,8 @@ from marketplace.models import Claim, Lease, Offer
 from marketplace.pricing.prices import spot_price_micros
 from marketplace.spot_market.clearing import Bid
 from storage.models import Image
-from tests.billing.money import UNIT, grant
+from tests.billing.funding import grant_all
+from tests.billing.money import UNIT
 from tests.instances.fake_host import FakeHost, again, order, refused
 from tests.instances.fixtures import Clock
 from tests.instances.services.spot.bidders import bid, with_spot
@@ -228,9 +229,7 @@ def market(hours: Clock, hana: User, bob: User, image: Image) -> Iterator[Market
 
 def fund(orderer: User, bidders: list[User]) -> None:
     """1,000.00 for each bidder."""
-    grant(orderer, 1_000_000 * UNIT)
-    for bidder in bidders:
-        grant(bidder, 1_000 * UNIT)
+    grant_all([(orderer, 1_000_000 * UNIT), *((bidder, 1_000 * UNIT) for bidder in bidders)])
 
 
 @pytest.mark.timeout(1500)  # two minutes, and far more on a machine that does other work
