@@ -10,6 +10,7 @@ from billing.audit.selectors import ledger_findings
 from tests.billing.lives import make_lives, moment
 from tests.billing.oracle import DAY, HOUR, MINUTE, SECOND
 from tests.billing.worlds import World, settle_by_eight, settle_cut, settle_each, settle_repeated
+from tests.roles import analyze
 
 TIMELINES = 1_950
 ROUNDS = 24
@@ -47,6 +48,7 @@ def test_fault_065_the_ledger_says_what_the_oracle_says(
     rng = random.Random(f"0 {settle_every} {extend_every}")
     world = World(rng, make_lives(rng, timelines), settle_every, settle, extend_every)
     world.open_all()
+    analyze()
     day_off = rng.randrange(rounds // 2, rounds - 8)
     for number in range(rounds):
         world.turn(DAY + step_of(rng) if number == day_off else step_of(rng))
@@ -54,6 +56,7 @@ def test_fault_065_the_ledger_says_what_the_oracle_says(
             world.settle_all()
             assert world.disagreements() == []
     world.settle_all()
+    analyze()
     assert world.disagreements() == []
     with time_machine.travel(moment(world.now), tick=False):
         assert [str(finding) for finding in ledger_findings()] == []
