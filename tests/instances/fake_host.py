@@ -154,10 +154,12 @@ class FakeHost:
         return strangers
 
     def settle(self) -> None:
-        """Exchange, work, exchange: what follows one change of the desired state."""
+        """Exchange, work, exchange: what follows one change of the desired state. Without one, the work changes nothing."""
+        told = self.report()
         self.sync()
         self.work()
-        self.sync()
+        if self.report() != told:
+            self.sync()
 
     def report(self) -> FakeReport:
         rows = [_row(key, box) for key, box in self.boxes.items() if not box.cleared]

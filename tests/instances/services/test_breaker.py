@@ -1,5 +1,6 @@
 """While many hosts are silent together (D6) the others are as on any day: what nobody pays for ends there in time."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -34,12 +35,15 @@ def others() -> list[FakeHost]:
     return hosts
 
 
-def run_for(hosts: list[FakeHost], hours: Clock, minutes: int) -> None:
-    """These hosts report, and every sweep that may end something runs."""
+def run_for(hosts: list[FakeHost], hours: Clock, minutes: int, *, idle: Sequence[FakeHost] = ()) -> None:
+    """These hosts report, and every sweep that may end something runs. The idle ones have nothing on them to report on."""
     for _ in range(minutes):
         hours.advance(minutes=1)
         for host in hosts:
             host.settle()
+        for host in idle:
+            assert not host.boxes
+            host.was_there()
         beat()
 
 
@@ -82,7 +86,7 @@ def test_a_hard_budget_on_a_host_that_answers_stops_in_time(
 ) -> None:
     set_budget(owner=rin, scope="member", subject_id=None, period="month", limit_micros=8 * UNIT, hard=True)
     instance = order_running(rin, host)
-    run_for([host, *others], hours, 110)
+    run_for([host], hours, 110, idle=others)
     run_for([host], hours, 12)
     assert breaker_open(clock.now())
     assert again(instance).state == "stopped"
@@ -100,7 +104,7 @@ def test_a_term_and_kept_gpus_on_a_host_that_answers_end_in_time(
     grant(bob, 5_500_000)
     kept = order_running(bob, host)
     stop_instance(renter=bob, instance_id=kept.pk, hold=True)  # at 1.80 an hour for somewhat more than three
-    run_for([host, *others], hours, 165)
+    run_for([host], hours, 165, idle=others)
     assert again(reserved).holds_gpus
     assert again(kept).holds_gpus
     run_for([host], hours, 25)
@@ -140,7 +144,7 @@ def test_nothing_is_ended_on_the_hosts_that_are_silent(
     """What rests on silence is held back: whether these use anything is not known, and nothing is charged for it."""
     grant(bob, 8 * UNIT)
     away = order_running(bob, others[0])
-    run_for([host, *others], hours, 110)
+    run_for([host, others[0]], hours, 110, idle=others[1:])
     run_for([host], hours, 25)
     assert hosts_held_back(clock.now()) == {each.host.pk for each in others}
     assert again(away).state == "running"
@@ -154,7 +158,7 @@ def test_after_its_time_the_hosts_that_are_gone_are_gone_and_nothing_is_held_bac
     """Three hosts of four switched off together do not keep it open for ever."""
     grant(bob, 8 * UNIT)
     away = order_running(bob, others[0])
-    run_for([host, *others], hours, 110)
+    run_for([host, others[0]], hours, 110, idle=others[1:])
     run_for([host], hours, round(BREAKER_LASTS.total_seconds() / 60) + 3)
     assert not breaker_open(clock.now())
     assert hosts_held_back(clock.now()) == frozenset()
