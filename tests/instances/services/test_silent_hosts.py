@@ -129,28 +129,35 @@ def span_of(meter: Meter) -> tuple[datetime, datetime]:
 # -- the rule, on each kind
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_fault_047_a_silent_host_is_paid_to_its_last_report(host: FakeHost, hours: Clock, kept: Kept, kind: str) -> None:
-    begun = Meter.objects.get(source_kind=kind, source_id=kept.source(kind), closed_at=None).opened_at
+def test_fault_047_a_silent_host_is_paid_to_its_last_report(
+    host: FakeHost, hours: Clock, kept: Kept, subtests: pytest.Subtests
+) -> None:
+    sources = {kind: kept.source(kind) for kind in KINDS}
+    begun = {kind: Meter.objects.get(source_kind=kind, source_id=sources[kind], closed_at=None).opened_at for kind in KINDS}
     stay(host, hours, 300)
     seen = clock.now()
     fall_silent(hours, 3 * 3600, step=300)
-    meters = Meter.objects.filter(source_kind=kind, source_id=kept.source(kind))
-    assert [span_of(meter) for meter in meters] == [(begun, seen)]
-    due = half_up(kept.rate(kind) * ((seen - begun) // timedelta(microseconds=1)))
-    assert due > 0 and net(kept.source(kind), kind) == due
-    assert Hold.objects.filter(source_kind=kind, source_id=kept.source(kind), released_at=None).exists()
+    due = {kind: half_up(kept.rate(kind) * ((seen - begun[kind]) // timedelta(microseconds=1))) for kind in KINDS}
+    for kind, source in sources.items():
+        with subtests.test("silent", kind=kind):
+            meters = Meter.objects.filter(source_kind=kind, source_id=source)
+            assert [span_of(meter) for meter in meters] == [(begun[kind], seen)]
+            assert due[kind] > 0 and net(source, kind) == due[kind]
+            assert Hold.objects.filter(source_kind=kind, source_id=source, released_at=None).exists()
     assert again(kept.stopped).holds_gpus, "silence ends no lease (D2)"
 
     host.sync()
     back = clock.now()
-    assert net(kept.source(kind), kind) == due, "nothing is charged later for the time of the silence"
+    for kind, source in sources.items():
+        with subtests.test("heard", kind=kind):
+            assert net(source, kind) == due[kind], "nothing is charged later for the time of the silence"
     follow_silence(now=clock.now())
     stay(host, hours, 3600)
-    anew = meters.get(closed_at=None)
-    assert anew.opened_at == back
-    again_due = half_up(kept.rate(kind) * HOUR_US)
-    assert net(kept.source(kind), kind) == due + again_due
+    for kind, source in sources.items():
+        with subtests.test("an hour later", kind=kind):
+            anew = Meter.objects.get(source_kind=kind, source_id=source, closed_at=None)
+            assert anew.opened_at == back
+            assert net(source, kind) == due[kind] + half_up(kept.rate(kind) * HOUR_US)
     assert metering_findings() == []
     assert_sound()
 
