@@ -1,36 +1,38 @@
 """What agents say of their work while it goes on, in the reader's language. An agent speaks English, whoever listens."""
 
-from typing import Final
-
 from django import template
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
+
+from agents.gateway.host_words import CUT_OFF, LOADING, LOADING_SAID, PROGRESS_WORDS
+from common.host_words import host_says, host_words_shown
 
 register = template.Library()
-
-AGENT_WORDS: Final = {
-    _("Checking everything that came."),
-    _("Comparing the files on both sides."),
-    _("Copying."),
-    _("Copying the data disk."),
-    _("Copying what was installed."),
-    _("Loading the program that copies."),
-    _("Looking at what is to be sent."),
-    _("Making it larger."),
-    _("Receiving."),
-    _("Saving the root file system."),
-    _("Sending."),
-    _("Sending the image to the registry."),
-    _("This host is simulated: nothing was copied."),
-    _("Unpacking what was installed."),
-}
-_CUT_OFF: Final = "Cut off: "  # and why, in the words of whatever broke
 
 
 @register.filter
 def agent_words(detail: str) -> str:
-    """Known sentences translated; whatever else an agent of another version says as it is, marked as English."""
-    if detail.startswith(_CUT_OFF):
+    """Known sentences translated; whatever else an agent says, as the host's own words."""
+    if detail.startswith(CUT_OFF):
         return gettext("The line was cut. It is dialled again.")
-    return gettext(detail) if detail in AGENT_WORDS else format_html('<span lang="en">{}</span>', detail)
+    if loading := LOADING_SAID.fullmatch(detail):
+        return gettext(LOADING) % loading.groupdict()
+    if detail in PROGRESS_WORDS:
+        return gettext(detail)
+    return host_words_shown(detail, otherwise=_as_it_is)
+
+
+@register.filter
+def host_said(text: str) -> str:
+    """Words that a host's owner or its agent wrote into a field of its own."""
+    return host_words_shown(host_says(text), otherwise=_as_it_is)
+
+
+@register.filter
+def host_quoted(text: str) -> str:
+    """Words of the market's in which a host may be quoted."""
+    return host_words_shown(text, otherwise=conditional_escape)
+
+
+def _as_it_is(text: str) -> str:
+    return format_html('<span lang="en">{}</span>', text)

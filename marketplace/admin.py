@@ -24,6 +24,7 @@ from accounts.web.admin_sites import (
 from common import clock
 from common.agent_release import enrol_command
 from common.errors import DomainError
+from common.host_words import host_says
 from common.http.fields import PlainDecimalField
 from common.money import format_money, parse_money
 from marketplace.hosts.agent_keys import revoke_agent
@@ -100,7 +101,7 @@ class SelfTestInline(ReadOnlyInline):
     @admin.display(description=_("to mend"))
     def to_mend(self, row: SelfTest) -> str:
         found = [check for check in row.checks if check["needed"] and not check["passed"]]
-        lines = ((f"{title_of(check['id'])}: {check['actual']}. {remedy_of(check)}",) for check in found)
+        lines = ((f"{title_of(check['id'])}: {host_says(check['actual'])} {remedy_of(check)}",) for check in found)
         return format_html_join(mark_safe("<br>"), "{}", lines) or "–"
 
 

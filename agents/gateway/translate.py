@@ -7,6 +7,7 @@ from uuid import UUID
 
 from agents.gateway.bounds import BOUNDS, BOUNDS_AT_ENROLMENT
 from agents.gateway.errors import Malformed, NoCommonVersion
+from agents.gateway.host_words import as_said
 from agents.protocol.codec import MalformedMessage, decode_by_rules
 from agents.protocol.messages import (
     DesiredInstance,
@@ -25,6 +26,7 @@ from agents.protocol.messages import (
 from agents.protocol.readings import GpuEvent
 from agents.protocol.version import VersionMismatch, negotiate
 from common.errors import FieldError
+from common.host_words import host_says
 from instances.core.observations import ObservedRow
 from instances.core.selectors import DesiredRow
 from instances.epochs.services import HeldRow
@@ -70,13 +72,17 @@ def _read(read: Callable[[], tuple[T, list[str]]]) -> tuple[T, list[str]]:
 
 
 def host_shape(facts: HostFacts) -> HostShape:
-    return HostShape(**{**vars(facts), "gpus": [GpuShape(**vars(gpu)) for gpu in facts.gpus]})
+    gpus = [GpuShape(**{**vars(gpu), "detail": host_says(gpu.detail)}) for gpu in facts.gpus]
+    return HostShape(**{**vars(facts), "gpus": gpus, "warnings": [host_says(warning) for warning in facts.warnings]})
 
 
 def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
     """Of an instance that is named twice the first counts."""
     once = {instance.id: instance for instance in reversed(list(instances))}
-    return [ObservedRow(**{**vars(instance), "id": UUID(hex=instance.id)}) for instance in once.values()]
+    return [
+        ObservedRow(**{**vars(instance), "id": UUID(hex=instance.id), "detail": as_said(instance.detail)})
+        for instance in once.values()
+    ]
 
 
 def held_rows(holdings: Iterable[Holding]) -> list[HeldRow]:
@@ -90,12 +96,19 @@ def gpu_event_rows(events: Iterable[GpuEvent]) -> list[GpuEventRow]:
 
 
 def self_test_row(result: SelfTestResult) -> SelfTestRow:
-    checks = [CheckRow(**vars(check)) for check in result.checks]
+    """`actual` is by its name what the host found; a page quotes it."""
+    checks = [
+        CheckRow(**{**vars(check), "required": host_says(check.required), "remedy": host_says(check.remedy)})
+        for check in result.checks
+    ]
     return SelfTestRow(UUID(hex=result.id), checks, result.seconds)
 
 
 def operation_rows(operations: Iterable[ObservedOperation]) -> list[OperationRow]:
-    return [OperationRow(**{**vars(operation), "id": UUID(hex=operation.id)}) for operation in operations]
+    return [
+        OperationRow(**{**vars(operation), "id": UUID(hex=operation.id), "detail": as_said(operation.detail)})
+        for operation in operations
+    ]
 
 
 def pull_rows(rows: Iterable[ObservedRow], foreign: Iterable[UUID]) -> list[PullRow]:

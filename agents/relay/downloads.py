@@ -32,6 +32,7 @@ _LAST_LETTERS: Final = 200
 _LONGEST_NAME: Final = 1_000
 _NO_NAME: Final = re.compile("[\x00\ud800-\udc7f\udd00-\udfff]")  # the other halves stand for bytes that are no UTF-8
 _LARGEST: Final = 2**53
+_NO_ANSWER: Final = "The host gave no proper answer."
 # A file of a renter's instance is no page of the market: a browser must save it, and must not look into it.
 _SAFE: Final = {
     "Cache-Control": "private, no-store",
@@ -160,7 +161,7 @@ async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
     await end.give(json.dumps({"do": "read", "offset": offset, **({} if most is None else {"most": most})}))
     words = await _word(end)
     if "kind" not in words:
-        raise Refused(told_code(words.get("code", "failed")), told_detail(words.get("detail", "")))
+        raise Refused(told_code(words.get("code", "failed")), told_detail(words.get("detail", "")) or _NO_ANSWER)
     return _head_of(words)
 
 
@@ -170,7 +171,7 @@ def _head_of(words: Mapping[str, Any]) -> Head:
     named = isinstance(name, str) and len(name) <= _LONGEST_NAME and not _NO_NAME.search(name)
     sized = type(size) is int and 0 <= size <= _LARGEST
     if not (named and sized and type(changed_at) is int and abs(changed_at) <= _LARGEST):
-        raise Refused("failed", "The host gave no proper answer.")
+        raise Refused("failed", _NO_ANSWER)
     return Head(name, size if words["kind"] == "file" else None, changed_at)
 
 

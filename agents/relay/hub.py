@@ -20,6 +20,8 @@ DIAL_S: Final = 10.0  # an agent that is linked dials within milliseconds; one w
 LINK_POLL_S: Final = 0.1
 REVOKED: Final = 4401
 LONGEST_DETAIL: Final = 300
+HOST_SAYS: Final = "The host says: “"
+_QUOTES: Final = str.maketrans({"“": '"', "”": '"'})
 _CODE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -60,9 +62,10 @@ def told_code(said: object) -> str:
 
 
 def told_detail(said: object) -> str:
-    """What an agent says, as one printable line: people read it, and the agent may be hostile."""
-    line = str(said)[:LONGEST_DETAIL]
-    return "".join(letter if letter.isprintable() else " " for letter in line).strip()
+    """What an agent says, as one printable line in quotation marks: people read it, and the agent may be hostile."""
+    line = str(said)[:LONGEST_DETAIL].translate(_QUOTES)
+    words = "".join(letter if letter.isprintable() else " " for letter in line).strip()
+    return f"{HOST_SAYS}{words}”" if words else ""
 
 
 class Link:

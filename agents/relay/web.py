@@ -7,6 +7,8 @@ signed (`/relay/v1/web/<ticket>/<page>`) is good for minutes: it sets a cookie f
 
 import re
 import time
+from base64 import b64encode
+from hashlib import sha256
 from html import escape
 from typing import Final
 
@@ -16,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from agents.protocol.tickets import BadTicket, StreamTicket, sign_ticket
 from agents.relay.gate import Gate
-from agents.relay.hub import DialError, Hub
+from agents.relay.hub import HOST_SAYS, DialError, Hub
 from agents.relay.web_http import Upstreams
 from agents.relay.web_sockets import join_sockets
 
@@ -25,14 +27,19 @@ COOKIE: Final = "berth_visit"
 _LABEL: Final = re.compile(r"[0-9a-f]{32}-[0-9]{1,5}")
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
 _DOCUMENTS: Final = ("", "document")
+_STYLE: Final = "p{overflow-wrap:anywhere}"
 _PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title><h1>{title}</h1><p>{text}</p><p lang="zh">{chinese}</p></html>"""
-_BARE: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+<title>{title}</title><style>{style}</style><h1>{title}</h1><p><bdi>{text}</bdi></p><p lang="zh">{chinese}</p></html>"""
+_STYLE_HASH: Final = b64encode(sha256(_STYLE.encode()).digest()).decode()
+_BARE: Final = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _QUIET: Final = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 _AGAIN: Final = (
     "Open it again from the instance's page in the console.",
     "请在控制台的实例页面重新打开。",
 )
+_QUOTED: Final = "上面引号内是主机的原话。"
 
 
 class WebSites:
@@ -118,9 +125,11 @@ class _Refusal:
 
 
 def plain_page(status: int, title: str, text: str = "") -> Response:
-    """For people whom a link has led nowhere. The text may be an agent's, and the page is of the market's own origin."""
+    """For people whom a link has led nowhere. The text may quote an agent, and the page is of the market's own origin."""
     english, chinese = _AGAIN
-    body = _PAGE.format(title=escape(title), text=escape(text or english), chinese=chinese)
+    if text.startswith(HOST_SAYS):
+        chinese = f"{_QUOTED}{chinese}"
+    body = _PAGE.format(style=_STYLE, title=escape(title), text=escape(text or english), chinese=chinese)
     return HTMLResponse(body, status, {"Cache-Control": "no-store", "Content-Security-Policy": _BARE, **_QUIET})
 
 

@@ -1,7 +1,7 @@
 """What events say beside their kind: sentences in the API's English, and in the reader's language for pages.
 
 Each is written down filled in. A page finds its form again and fills in the translation; what has no form (a name, a size,
-a moment, what a person or a host wrote) is shown as it is.
+a moment) is shown as it is, and what a host or a renter wrote is quoted as theirs (`common.host_words`).
 """
 
 import re
@@ -11,11 +11,13 @@ from typing import Final
 
 from django import template
 from django.utils.functional import Promise
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from billing.errors import TOO_LITTLE
+from common.host_words import HOST_SAYS, RENTER_SAYS, holds_host_words, host_words_shown
 from instances.core.alert_messages import TITLES, english_of
 from instances.core.gpu_xid_errors import XID_TITLES
 from marketplace.states import MaintenanceCategory
@@ -53,6 +55,8 @@ MAINTENANCE_NOTED: Final = _("%(category)s: %(begins)s to %(ends)s UTC. %(note)s
 SYNC_UP: Final = _("to object storage: %(connection)s")
 SYNC_DOWN: Final = _("from object storage: %(connection)s")
 
+ARCHIVE_GIVEN_UP: Final = _("It could not be archived within %(days)s days: %(why)s")
+
 STOP_AT: Final = _("stop at %(at)s UTC")
 RELEASE_AT: Final = _("release at %(at)s UTC")
 WEEKLY: Final = _("%(count)s weekly entries in %(zone)s")
@@ -70,7 +74,7 @@ ALERT_ENDED: Final = _("%(alert)s: the run has ended")
 FORMS: Final = (
     *(DISPUTED, TAKEN_BACK, NOTICE, OUTBID, SILENT_HOST, UNPAID, BID_UNPAID, BARRED, TOO_LITTLE),
     *(WRITTEN_OFF, HELD, TERM_OVER, TERM_RENEWED, MAINTENANCE, MAINTENANCE_NOTED),
-    *(SYNC_UP, SYNC_DOWN),
+    *(SYNC_UP, SYNC_DOWN, ARCHIVE_GIVEN_UP, HOST_SAYS, RENTER_SAYS),
     *(STOP_AT, RELEASE_AT, WEEKLY, STOP_IDLE, NOTHING_SCHEDULED),
     *(USED, AT_MOST, MEMORY_LIMIT, XID, ALERT_OVER, ALERT_SET_ASIDE, ALERT_ENDED),
 )
@@ -78,28 +82,53 @@ JOINT: Final = "; "
 """Between the parts of a detail that says several things."""
 
 _PLACE: Final = re.compile(r"%\\\((\w+)\\\)s")  # as re.escape leaves it
+_NESTED: Final = ("why",)  # where another form may stand: what people chose or wrote is looked up nowhere
+_FREE: Final = ("why", "note")  # where a host's words may stand
+_NAMED: Final = ("alert", "category", "title")
 
 
 @register.filter
 def detail_words(detail: str) -> str:
-    """In the active language; what has no form comes as it is, marked as English."""
+    """In the active language; what has no form comes as it is, marked as English, a host's words as the host's."""
+    words = _filled_in(detail) if holds_host_words(detail) else _parts_filled_in(detail)
+    return host_words_shown(detail, otherwise=_as_it_is) if words is None else words
+
+
+def _parts_filled_in(detail: str) -> SafeString | None:
     parts = [_filled_in(part) for part in detail.split(JOINT)]
-    words = _filled_in(detail) if None in parts else JOINT.join(part for part in parts if part)
-    return format_html('<span lang="en">{}</span>', detail) if words is None else words
+    return _filled_in(detail) if None in parts else mark_safe(JOINT.join(part for part in parts if part))  # noqa: S308  (escaped parts)
 
 
-def _filled_in(detail: str) -> str | None:
+def _filled_in(detail: str) -> SafeString | None:
     for form, pattern in _patterns().items():
         if found := pattern.fullmatch(detail):
-            return gettext(form) % {
-                name: _filled_in(value) or _names().get(value, value) for name, value in found.groupdict().items()
-            }
+            if form == HOST_SAYS:
+                return host_words_shown(detail, otherwise=_as_it_is)
+            if any(holds_host_words(value) for name, value in found.groupdict().items() if name not in _FREE):
+                continue  # the form was found inside what the host says
+            values = {name: _value(name, value) for name, value in found.groupdict().items()}
+            return mark_safe(gettext(form) % values)  # noqa: S308  (the values are escaped)
     return None
+
+
+def _value(name: str, value: str) -> str:
+    if name in _NAMED:
+        return conditional_escape(str(_names().get(value, value)))
+    words = _filled_in(value) if name in _NESTED else None
+    return host_words_shown(value, otherwise=conditional_escape) if words is None else words
+
+
+def _as_it_is(text: str) -> SafeString:
+    return format_html('<span lang="en">{}</span>', text)
 
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    return {form: re.compile(_PLACE.sub(r"(?P<\1>.+?)", re.escape(form.replace("%%", "%")))) for form in FORMS}
+    return {form: re.compile(_PLACE.sub(_place, re.escape(form.replace("%%", "%")))) for form in FORMS}
+
+
+def _place(found: re.Match[str]) -> str:
+    return "(?P<words>[^“”]+)" if found[1] == "words" else f"(?P<{found[1]}>.+?)"
 
 
 @cache

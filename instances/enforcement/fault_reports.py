@@ -19,6 +19,7 @@ from billing.pricing.estimates import RESERVED
 from common import clock
 from common.db.transactions import use_case
 from common.errors import Forbidden, NotFound, UnlawfulMove, wrong_field
+from common.host_words import renter_says
 from common.ids import public_id
 from common.printable import check_printable
 from instances.core.selectors import all_terms_of, instance_of
@@ -66,9 +67,10 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
         cap_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk, at=clock.now())
         for kind, source in _sources(instance):
             hold_back(owner_id=owner, source_kind=kind, source_id=source)
-        stop_now(instance, kind="fault_reported", actor=RENTER, detail=detail)
+        said = renter_says(detail)
+        stop_now(instance, kind="fault_reported", actor=RENTER, detail=said)
         FaultReport.objects.create(instance=instance, run_generation=run, detail=detail, began_at=began_at)
-        words = f"{instance.host.name}: {detail}"
+        words = f"{instance.host.name}: {said}"
         open_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), detail=words)
         return instance
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from common import clock
 from common.db.transactions import use_case
+from common.host_words import host_says
 from instances.core import event_messages as details
 from instances.core.alert_messages import english_of
 from instances.core.selectors import live_on_host
@@ -29,7 +30,7 @@ def _tell(window: "Maintenance") -> int:
         "category": english_of(MaintenanceCategory(window.category).label),
         "begins": clock.minute(window.starts_at),
         "ends": clock.minute(window.ends_at),
-        "note": window.detail,
+        "note": host_says(window.detail),
     }
     with use_case():
         if not mark_told(maintenance_id=window.pk):

@@ -14,6 +14,7 @@ from common.db.transactions import joining, use_case
 from common.errors import DomainError, StaleRow, UnlawfulMove
 from common.ids import public_id
 from instances.constants import ARCHIVE_AGAIN, ARCHIVE_TRIED
+from instances.core.event_messages import ARCHIVE_GIVEN_UP
 from instances.core.selectors import any_instance, data_due, instance_of
 from instances.core.transitions import HOST, RENTER, SYSTEM, record_event, touch_renter
 from instances.models import ArchiveDefault, Instance
@@ -90,7 +91,7 @@ def follow_archive(instance: Instance, sync: "Sync") -> None:
 def give_up_archive(instance: Instance) -> None:
     """It goes without: its time for trying is over. Inside the use case that deletes it."""
     last = last_archive(instance.pk)
-    detail = f"It could not be archived within {ARCHIVE_TRIED.days} days: {last.failure_detail if last else ''}"
+    detail = ARCHIVE_GIVEN_UP % {"days": ARCHIVE_TRIED.days, "why": last.failure_detail if last else "–"}
     record_event(instance, kind="archive_given_up", actor=SYSTEM, detail=detail)
     if last is not None and last.ended_at is not None:
         _tell(instance, "instance.archive_failed", last, given_up=True)

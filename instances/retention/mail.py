@@ -1,7 +1,7 @@
 """Mail about archives before deletion: each is put into the outbox once, with the mark that it was."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.urls import reverse
@@ -10,16 +10,14 @@ from django.utils.translation import override
 
 from accounts.mail.outbox import queue_mail
 from common.db.transactions import use_case
+from common.host_words import host_words_in_mail
 from common.ids import public_id
-from common.mail import name_in_mail
 from storage.object_sync.mail import mark_mailed
 from storage.object_sync.selectors import syncs_to_mail
 from storage.states import SyncMail
 
 if TYPE_CHECKING:
     from storage.models import Sync
-
-_WHY_CHARS: Final = 200
 
 
 def queue_archive_mails(*, now: datetime) -> int:
@@ -34,7 +32,7 @@ def mail_words(sync: "Sync") -> tuple[str, str]:
         "place": sync.connection_name,
         "folder": sync.folder,
         "files": sync.copied_files + sync.same_files,
-        "why": f"{name_in_mail(sync.failure_detail, most=_WHY_CHARS)}.",  # as its host's agent has put it
+        "why": f"{host_words_in_mail(sync.failure_detail)}.",
     }
     if sync.mail == SyncMail.ARCHIVED:
         return _("%(name)s was archived") % told, _(

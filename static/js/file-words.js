@@ -4,7 +4,7 @@ const fileWords = (() => {
   const words = JSON.parse(document.getElementById("file-words").textContent);
   const language = document.documentElement.lang || "en";
   const say = (key, values = {}) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
-  const refusal = (error) => words.refusals[error.code] || (error.code === "failed" && error.message) || words.refusals.refused;
+  const refusal = (error) => words.refusals[error.code] || (error.code === "failed" && error.message && say("host_says", { words: shown(error.message.slice(0, 300).replace(/[“”]/g, '"')) })) || words.refusals.refused;
   /* Bytes that are no letters are shown as what they are, so that a name cannot pretend to be another. */
   const shown = (name) => name.replace(/\p{Cs}/gu, "\ufffd").replace(/\n/g, "\u21b5").replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
   function size(bytes) {

@@ -49,6 +49,7 @@ REFUSALS: Final = {
     "refused": _("The instance refused."),
 }
 WORDS: Final = {
+    "host_says": _("The host says: “{words}”"),
     "loading": _("Looking …"),
     "empty": _("This folder is empty."),
     "only_hidden": _("There are only hidden files here."),

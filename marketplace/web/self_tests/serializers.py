@@ -8,6 +8,8 @@ from common.ids import public_id
 from marketplace.models import SelfTest
 from marketplace.states import Verdict
 
+_REQUIRED = "What was asked for; quoted where it is the host that asks"
+
 
 class SelfTestCheck(serializers.Serializer[Any]):
     """One finding, what was asked for, and what mends it."""
@@ -17,9 +19,9 @@ class SelfTestCheck(serializers.Serializer[Any]):
     passed = serializers.BooleanField(allow_null=True, help_text="null: it could not be tested; `reason` says why")
     value = serializers.FloatField(allow_null=True)
     unit = serializers.CharField()
-    actual = serializers.CharField()
-    required = serializers.CharField()  # type: ignore[assignment]  # the stubs take it for the option of a field
-    remedy = serializers.CharField(help_text="Empty where nothing needs mending")
+    actual = serializers.CharField(help_text="What was found, in the host's own words")
+    required = serializers.CharField(help_text=_REQUIRED)  # type: ignore[assignment]  # the stubs take it for the option of a field
+    remedy = serializers.CharField(help_text="Empty where nothing needs mending; quoted where it is the host's")
     needed = serializers.BooleanField(help_text="Verification rests on it")
     reason = serializers.CharField()
     simulated = serializers.BooleanField(help_text="Made up, not measured")

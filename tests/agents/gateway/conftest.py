@@ -156,13 +156,13 @@ def agent(enrolled: Callable[[], Agent]) -> Agent:
 
 
 @pytest.fixture
-def rent(alice: User) -> Callable[[Agent], Instance]:
+def rent(alice: User) -> Callable[..., Instance]:
     open_wallet(owner_id=alice.pk)
     grant_credit(owner_id=alice.pk, amount_micros=100 * PRICE, actor="staff", key="first", memo="welcome")
 
-    def rent_on(agent: Agent) -> Instance:
+    def rent_on(agent: Agent, *, data_disk_gb: int = 0) -> Instance:
         offer = Offer.objects.get(host=agent.host)
-        quote = create_quote(renter=alice, offer_id=offer.pk, image="berth-base", gpu_count=1)
+        quote = create_quote(renter=alice, offer_id=offer.pk, image="berth-base", gpu_count=1, data_disk_gb=data_disk_gb)
         return rent_instance(renter=alice, quote_id=quote.pk, name="train", ssh_key_ids=[])
 
     return rent_on

@@ -148,11 +148,14 @@ def test_what_an_agent_refuses_with_is_text_on_the_page(relay: Relay, refuse: Ca
     assert page.status_code == 502
     assert "<meta http" not in page.text
     assert "<form" not in page.text
+    assert "<bdi>The host says: “" in page.text
+    assert "引号内是主机的原话" in page.text
     assert "&lt;form action" in page.text
     assert not set(page.text) & set("\u202e\x1b")
     assert "form-action 'none'" in page.headers["content-security-policy"]
     problem = asked_of(relay, refuse)
     assert problem.json()["code"] == "refused"
+    assert problem.json()["detail"].startswith("The host says: “")
     assert not set(problem.json()["detail"]) & set("\u202e\x1b")
 
 

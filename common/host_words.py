@@ -1,0 +1,67 @@
+"""What a host (its agent, its owner) or a renter says in words of their own: quoted as theirs wherever others read it.
+
+Words are marked once, where they come in (`host_says`), and kept so: pages, mail, logs and the API all show the mark.
+No text of a host is ever looked up in the catalogue of translations.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from common.mail import name_in_mail
+from common.printable import cut_printable
+
+HOST_SAYS: Final = _("The host says: “%(words)s”")
+RENTER_SAYS: Final = _("The renter says: “%(words)s”")
+LONGEST: Final = 260
+"""Characters of a host's own that are kept: with the mark they fit into the columns of 300."""
+
+_IN_MAIL: Final = 200
+_QUOTES: Final = str.maketrans({"“": '"', "”": '"'})
+_BEGIN, _END = HOST_SAYS.split("%(words)s")
+# A row may have cut the end off; then all that follows is the host's.
+_SAID: Final = re.compile(f"{re.escape(_BEGIN)}([^“”]*)(?:{re.escape(_END)}|$)")
+
+
+def host_says(text: str) -> str:
+    """The words as they are kept and sent, in the API's English. What was marked before is marked again, as the host's."""
+    return _marked(HOST_SAYS, text)
+
+
+def renter_says(text: str) -> str:
+    return _marked(RENTER_SAYS, text)
+
+
+def holds_host_words(text: str) -> bool:
+    return _SAID.search(text) is not None
+
+
+def host_words_shown(text: str, *, otherwise: Callable[[str], str]) -> SafeString:
+    """For a page, in the reader's language: what a host has said is quoted, what stands around it is `otherwise`'s."""
+    pieces = _SAID.split(text)  # in turn: the market's, a host's, the market's …
+    shown = (_quoted(piece) if number % 2 else otherwise(piece) for number, piece in enumerate(pieces) if piece)
+    return mark_safe("".join(conditional_escape(piece) for piece in shown))  # noqa: S308  (each piece is escaped)
+
+
+def host_words_in_mail(text: str) -> str:
+    """For mail, in the reader's language: nothing that a host has said becomes a link, nothing looks like the market's."""
+    found = _SAID.search(text)
+    words = name_in_mail(text if found is None else found.group(1), most=_IN_MAIL)
+    return words if found is None else gettext(HOST_SAYS) % {"words": words}
+
+
+def _marked(form: str, text: str) -> str:
+    words = cut_printable(text.translate(_QUOTES), LONGEST + 1)
+    if not words:
+        return ""
+    return form % {"words": words if len(words) <= LONGEST else f"{words[: LONGEST - 1].rstrip()}…"}
+
+
+def _quoted(words: str) -> str:
+    """Its direction of writing is its own, so that right-to-left words turn nothing around them."""
+    return mark_safe(gettext(HOST_SAYS) % {"words": format_html("<bdi>{}</bdi>", words)})  # noqa: S308  (the words are escaped)
