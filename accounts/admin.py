@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
+from django.db import models
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -13,6 +14,7 @@ from accounts.end_access import end_access
 from accounts.event_log.messages import title_of
 from accounts.models import AccountEvent, ApiToken, OutgoingMail, SshKey, User
 from accounts.web.admin_sites import ReadOnlyAdmin, staff_panel
+from common.emails import EmailField
 
 
 @admin.register(User, site=staff_panel)
@@ -25,6 +27,7 @@ class UserAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type informa
     ordering = ("-date_joined",)
     fields = ("email", "display_name", "is_host_owner", "is_active", "is_staff", "date_joined", "last_login")
     readonly_fields = ("date_joined", "last_login")
+    formfield_overrides: ClassVar = {models.EmailField: {"form_class": EmailField}}
 
     def save_model(self, request: HttpRequest, obj: User, form: ModelForm, change: bool) -> None:  # type: ignore[type-arg]  # not generic at run time
         """Whoever is switched off, or loses rights, keeps no session, and no ticket of the relay."""

@@ -29,6 +29,7 @@ from accounts.selectors import members_of, owned_team
 from accounts.teams.services import lock_team
 from common import clock
 from common.db.transactions import use_case
+from common.emails import read_email
 from common.mail import name_in_mail
 from common.secret_digests import secret_digest
 
@@ -39,8 +40,9 @@ def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membersh
     """An invitation for this address alone, mailed to it, and its secret, which is kept until that mail has left.
 
     Invited anew, the old one is void. It counts as one mail, whether that arrives or not. Raises InvitedLately,
-    TooManyInvitations, AlreadyMember, TooMany.
+    TooManyInvitations, AlreadyMember, TooMany, InvalidInput.
     """
+    email = read_email(email)
     secret, now = secrets.token_urlsafe(INVITATION_SECRET_BYTES), clock.now()
     with use_case():
         team = lock_team(owned_team(user, team_id).pk)
@@ -50,8 +52,8 @@ def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membersh
         if member is None:
             if members_of(team.pk).count() >= MAX_TEAM_MEMBERS:
                 raise TooMany(f"A team has at most {MAX_TEAM_MEMBERS} members and invitations.")
-            member = Membership(team=team, email=email.lower())
-        _count_mail(sender=user, team_id=team.pk, email=email.lower(), now=now)
+            member = Membership(team=team, email=email)
+        _count_mail(sender=user, team_id=team.pk, email=email, now=now)
         member.role, member.invite_hash = role, secret_digest(secret)
         member.expires_at = now + INVITATION_LIFETIME
         member.save()

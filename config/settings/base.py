@@ -196,6 +196,7 @@ LOGIN_REDIRECT_URL = "/instances"
 ACCOUNT_ADAPTER = "accounts.web.users.allauth_adapter.AccountAdapter"
 ACCOUNT_FORMS = {
     "signup": "accounts.web.users.allauth_forms.SignupForm",
+    "add_email": "accounts.web.users.allauth_forms.AddEmailForm",
     "change_password": "accounts.web.users.allauth_forms.ChangePasswordForm",
 }
 STAFF_SECOND_FACTOR = True  # without one, staff find the panel and their other rights closed

@@ -15,6 +15,7 @@ from accounts.selectors import members_of, team_of, teams_of
 from accounts.teams import invitations, services
 from accounts.web.idempotency import reply_once
 from accounts.web.permissions import asker
+from common.emails import EmailText
 from common.http.fields import NameText
 from common.http.views import PublicId, checked
 from common.ids import parse_public_id, public_id
@@ -29,7 +30,7 @@ class TeamIn(serializers.Serializer[Team]):
 class InviteIn(serializers.Serializer[Membership]):
     """Whom to invite, and as what."""
 
-    email = serializers.EmailField(max_length=254)
+    email = EmailText()
     role = serializers.ChoiceField(choices=Membership.Role.choices, default=Membership.Role.MEMBER)
 
 

@@ -16,6 +16,7 @@ from accounts.mail.outbox import queue_mail
 from accounts.selectors import id_of_address, is_known_device
 from accounts.web.sessions.device_cookie import device_of
 from common.db.transactions import use_case
+from common.emails import shows_its_address
 from common.http.origin import address_of
 
 _NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104  (a Unix socket's client; nothing listens there)
@@ -31,6 +32,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         facts = {"request": request, "email": email, "current_site": get_current_site(request), **context}
         message = self.render_mail(template_prefix, email, facts)
         queue_mail(to=email, subject=message.subject, body=str(message.body))
+
+    def clean_email(self, email: str) -> str:
+        shows_its_address(email)
+        return str(super().clean_email(email))
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return address_of(request) or _NO_ADDRESS

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allauth.account.forms import AddEmailForm as PlainAddEmailForm
 from allauth.account.forms import ChangePasswordForm as PlainChangePasswordForm
 from allauth.account.forms import SignupForm as PlainSignupForm
 from django import forms
@@ -14,10 +15,23 @@ from accounts.models import User
 from accounts.selectors import id_of_address
 from accounts.tokens.services import revoke_all_tokens
 from common.db.transactions import use_case
+from common.emails import shows_its_address
+
+
+class AddEmailForm(PlainAddEmailForm):  # type: ignore[misc]  # allauth has no type information
+    """What is wrong with an address is said by the market's one rule alone."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].validators = [shows_its_address]
 
 
 class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type information
     """An address that has an account costs the same work as a new one, so that time does not tell them apart."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].validators = [shows_its_address]
 
     def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
         if self.account_already_exists:

@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
+from common.emails import EmailField
 from common.errors import InvalidInput
 from common.http.fields import DecimalInput, NameField
 from common.money import parse_money
@@ -17,7 +18,7 @@ class TeamForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    email = forms.EmailField(label=_("E-mail address"), max_length=254)
+    email = EmailField(label=_("E-mail address"))
     role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices, initial=Membership.Role.MEMBER)
 
 

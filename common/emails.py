@@ -1,0 +1,99 @@
+"""E-mail addresses that show what they are: nothing hidden, no quotation marks, one script in each part of the domain."""
+
+import unicodedata
+from typing import Any, Final
+
+import idna
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+
+from common.errors import FieldError, InvalidInput
+from common.printable import is_printable
+
+LONGEST: Final = 254  # RFC 5321, section 4.5.3.1.3, without the angle brackets
+_LONGEST_LOCAL: Final = 64  # the same, 4.5.3.1.1
+_LOCALHOST: Final = "localhost"  # of the demo
+_ASCII_FORM: Final = "xn--"
+# Scripts that are written together, also with Latin letters in between (UTS 39, "highly restrictive").
+_TOGETHER: Final = (
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"},
+    {"LATIN", "CJK", "BOPOMOFO"},
+    {"LATIN", "CJK", "HANGUL"},
+)
+_REFUSALS: Final = {
+    "too_long": _("An e-mail address has at most 254 characters, 64 of them before the @."),
+    "hidden_characters": _("Write the e-mail address without spaces, line breaks and invisible characters."),
+    "quoted": _("Write the part before the @ without quotation marks."),
+    "domain": _("What follows the @ is no domain name, or it mixes letters that look alike."),
+    "invalid": _("Write an e-mail address such as name@example.com."),
+}
+
+
+def shows_its_address(text: str) -> None:
+    """Validate an address in a form, a serializer or a model. The error's code says what is wrong."""
+    fault = _fault(text)
+    if fault:
+        raise ValidationError(_REFUSALS[fault], code=fault)
+
+
+def read_email(text: str, *, field: str = "email") -> str:
+    """The address in lower case. Raises InvalidInput that names `field`."""
+    fault = _fault(text)
+    if fault:
+        detail = str(_REFUSALS[fault])
+        raise InvalidInput(detail, errors=[FieldError(field, fault, detail)])
+    return text.lower()
+
+
+class EmailField(forms.EmailField):
+    """An address in a form; spaces around it do not count."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=LONGEST, **options)
+        self.validators = [shows_its_address]  # which looks at the length, too
+
+
+class EmailText(serializers.EmailField):
+    """An address in the body of a request."""
+
+    default_validators = [shows_its_address]  # noqa: RUF012  (as REST framework declares it)
+
+    def __init__(self, **options: Any) -> None:
+        # Without the validator that the plain field adds: one fault is told once, by its own code.
+        super(serializers.EmailField, self).__init__(trim_whitespace=False, **options)
+
+
+def _fault(text: str) -> str:
+    local, at, domain = text.rpartition("@")
+    if len(text) > LONGEST or len(local) > _LONGEST_LOCAL:
+        return "too_long"
+    if not is_printable(text) or any(letter.isspace() for letter in text):
+        return "hidden_characters"
+    if '"' in local:
+        return "quoted"
+    try:
+        validate_email(f"{local}{at}example.com")  # the local part, without what Django takes for a domain
+    except ValidationError:
+        return "invalid"
+    return "" if _is_domain(domain.lower()) else "domain"
+
+
+def _is_domain(domain: str) -> bool:
+    """As IDNA 2008 takes it, written with full stops alone; what a browser would show of its ASCII form is looked at too."""
+    if domain == _LOCALHOST:
+        return True
+    labels = domain.split(".")
+    try:
+        idna.encode(domain, strict=True)
+        shown = [idna.decode(label) if label.startswith(_ASCII_FORM) else label for label in labels]
+    except (idna.IDNAError, UnicodeError):
+        return False
+    return len(labels) > 1 and not labels[-1].isdigit() and all(_is_of_one_script(label) for label in shown)
+
+
+def _is_of_one_script(label: str) -> bool:
+    scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in label if letter.isalpha()}
+    return len(scripts) <= 1 or any(scripts <= together for together in _TOGETHER)
