@@ -28,11 +28,14 @@ _COLORS = {
     },
 }
 
+_STYLES = [lambda request: static("css/panels.css")]
+
 UNFOLD = {
     "SITE_TITLE": _("Berth staff"),
     "SITE_HEADER": _("Berth staff"),
     "SITE_SYMBOL": "anchor",
     "SITE_FAVICONS": _FAVICONS,
+    "STYLES": _STYLES,
     "SHOW_LANGUAGES": True,
     "COLORS": _COLORS,
     "DASHBOARD_CALLBACK": "config.panels.staff_dashboard",
@@ -101,6 +104,7 @@ UNFOLD_HOST = {
     "SITE_HEADER": _("Host panel"),
     "SITE_SYMBOL": "anchor",
     "SITE_FAVICONS": _FAVICONS,
+    "STYLES": _STYLES,
     "SHOW_LANGUAGES": True,
     "COLORS": _COLORS,
     "DASHBOARD_CALLBACK": "config.panels.host_dashboard",
