@@ -52,7 +52,7 @@ class EmailField(forms.EmailField):
     """An address in a form; spaces around it do not count."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=LONGEST, **options)
+        super().__init__(**{"max_length": LONGEST, **options})  # the staff panel brings the column's own
         self.validators = [shows_its_address]  # which looks at the length, too
 
 
