@@ -14,7 +14,7 @@ from marketplace.states import MaintenanceCategory, MeasurementKind, Reliability
 
 
 class SelfTest(models.Model):
-    """One run of the agent's checks on a host. `checks` are `marketplace.requirements.judged_check` of each finding."""
+    """One run of the agent's checks on a host. `checks` are `judged_check` (self_tests/requirements) of each finding."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="self_tests", verbose_name=_("host"))

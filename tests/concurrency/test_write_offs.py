@@ -15,6 +15,7 @@ from accounts.models import OutgoingMail, User
 from billing.models import Hold
 from common import clock
 from common.errors import DomainError, StaleRow
+from instances.core.write_off_selectors import instances_to_end
 from instances.enforcement.sweeps import compare_leases
 from instances.host_reports.operation_results import conclude_operations
 from instances.lifecycle.stop import stop_instance
@@ -28,7 +29,7 @@ from marketplace.hosts.offers import check_offers
 from marketplace.hosts.write_offs import write_off_host
 from marketplace.models import Host, HostWriteOff, Incident, Lease
 from storage.models import Image, Operation, Volume
-from storage.operations.services import OperationRow, record_operations
+from storage.operations.services import OperationRow, ask_operation, record_operations
 from storage.volumes import volumes
 from storage.volumes.snapshots import snapshot_volume
 from storage.volumes.volumes import create_volume
@@ -167,7 +168,7 @@ def test_what_has_moved_to_another_host_meanwhile_is_left_alone(
     record_operations(host_id=other.host.pk, rows=[row], at=clock.now())
     Host.objects.filter(pk=host.host.pk).update(state="silent", last_seen_at=clock.now() - timedelta(hours=2))
     writes_off(stella, host)()
-    listed = services.instances_to_end
+    listed = instances_to_end
 
     def list_and_switch(host_id: UUID) -> list[UUID]:
         found = listed(host_id)
@@ -187,7 +188,7 @@ def test_an_order_that_is_written_down_late_ends_too(
 ) -> None:
     """A volume's order has seen its host alive; the host is written off and settled before the order commits."""
     host = FakeHost(hana)
-    asked = volumes.ask_operation
+    asked = ask_operation
 
     with ThreadPoolExecutor(1) as pool:
         ready, go = Event(), Event()

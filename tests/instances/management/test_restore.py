@@ -59,7 +59,7 @@ class Database:
 
     def manage(self, *words: str, **settings: str) -> tuple[int, str]:
         """The command's exit status and all that it said."""
-        running = self.begin(*words, **settings)
+        running = self.begin(*words, group=False, **settings)
         said, complained = running.communicate()
         return running.returncode, said + complained
 

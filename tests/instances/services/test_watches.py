@@ -249,7 +249,7 @@ def test_mail_is_in_the_language_of_the_page(full: Instance, host: FakeHost, bob
     Watch.objects.filter(pk=watch.pk).update(language="zh-hans")
     free(host, full)
     serve()
-    with patch("instances.notices.override") as override:
+    with patch("instances.wait_list.messages.override") as override:
         queue_watch_mails(now=clock.now())
     override.assert_called_once_with("zh-hans")
 
