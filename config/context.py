@@ -4,8 +4,8 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from common import clock
-from config.live import relay_address
-from config.policy import EVENT_TICKET_LIFETIME
+from config.constants import EVENT_TICKET_LIFETIME
+from config.page_events import relay_address
 
 
 def site(request: HttpRequest) -> dict[str, object]:

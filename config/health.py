@@ -21,7 +21,7 @@ from common.http.problems import problem_response
 from common.redis_client import connect
 from common.unfinished_restore import TOLD as RESTORE_TOLD
 from common.unfinished_restore import restore_is_unfinished
-from config.gauges import registry
+from config.metrics import registry
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from django.views import defaults
 
 from common.errors import Busy, DomainError, Forbidden, InvalidInput, NotFound, TooOften
 from common.http.problems import is_passing, problem_response, with_wait
-from config.faults import fault_of, toast
+from config.constants import PROGRAM_PREFIXES
+from config.error_pages import fault_of, toast
 from config.front.refusals import BUSY
-from config.policy import PROGRAM_PREFIXES
 
 _MINUTE_S = 60
 

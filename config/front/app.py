@@ -18,7 +18,7 @@ from config.front.policy import SHARES, Share, Traffic, body_limit
 from config.front.pools import Pool
 from config.front.refusals import HEALTHY, Reply
 from config.front.wsgi import Application, Stored, call, environ_of
-from config.lane import AGENT_PREFIX, API_PREFIX
+from config.middleware.api_fast_path import AGENT_PREFIX, API_PREFIX
 
 logger = logging.getLogger(__name__)
 _SIGNATURE: Final = SIGNATURE_HEADER.lower()

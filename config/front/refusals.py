@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import Busy, DomainError
 from common.http.problems import PROBLEM_TYPE, problem_body
 from common.json import to_json
+from config.constants import PROGRAM_PREFIXES
 from config.front.policy import RETRY_S
-from config.lane import BodyTooLarge
-from config.policy import PROGRAM_PREFIXES
+from config.middleware.api_fast_path import BodyTooLarge
 
 Header = tuple[str, str]
 _SAFE: Final[tuple[Header, ...]] = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"))

@@ -18,9 +18,9 @@ from config.env import (
     read_text,
     read_webhook_secrets,
 )
-from config.pages import site_policy
+from config.middleware.page_headers import site_policy
 from config.settings.panels import UNFOLD, UNFOLD_HOST  # noqa: F401  (read by name)
-from config.waits import broker_options, connection_options
+from config.timeouts import broker_options, connection_options
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -121,22 +121,22 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.characters.StorableText",
-    "config.lane.Lane",
+    "config.middleware.printable_requests.StorableText",
+    "config.middleware.api_fast_path.Lane",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.pages.PageLocale",
+    "config.middleware.page_headers.PageLocale",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "accounts.web.sessions.middleware.SessionAge",
-    "config.language.RememberLanguage",
+    "config.middleware.user_language.RememberLanguage",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "config.pages.PageHeaders",
+    "config.middleware.page_headers.PageHeaders",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "config.faults.FaultPages",
+    "config.error_pages.FaultPages",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -148,7 +148,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["config.tags", "config.faults", "config.agent_words", "instances.core.event_messages"],
+            "builtins": ["config.tags", "config.error_pages", "config.agent_words", "instances.core.event_messages"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -38,7 +38,7 @@ UNFOLD = {
     "STYLES": _STYLES,
     "SHOW_LANGUAGES": True,
     "COLORS": _COLORS,
-    "DASHBOARD_CALLBACK": "config.panels.staff_dashboard",
+    "DASHBOARD_CALLBACK": "config.admin_dashboards.staff_dashboard",
     "SIDEBAR": {
         "show_search": False,
         "navigation": [
@@ -107,7 +107,7 @@ UNFOLD_HOST = {
     "STYLES": _STYLES,
     "SHOW_LANGUAGES": True,
     "COLORS": _COLORS,
-    "DASHBOARD_CALLBACK": "config.panels.host_dashboard",
+    "DASHBOARD_CALLBACK": "config.admin_dashboards.host_dashboard",
     "SIDEBAR": {
         "show_search": False,
         "navigation": [

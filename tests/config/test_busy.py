@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.constants import SCOPES
 from accounts.models import Team, User
 from accounts.tokens.services import issue_token
-from config.waits import broker_options, connection_options
+from config.timeouts import broker_options, connection_options
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

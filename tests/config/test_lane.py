@@ -14,7 +14,7 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
 from config import urls as site_urls
-from config.lane import MAX_BODY_BYTES, Lane
+from config.middleware.api_fast_path import MAX_BODY_BYTES, Lane
 
 
 def seen_by(request: HttpRequest) -> HttpResponse:

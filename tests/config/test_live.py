@@ -19,7 +19,7 @@ from accounts.sessions.services import end_everything
 from accounts.tokens.services import issue_token, revoke_all_tokens, revoke_token
 from agents.protocol.tickets import BadTicket, read_ticket
 from common import change_counters, clock, revocation
-from config.policy import EVENT_TICKET_LIFETIME, SCRIPT_TICKET_LIFETIME
+from config.constants import EVENT_TICKET_LIFETIME, SCRIPT_TICKET_LIFETIME
 from instances.constants import WEB_VISIT_LIFETIME
 from instances.core.stream_tickets import DOWNLOAD_LIFETIME, STREAM_LIFETIME
 from tests.agents.relay.conftest import wait_until as wait_for

@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
-from config.pages import PageHeaders, site_policy
+from config.middleware.page_headers import PageHeaders, site_policy
 
 
 def policy_of(path: str, *, with_nonce: bool = False) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from config.pages import site_policy
+from config.middleware.page_headers import site_policy
 from instances.models import Instance
 from tests.agents.relay.streaming import Rooms, StreamHost
 from tests.instances.fake_host import base_image

@@ -13,8 +13,8 @@ from django.utils import translation
 from django_htmx.middleware import HtmxDetails
 
 from common.errors import Busy, DomainError, FieldError, NotFound
-from config.failures import FAILURES
-from config.faults import FAULTS, FaultPages, failure_words, fault_of
+from config.error_pages import FAULTS, FaultPages, failure_words, fault_of
+from config.failure_messages import FAILURES
 from instances.constants import FAULT_OF
 from marketplace.errors import GpuTaken
 

@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import InvalidInput
 from common.http.bodies import is_storable, unstorable
 from common.http.problems import problem_response
-from config.failures import Fault
-from config.faults import toast
+from config.constants import PROGRAM_PREFIXES
+from config.error_pages import toast
+from config.failure_messages import Fault
 from config.front.refusals import Refusal
-from config.policy import PROGRAM_PREFIXES
 
 _WORDS: Final = Fault(
     _("Your text contains a character that can't be stored."),

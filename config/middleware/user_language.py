@@ -7,7 +7,7 @@ from django.utils.translation import get_language
 
 from accounts.models import User
 from accounts.users.profile import note_language
-from config.pages import API_PREFIX, PANEL_PREFIXES
+from config.middleware.page_headers import API_PREFIX, PANEL_PREFIXES
 
 
 class RememberLanguage:

@@ -16,7 +16,7 @@ from accounts.selectors import bonds_of
 from accounts.web.permissions import asker, holds_scope
 from agents.protocol.tickets import sign_ticket
 from common import clock
-from config.policy import SCRIPT_TICKET_LIFETIME
+from config.constants import SCRIPT_TICKET_LIFETIME
 
 
 def relay_address(path: str, *, user: User, expires_at: datetime, news: bool = False) -> str:

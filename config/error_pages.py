@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import DomainError, NotFound
 from common.http.origin import page_named
 from common.http.problems import with_wait
-from config.failures import FAILURES, UNKNOWN_FAILURE, Fault
-from config.policy import PROGRAM_PREFIXES
+from config.constants import PROGRAM_PREFIXES
+from config.failure_messages import FAILURES, UNKNOWN_FAILURE, Fault
 
 register = template.Library()
 
