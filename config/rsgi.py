@@ -3,7 +3,7 @@
 import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.prod")
-os.environ["BERTH_PROCESS"] = "web"  # before the settings are read: see config.waits
+os.environ["BERTH_PROCESS"] = "web"  # before the settings are read: see config.timeouts
 
 from django.core.wsgi import get_wsgi_application
 

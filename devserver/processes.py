@@ -29,7 +29,7 @@ WEB_OPTIONS = (
 # give what is free to the waiting, look each time.
 WEB_MARKET_AGE_MS = 1_000
 WEB_MARKET = {"MARKET_MAX_AGE_MS": str(WEB_MARKET_AGE_MS)}
-JOBS = {"BERTH_PROCESS": "jobs"}  # config.waits
+JOBS = {"BERTH_PROCESS": "jobs"}  # config.timeouts
 WORKER_GRACE_S = 10.0
 # What `make dev` watches: a change in any of these starts the programs anew.
 WATCHED = [

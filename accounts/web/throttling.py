@@ -53,7 +53,7 @@ class RequestRate(BaseThrottle):
         at = clock.now().timestamp()
         used = request_counter().count(asker, quota=quota, at=at)
         self.rate = Rate(policy=policy, quota=quota, used=used, resets_in_s=WINDOW_S - int(at) % WINDOW_S)
-        request._request.rate = self.rate  # type: ignore[attr-defined]  # read by config.lane
+        request._request.rate = self.rate  # type: ignore[attr-defined]  # read by config.middleware.api_fast_path
         return not self.rate.exceeded
 
     def wait(self) -> float:

@@ -13,10 +13,10 @@ import uvicorn
 from starlette.applications import Starlette
 
 from agents.protocol.log_lines import use_one_line
+from agents.relay.change_notifier import Switchboard
 from agents.relay.config import MissingSetting, read_config
 from agents.relay.http_limits import BoundedHttp
 from agents.relay.routes import build_app
-from agents.relay.switchboard import Switchboard
 
 GRACE_S = 3  # waiters are answered at once; only a client that does not read can take longer
 BACKLOG = 4_096

@@ -20,10 +20,10 @@ from starlette.types import Receive, Scope, Send
 
 from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, StreamTicket
-from agents.relay.channel import SocketEnd
-from agents.relay.gate import Gate
-from agents.relay.hub import DialError, told_code, told_detail
-from agents.relay.web import plain_page
+from agents.relay.connection_registry import DialError, told_code, told_detail
+from agents.relay.instance_web_proxy import plain_page
+from agents.relay.stream_endpoints import SocketEnd
+from agents.relay.ticket_checks import Gate
 
 _RANGE: Final = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
 _STATUS: Final = {"missing": 404, "not_file": 409, "not_kept": 409, "no_tar": 409, "forbidden": 403, "past_end": 416}

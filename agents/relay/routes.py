@@ -17,17 +17,17 @@ from starlette.routing import Host, Route
 
 from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, Ticket
+from agents.relay.change_notifier import Change, Switchboard, Wanted
 from agents.relay.config import RelayConfig
-from agents.relay.doors import Doors
+from agents.relay.connection_registry import Hub, Pairs
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
-from agents.relay.gate import Gate
-from agents.relay.hub import Hub, Pairs
-from agents.relay.reach import ROUTES as REACH_ROUTES
-from agents.relay.reach import Dialler
+from agents.relay.instance_web_proxy import WebSites
+from agents.relay.port_check import ROUTES as REACH_ROUTES
+from agents.relay.port_check import Dialler
 from agents.relay.refusal import Refusal
 from agents.relay.streams import ROUTES as STREAM_ROUTES
-from agents.relay.switchboard import Change, Switchboard, Wanted
-from agents.relay.web import WebSites
+from agents.relay.tcp_listeners import Doors
+from agents.relay.ticket_checks import Gate
 
 MAX_DIGITS = 19
 NEWS = "news:"  # leave to wait for the topic `user:<hex>`, and to hear what has changed

@@ -11,11 +11,11 @@ from starlette.websockets import WebSocket
 
 from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket
-from agents.relay.channel import SocketEnd, join
 from agents.relay.config import RelayConfig
-from agents.relay.doors import Doors
-from agents.relay.gate import Gate
-from agents.relay.hub import DialError, Hub, Link, NotLinked, Pairs
+from agents.relay.connection_registry import DialError, Hub, Link, NotLinked, Pairs
+from agents.relay.stream_endpoints import SocketEnd, join
+from agents.relay.tcp_listeners import Doors
+from agents.relay.ticket_checks import Gate
 
 # Close codes beyond HTTP's: 4000 and the status that a request would have got.
 BAD_TICKET, WRONG_TOPIC, NOT_WANTED, TOO_LATE = 4401, 4403, 4404, 4408

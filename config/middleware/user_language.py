@@ -1,4 +1,4 @@
-"""Middleware that knows people: apart from `config.pages`, which the settings import before any model can be."""
+"""Middleware that knows people: apart from `page_headers`, which the settings import before any model can be."""
 
 from collections.abc import Callable
 

@@ -25,7 +25,7 @@ with listening(sys.argv[2], iter(range(20000, 20010))) as (port, nonce):
 """
 _RELAY: Final = """
 import asyncio, sys
-from agents.relay.reach import Dialler
+from agents.relay.port_check import Dialler
 print(asyncio.run(Dialler(private=False).dial(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
 """
 

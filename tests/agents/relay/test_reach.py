@@ -13,7 +13,7 @@ import pytest
 from agents.daemon.control_plane.port_check import listening
 from agents.protocol.reach import DIAL_PATH, Reach
 from agents.protocol.tickets import sign_ticket
-from agents.relay.reach import DIALS
+from agents.relay.port_check import DIALS
 
 from .conftest import SECRET, Relay
 
@@ -106,7 +106,7 @@ def test_not_too_often(open_relay: Relay) -> None:
 
 
 def test_no_host_makes_another_s_nonce_good_again(open_relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.relay.reach.HOSTS_KNOWN", 3)
+    monkeypatch.setattr("agents.relay.port_check.HOSTS_KNOWN", 3)
     other = Reach("cd" * 16, "127.0.0.1", 1, 65_535)
     with listening("127.0.0.1", itertools.repeat(0, 1)) as (port, nonce):
         assert dial(open_relay, anywhere(), port, nonce).json()["reached"] is True

@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from agents.daemon.streams.peer_connection import PairLine, PairLost
-from agents.relay.hub import DialRefused, NotLinked
+from agents.relay.connection_registry import DialRefused, NotLinked
 
 from .conftest import SECRET, Relay, free_port, hub, wait_until
 from .streaming import Service, StreamHost, echo

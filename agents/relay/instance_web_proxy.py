@@ -17,10 +17,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from agents.protocol.tickets import BadTicket, StreamTicket, sign_ticket
-from agents.relay.gate import Gate
-from agents.relay.hub import HOST_SAYS, DialError, Hub
-from agents.relay.web_http import Upstreams
-from agents.relay.web_sockets import join_sockets
+from agents.relay.connection_registry import HOST_SAYS, DialError, Hub
+from agents.relay.instance_http import Upstreams
+from agents.relay.instance_websockets import join_sockets
+from agents.relay.ticket_checks import Gate
 
 OPEN_PATH: Final = "/relay/v1/web/"
 COOKIE: Final = "berth_visit"

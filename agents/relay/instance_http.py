@@ -12,8 +12,8 @@ import h11
 from starlette.types import Receive, Scope, Send
 
 from agents.protocol.tickets import StreamTicket
-from agents.relay.channel import Channel
-from agents.relay.hub import DialError, Hub
+from agents.relay.connection_registry import DialError, Hub
+from agents.relay.stream_endpoints import Channel
 
 COOKIES: Final = (b"berth_visit", b"__Host-berth_visit")
 HEADERS_AT_MOST: Final = 64 * 1024

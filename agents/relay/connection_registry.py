@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakSet
 
-from agents.relay.channel import Channel, SocketEnd
+from agents.relay.stream_endpoints import Channel, SocketEnd
 
 logger = logging.getLogger("berth.relay")
 

@@ -15,10 +15,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from agents.relay.ended import PREFIX as ENDED_PREFIX
-from agents.relay.ended import Ended
-from agents.relay.gate import ENDED, Gate
-from agents.relay.recent import Recent
+from agents.relay.recent_changes import Recent
+from agents.relay.revoked_hosts import PREFIX as ENDED_PREFIX
+from agents.relay.revoked_hosts import Ended
+from agents.relay.ticket_checks import ENDED, Gate
 
 logger = logging.getLogger("berth.relay")
 

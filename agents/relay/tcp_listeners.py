@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, Final
 
 from agents.protocol.tickets import BadTicket
-from agents.relay.channel import SocketEnd, TcpEnd, join
-from agents.relay.gate import Gate
-from agents.relay.hub import DialError, Hub
+from agents.relay.connection_registry import DialError, Hub
+from agents.relay.stream_endpoints import SocketEnd, TcpEnd, join
+from agents.relay.ticket_checks import Gate
 
 logger = logging.getLogger("berth.relay")
 

@@ -13,9 +13,9 @@ from websockets.http11 import Response
 from websockets.uri import parse_uri
 
 from agents.protocol.tickets import StreamTicket
-from agents.relay.channel import Channel
-from agents.relay.hub import Hub
-from agents.relay.web_http import Broken, request_headers
+from agents.relay.connection_registry import Hub
+from agents.relay.instance_http import Broken, request_headers
+from agents.relay.stream_endpoints import Channel
 
 MESSAGE_AT_MOST: Final = 32 * 1024 * 1024
 _OWN: Final = (b"host", b"origin")
