@@ -8,9 +8,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.db import connection
 
+from agents.gateway.constants import HOW_TO_GO_ON
 from agents.gateway.errors import Forged, Revoked, UnknownHost
-from agents.gateway.incoming import SignedMessage
-from agents.gateway.policy import HOW_TO_GO_ON
+from agents.gateway.request_parsing import SignedMessage
 from common.db.prepared import run
 from marketplace.states import HostState
 

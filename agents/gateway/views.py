@@ -10,17 +10,17 @@ from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from agents.gateway.constants import BUSY_RETRY_S, SPEED_WINDOW, UNAVAILABLE_RETRY_S, WAIT_PATH
+from agents.gateway.converters import read_enrolment
 from agents.gateway.errors import Malformed, Refused, TooManySpeedTests, Unavailable, WrongMethod
-from agents.gateway.incoming import claimed_host, read_body, read_signed, remote_address
-from agents.gateway.policy import BUSY_RETRY_S, SPEED_WINDOW, UNAVAILABLE_RETRY_S, WAIT_PATH
+from agents.gateway.request_parsing import claimed_host, read_body, read_signed, remote_address
 from agents.gateway.services.audit import record_refusal
 from agents.gateway.services.identities import enrol_agent
-from agents.gateway.services.reach import give_leave
-from agents.gateway.services.speed import give_download, take_upload
+from agents.gateway.services.port_check_tickets import give_leave
+from agents.gateway.services.speed_test import give_download, take_upload
 from agents.gateway.services.sync import exchange_report
-from agents.gateway.translate import read_enrolment
 from agents.protocol.codec import encode
-from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER
+from agents.protocol.speed_test import LARGEST_BYTES, SERVER_TIME_HEADER
 from common import clock
 from common.errors import Busy, DomainError
 from common.http.problems import problem_response

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agents.protocol.readings import GpuEvent, SecondTrace
+from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 Run = Literal["running", "stopped", "gone"]
 Phase = Literal["pulling", "creating", "testing", "running", "stopping", "stopped", "exited", "failed", "unknown"]

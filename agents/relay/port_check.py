@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agents.protocol.public import Address, is_public
-from agents.protocol.reach import DIAL_PATH, NONCE, Reach, read_reach
+from agents.protocol.port_check import DIAL_PATH, NONCE, Reach, read_reach
+from agents.protocol.public_addresses import Address, is_public
 from agents.protocol.tickets import BadTicket
 from agents.relay.refusal import Refusal
 

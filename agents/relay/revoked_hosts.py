@@ -5,7 +5,7 @@ from typing import Final
 from agents.protocol.tickets import Ticket
 
 PREFIX: Final = "ended:"
-TICKET_LIFETIME_S: Final = 600  # of an agent's tickets for waiting, its link and its ports: agents.gateway.policy
+TICKET_LIFETIME_S: Final = 600  # of an agent's tickets for waiting, its link and its ports: agents.gateway.constants
 
 
 class Ended:

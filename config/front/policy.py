@@ -6,8 +6,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from agents.gateway.policy import MAX_BODY_BYTES as AGENT_BODY_BYTES
-from agents.protocol.speed import LARGEST_BYTES, SPEED_PATH
+from agents.gateway.constants import MAX_BODY_BYTES as AGENT_BODY_BYTES
+from agents.protocol.speed_test import LARGEST_BYTES, SPEED_PATH
 from config.env import read_int
 from config.middleware.api_fast_path import AGENT_PREFIX, API_PREFIX
 from config.middleware.api_fast_path import MAX_BODY_BYTES as API_BODY_BYTES

@@ -58,7 +58,7 @@ def _is_personal(request: HttpRequest) -> bool:
 
 
 class PageLocale(LocaleMiddleware):
-    """The visitor's language, except for the API, whose texts stay English (config.middleware.api_fast_path has set that)."""
+    """The visitor's language, except for the API, whose texts stay English (`api_fast_path` has set that)."""
 
     def process_request(self, request: HttpRequest) -> None:
         if not request.path_info.startswith(API_PREFIX):

@@ -13,7 +13,7 @@ PATTERNS: Final = {
     "models": r"^models$",
     "selectors": r"^selectors$",
     "services": r"^services$",
-    "base": r"^(states|errors|policy)$",
+    "base": r"^(states|errors|constants)$",
     "shapes": r"(^|_)(shapes?|schemas?|serializers)$",
     "forms": r"(^|_)forms?$",
     "page": r"(^|_)(console|page|panel|context)$",

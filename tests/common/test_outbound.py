@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents.protocol.public import is_public
+from agents.protocol.public_addresses import is_public
 from common.http.outbound import OutboundFault, ask, is_allowed, read_target, resolve
 
 # Fault 98: loopback, link-local and cloud metadata, private, carrier-grade, multicast, tunnels into IPv4.

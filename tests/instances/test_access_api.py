@@ -14,7 +14,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from accounts.models import SshKey, User
 from accounts.ssh_keys.services import add_ssh_key, remove_ssh_key
-from agents.protocol.grants import open_grant
+from agents.protocol.stream_grants import open_grant
 from agents.protocol.tickets import read_stream_ticket, read_ticket
 from common import change_counters, clock
 from common.encryption import unseal

@@ -5,7 +5,7 @@ import socket
 from typing import Final
 from urllib.parse import urlsplit
 
-from agents.protocol.public import Address, is_public
+from agents.protocol.public_addresses import Address, is_public
 
 ANY: Final = ("", "0.0.0.0", "::")  # noqa: S104
 _NOWHERE_PORT: Final = 9  # of a datagram socket that sends nothing

@@ -17,7 +17,7 @@ from agents.daemon.control_plane.tls import Client
 from agents.daemon.lib.config import AgentConfig
 from agents.protocol.codec import words_of
 from agents.protocol.messages import Check
-from agents.protocol.reach import ASK_PATH, NONCE_BYTES
+from agents.protocol.port_check import ASK_PATH, NONCE_BYTES
 
 PORTS: Final = "ports"
 SILENCE_S: Final = 10.0

@@ -11,7 +11,7 @@ from urllib3.exceptions import HTTPError
 
 from agents.daemon.control_plane.http_client import Link, LinkError, check_answer
 from agents.daemon.control_plane.tls import Client
-from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
+from agents.protocol.speed_test import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
 
 FIRST_BYTES: Final = 64 * 1024
 GROWTH: Final = 4

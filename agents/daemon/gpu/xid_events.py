@@ -11,7 +11,7 @@ from typing import Any
 import pynvml
 
 from agents.protocol.messages import ObservedInstance
-from agents.protocol.readings import GpuEvent
+from agents.protocol.telemetry_messages import GpuEvent
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from agents.daemon.streams.peer_connection import PairLine, PairLost, meet, wait
 from agents.daemon.streams.tcp_forward import carry
 from agents.daemon.streams.terminals import Terminals
 from agents.protocol.codec import words_of
-from agents.protocol.grants import EXEC, FILES, PORT, READ, BadGrant, Grant, open_grant
 from agents.protocol.messages import DesiredState, Tunnel
+from agents.protocol.stream_grants import EXEC, FILES, PORT, READ, BadGrant, Grant, open_grant
 
 logger = logging.getLogger(__name__)
 

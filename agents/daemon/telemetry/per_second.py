@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 from agents.daemon.engine.interface import Container, Runtime, Usage
 from agents.daemon.gpu.nvml import GpuProbe
-from agents.protocol.readings import SecondTrace
+from agents.protocol.telemetry_messages import SecondTrace
 
 EVERY_S = 1.0
 KEPT = 60  # seconds: three reports

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from agents.daemon.control_plane.port_check import open_server
 from agents.daemon.transfer.transfer_protocol import Line, LineBroken, SealedLine
-from agents.protocol.public import is_public
+from agents.protocol.public_addresses import is_public
 
 LARGEST: Final = 1024 * 1024 + 64
 DIAL_S: Final = 3.0

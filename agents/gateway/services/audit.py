@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Sequence
 
+from agents.gateway.constants import FOREIGN_ROWS_PER_REPORT, STRANGERS_PER_WINDOW, STRANGERS_WINDOW
 from agents.gateway.models import RefusedMessage
-from agents.gateway.policy import FOREIGN_ROWS_PER_REPORT, STRANGERS_PER_WINDOW, STRANGERS_WINDOW
 from common import clock
 
 logger = logging.getLogger(__name__)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from agents.gateway.converters import held_rows
 from agents.gateway.selectors import Sender
-from agents.gateway.translate import held_rows
 from agents.protocol.messages import Report
 from common.ids import public_id
 from instances.core.observations import ObservedRow

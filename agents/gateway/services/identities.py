@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from agents.gateway.constants import HOW_TO_GO_ON
+from agents.gateway.converters import common_version, host_shape
 from agents.gateway.errors import KeyRevoked, Replayed, Revoked, Superseded, UnknownHost
 from agents.gateway.models import AgentIdentity, SupersededBoot
-from agents.gateway.policy import HOW_TO_GO_ON
-from agents.gateway.translate import common_version, host_shape
 from agents.protocol.messages import EnrolReply, EnrolRequest
 from agents.protocol.signing import Envelope
 from common import clock

@@ -8,16 +8,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agents.gateway.errors import Revoked, TwoAgents
-from agents.gateway.incoming import SignedMessage
-from agents.gateway.policy import HOW_TO_GO_ON, REPORT_INTERVAL_S, TICKET_LIFETIME
-from agents.gateway.selectors import authentic_sender, standing_of
-from agents.gateway.services.audit import record_foreign, record_refusal
-from agents.gateway.services.epochs import meet_epoch
-from agents.gateway.services.identities import admit_message, note_facts
-from agents.gateway.services.tunnels import link_address, link_ticket, tunnels_of
-from agents.gateway.services.turns import take_turn
-from agents.gateway.translate import (
+from agents.gateway.constants import HOW_TO_GO_ON, REPORT_INTERVAL_S, TICKET_LIFETIME
+from agents.gateway.converters import (
     absent_ids,
     common_version,
     desired_instances,
@@ -32,6 +24,14 @@ from agents.gateway.translate import (
     read_report,
     self_test_row,
 )
+from agents.gateway.errors import Revoked, TwoAgents
+from agents.gateway.request_parsing import SignedMessage
+from agents.gateway.selectors import authentic_sender, standing_of
+from agents.gateway.services.audit import record_foreign, record_refusal
+from agents.gateway.services.epochs import meet_epoch
+from agents.gateway.services.host_lock import take_turn
+from agents.gateway.services.identities import admit_message, note_facts
+from agents.gateway.services.tunnels import link_address, link_ticket, tunnels_of
 from agents.protocol.messages import DesiredState, Report
 from agents.protocol.tickets import sign_ticket
 from billing.constants import PROOF_BRIDGE

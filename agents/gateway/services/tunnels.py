@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agents.gateway.policy import LINK_PATH, TICKET_LIFETIME
+from agents.gateway.constants import LINK_PATH, TICKET_LIFETIME
 from agents.protocol.messages import Tunnel
 from agents.protocol.tickets import sign_ticket
 from common import clock

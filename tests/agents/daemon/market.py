@@ -35,7 +35,7 @@ from agents.protocol.messages import (
 )
 from agents.protocol.release import RELEASE_PATH
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
-from agents.protocol.speed import SERVER_TIME_HEADER, SPEED_PATH
+from agents.protocol.speed_test import SERVER_TIME_HEADER, SPEED_PATH
 
 HOST_ID = "0190f0f0f0f07000800000000000abcd"
 INSTALL_SCRIPT = Path(__file__).resolve().parent.parent.parent.parent / "agents" / "install.sh"

@@ -17,7 +17,7 @@ from agents.daemon.gpu.xid_events import GpuEvents
 from agents.daemon.telemetry.per_second import KEPT, Seconds
 from agents.daemon.telemetry.sampler import Telemetry
 from agents.protocol.messages import GpuFacts, HostFacts, ObservedInstance
-from agents.protocol.readings import GpuEvent
+from agents.protocol.telemetry_messages import GpuEvent
 
 ID = "a" * 32
 SCRIPT = """

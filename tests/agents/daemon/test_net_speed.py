@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from agents.daemon.control_plane.http_client import Link, LinkError
 from agents.daemon.control_plane.speed_test import FIRST_BYTES, Transfer, measure_net, signed_line
 from agents.daemon.lib.config import public_hex
-from agents.protocol.speed import LARGEST_BYTES
+from agents.protocol.speed_test import LARGEST_BYTES
 from tests.agents.daemon.market import HOST_ID, Market
 
 

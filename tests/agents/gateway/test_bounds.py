@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from accounts.tokens.services import issue_token
-from agents.gateway.bounds import BOUNDS, OUTCOMES
+from agents.gateway.message_rules import BOUNDS, OUTCOMES
 from agents.protocol.codec import encode
 from agents.protocol.messages import (
     DiskUse,
@@ -32,7 +32,7 @@ from agents.protocol.messages import (
     ObservedOperation,
     Report,
 )
-from agents.protocol.readings import GpuEvent, SecondTrace
+from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 from billing.ledger.wallets import grant_credit, open_wallet
 from common import clock
 from common.ids import public_id

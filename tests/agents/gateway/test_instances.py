@@ -12,7 +12,7 @@ from accounts.tokens.services import issue_token
 from agents.gateway.models import RefusedMessage
 from agents.protocol.codec import encode
 from agents.protocol.messages import GpuSample, InstanceSample, ObservedInstance
-from agents.protocol.readings import GpuEvent, SecondTrace
+from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 from billing.ledger.wallets import open_wallet
 from billing.models import Meter
 from common import clock

@@ -14,8 +14,8 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client, override_settings
 
+from agents.gateway.constants import MAX_BODY_BYTES, STRANGERS_PER_WINDOW
 from agents.gateway.models import AgentIdentity, RefusedMessage, SupersededBoot
-from agents.gateway.policy import MAX_BODY_BYTES, STRANGERS_PER_WINDOW
 from agents.protocol.codec import encode
 from agents.protocol.messages import ObservedInstance
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER

@@ -16,7 +16,7 @@ from accounts.tokens.services import issue_token
 from agents.gateway.models import AgentIdentity
 from agents.protocol.messages import ObservedInstance
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
-from agents.protocol.speed import SPEED_PATH
+from agents.protocol.speed_test import SPEED_PATH
 from common.errors import UnlawfulMove
 from common.ids import public_id
 from instances.models import Instance

@@ -12,11 +12,11 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
+from agents.gateway.constants import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
 from agents.gateway.models import AgentIdentity
-from agents.gateway.policy import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
-from agents.protocol.reach import ASK_PATH, DIAL_PATH, Reach, read_reach
+from agents.protocol.port_check import ASK_PATH, DIAL_PATH, Reach, read_reach
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
-from agents.protocol.speed import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
+from agents.protocol.speed_test import LARGEST_BYTES, SERVER_TIME_HEADER, SPEED_PATH
 from agents.protocol.tickets import read_ticket
 from common import clock
 from marketplace.hosts.agent_keys import revoke_agent

@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 from accounts.models import User
 from accounts.tokens.services import issue_token
-from agents.protocol.grants import BadGrant, Grant, open_grant
 from agents.protocol.messages import DesiredState
+from agents.protocol.stream_grants import BadGrant, Grant, open_grant
 from agents.protocol.tickets import BadTicket, StreamTicket, read_stream_ticket, read_ticket
 from common import clock
 from common.ids import public_id

@@ -31,7 +31,7 @@ from agents.protocol.messages import (
     Tunnel,
     WaitAnswer,
 )
-from agents.protocol.readings import GpuEvent, SecondTrace
+from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 FOLDER = Path(__file__).with_name("golden")
 GPU = "GPU-8f6d2c1a-0b5e-4a52-9d3c-2f1e0d9c8b7a"

@@ -14,8 +14,8 @@ from uuid import UUID, uuid4
 
 from agents.daemon.engine.exec_interface import Command, Doorway, Terminal
 from agents.daemon.streams.stream_server import Streams
-from agents.protocol.grants import PURPOSE, Grant
 from agents.protocol.messages import DesiredInstance, DesiredState, Tunnel
+from agents.protocol.stream_grants import PURPOSE, Grant
 from agents.protocol.tickets import sign_ticket
 from tests.agents.daemon.local_programs import LocalCommand
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from agents.daemon.control_plane.port_check import listening
-from agents.protocol.reach import DIAL_PATH, Reach
+from agents.protocol.port_check import DIAL_PATH, Reach
 from agents.protocol.tickets import sign_ticket
 from agents.relay.port_check import DIALS
 

@@ -17,7 +17,7 @@ from accounts.models import User, Webhook, WebhookEvent
 from accounts.tokens.services import issue_token
 from agents.protocol.messages import GpuSample
 from agents.protocol.messages import InstanceSample as Told
-from agents.protocol.readings import SecondTrace
+from agents.protocol.telemetry_messages import SecondTrace
 from common import clock
 from common.ids import public_id
 from instances.constants import ALERT_QUIET_AFTER

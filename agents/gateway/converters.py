@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 from uuid import UUID
 
-from agents.gateway.bounds import BOUNDS, BOUNDS_AT_ENROLMENT
 from agents.gateway.errors import Malformed, NoCommonVersion
 from agents.gateway.host_words import as_said
+from agents.gateway.message_rules import BOUNDS, BOUNDS_AT_ENROLMENT
 from agents.protocol.codec import MalformedMessage, decode_by_rules
 from agents.protocol.messages import (
     DesiredInstance,
@@ -23,7 +23,7 @@ from agents.protocol.messages import (
     Report,
     SelfTestResult,
 )
-from agents.protocol.readings import GpuEvent
+from agents.protocol.telemetry_messages import GpuEvent
 from agents.protocol.version import VersionMismatch, negotiate
 from common.errors import FieldError
 from common.host_words import host_says

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.http import HttpRequest
 
+from agents.gateway.constants import MAX_BODY_BYTES
 from agents.gateway.errors import TooLarge, Unsigned
-from agents.gateway.policy import MAX_BODY_BYTES
 from agents.protocol.signing import BOOT_HEADER, HOST_HEADER, SEQUENCE_HEADER, SIGNATURE_HEADER, Envelope
 from common.printable import cut_printable
 

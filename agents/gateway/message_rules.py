@@ -6,7 +6,7 @@ closed vocabularies, with "unknown" for others; figures are within what a machin
 
 from typing import Final
 
-from agents.gateway.rules import (
+from agents.gateway.rule_builders import (
     ADDRESS,
     ANY,
     at_most,
@@ -41,7 +41,7 @@ from agents.protocol.messages import (
     Report,
     SelfTestResult,
 )
-from agents.protocol.readings import GpuEvent, SecondTrace
+from agents.protocol.telemetry_messages import GpuEvent, SecondTrace
 
 UNKNOWN: Final = "unknown"
 SENTENCE: Final = 300

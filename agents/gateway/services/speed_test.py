@@ -9,12 +9,12 @@ from uuid import UUID
 from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
 
+from agents.gateway.constants import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
 from agents.gateway.errors import Replayed, Superseded, TooLarge, TooManySpeedTests
-from agents.gateway.incoming import SignedMessage
 from agents.gateway.models import AgentIdentity
-from agents.gateway.policy import SPEED_REQUESTS_PER_WINDOW, SPEED_WINDOW
+from agents.gateway.request_parsing import SignedMessage
 from agents.gateway.selectors import authentic_sender
-from agents.protocol.speed import LARGEST_BYTES
+from agents.protocol.speed_test import LARGEST_BYTES
 
 _BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
 

@@ -5,10 +5,10 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from agents.gateway.incoming import SignedMessage
-from agents.gateway.policy import TICKET_LIFETIME
-from agents.gateway.services.speed import admit_beside
-from agents.protocol.reach import DIAL_PATH, Reach
+from agents.gateway.constants import TICKET_LIFETIME
+from agents.gateway.request_parsing import SignedMessage
+from agents.gateway.services.speed_test import admit_beside
+from agents.protocol.port_check import DIAL_PATH, Reach
 from agents.protocol.tickets import sign_ticket
 from common import clock
 from marketplace.hosts.selectors import host_doors
