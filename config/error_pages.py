@@ -295,7 +295,7 @@ def failure_words(code: str) -> Fault:
     return FAILURES.get(code, UNKNOWN_FAILURE)
 
 
-class FaultPages:
+class ErrorPageMiddleware:
     """Middleware that turns an error of a page's service into words: a page, a toast, or a message after a redirect."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

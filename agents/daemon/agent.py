@@ -15,10 +15,10 @@ from agents.daemon.disks.volume_store import SimulatedVolumes, Volumes
 from agents.daemon.docker_engine.container_spec import container_name
 from agents.daemon.engine.interface import Container, EngineRefused, EngineSilent, Runtime
 from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
-from agents.daemon.latest_value import Mailbox
+from agents.daemon.latest_value import LatestValue
 from agents.daemon.lib.journal import Entry, Journal
 from agents.daemon.reconciler.access_folder import AccessFolders
-from agents.daemon.reconciler.actions import Steps
+from agents.daemon.reconciler.actions import ActionExecutor
 from agents.daemon.reconciler.early_orders import judge_slip
 from agents.daemon.reconciler.epochs import Epochs, kept_from_running
 from agents.daemon.reconciler.exit_causes import Endings
@@ -26,11 +26,11 @@ from agents.daemon.reconciler.fencing import Verdict
 from agents.daemon.reconciler.image_prefetch import Prefetch
 from agents.daemon.reconciler.plan import Observed, plan
 from agents.daemon.reconciler.report_phases import View, by_instance, gist_of, remembered, row_of, unvouched
-from agents.daemon.reconciler.worker_pool import Crew
+from agents.daemon.reconciler.worker_pool import WorkerPool
 from agents.daemon.self_test.runner import SelfTester
 from agents.daemon.streams.stream_server import Streams
 from agents.daemon.telemetry.sampler import Telemetry
-from agents.daemon.wakeup_event import Alarm
+from agents.daemon.wakeup_event import WakeupEvent
 from agents.protocol.messages import DesiredInstance, DesiredState, HostFacts, Report, WaitAnswer
 from agents.protocol.version import SUPPORTED
 
@@ -44,14 +44,14 @@ SOON = 0.2  # progress may wait this long, so that a start does not cost a repor
 
 
 @dataclass(frozen=True)
-class Parts:
+class AgentComponents:
     """What an agent is made of."""
 
     link: Link
     runtime: Runtime
     journal: Journal
     access: AccessFolders
-    steps: Steps
+    steps: ActionExecutor
     telemetry: Telemetry
     gather: Callable[[], HostFacts]
     self_tester: SelfTester
@@ -65,13 +65,15 @@ class Parts:
 class Agent:
     """One host's agent. `run` returns after `stop`."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: AgentComponents) -> None:
         self.parts = parts
-        self._alarm = Alarm()
-        self._mailbox = Mailbox()
+        self._alarm = WakeupEvent()
+        self._mailbox = LatestValue()
         self._stopped = threading.Event()
         self._backoff = Backoff()
-        self._crew = Crew(steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change)
+        self._crew = WorkerPool(
+            steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change
+        )
         parts.self_tester.changed = self._note_self_test
         parts.operations.changed = self._note_change
         self._endings = Endings(parts.runtime, parts.journal)

@@ -5,7 +5,7 @@ import threading
 from agents.daemon.control_plane.http_client import WaitTarget
 
 
-class Mailbox:
+class LatestValue:
     """Where the loop leaves the newest place to wait at, and the waiter takes it, each once."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ import threading
 import time
 
 
-class Alarm:
+class WakeupEvent:
     """`ring` from any thread, `sleep` in one."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from agents.daemon.agent import Agent, Parts
+from agents.daemon.agent import Agent, AgentComponents
 from agents.daemon.control_plane.confirming_client import NotedLink
 from agents.daemon.control_plane.http_client import Link
 from agents.daemon.control_plane.port_check import ReachTest
@@ -20,7 +20,7 @@ from agents.daemon.disks.volume_store import LoopVolumes, SimulatedVolumes, Volu
 from agents.daemon.docker_engine.container_spec import OPEN_FILES, EngineOptions
 from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.docker_engine.seccomp import profile_text
-from agents.daemon.engine.exec_interface import Doorway, SimulatedDoorway
+from agents.daemon.engine.exec_interface import ExecInterface, SimulatedDoorway
 from agents.daemon.engine.image_cache import CACHE_FILE, ImageCache
 from agents.daemon.engine.interface import Runtime
 from agents.daemon.engine.simulated import SimulatedRuntime
@@ -35,7 +35,7 @@ from agents.daemon.operations.read_log import log_operators
 from agents.daemon.operations.registry import docker_operators, simulated_operators
 from agents.daemon.operations.save_image import ImageOrders
 from agents.daemon.reconciler.access_folder import AccessFolders
-from agents.daemon.reconciler.actions import Checkpoint, Limits, Steps, pass_by
+from agents.daemon.reconciler.actions import ActionExecutor, Checkpoint, Limits, pass_by
 from agents.daemon.reconciler.image_prefetch import Prefetch
 from agents.daemon.self_test.checks import Bench, host_checks
 from agents.daemon.self_test.runner import Checks, SelfTester
@@ -45,7 +45,7 @@ from agents.daemon.ssh.server import BridgedDoorway, LiveBridge
 from agents.daemon.streams.stream_server import Streams
 from agents.daemon.telemetry import host_facts
 from agents.daemon.telemetry.sampler import Telemetry
-from agents.daemon.transfer.cleanup import Trips, both, drop_spares
+from agents.daemon.transfer.cleanup import TransferCleanup, both, drop_spares
 from agents.daemon.transfer.instance_transfer import move_operators
 from agents.daemon.transfer.root_export import roots_of
 from agents.daemon.transfer.transfer_session import OpenPair
@@ -121,7 +121,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
     streams, access = Streams(doorway), AccessFolders(state / "access")
     syncs, tidy = sync_operators(runtime, disks, volumes, checkpoint=checkpoint, local_images=config.local_images)
     link = NotedLink(url=config.url, host_id=config.host_id, key=load_or_make_key(state), state=state)
-    steps = Steps(
+    steps = ActionExecutor(
         runtime=runtime,
         disks=disks,
         access=access,
@@ -134,7 +134,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
         cache=ImageCache(runtime, state / CACHE_FILE, full_percent=config.image_gc_percent),
     )
     return Agent(
-        Parts(
+        AgentComponents(
             link=link,
             runtime=runtime,
             journal=journal,
@@ -152,7 +152,7 @@ def build_agent(state: Path, config: AgentConfig, checkpoint: Checkpoint = pass_
                     **syncs,
                 },
                 inline=runtime.instant,
-                tidy=tidy and both(tidy, Trips(state, roots_of(runtime).forget).tidy),
+                tidy=tidy and both(tidy, TransferCleanup(state, roots_of(runtime).forget).tidy),
             ),
             prefetch=Prefetch(runtime, steps.images, enabled=config.prefetch_images and not config.local_images),
             volumes=volumes,
@@ -173,7 +173,7 @@ def _limits(config: AgentConfig, probe: GpuProbe) -> Limits:
     )
 
 
-def _ways_in(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[Bridge, Doorway]:
+def _ways_in(state: Path, config: AgentConfig, runtime: Runtime) -> tuple[Bridge, ExecInterface]:
     """SSH for images without a server of their own, and what streams use."""
     if not isinstance(runtime, DockerRuntime):
         return SimulatedBridge(), SimulatedDoorway()

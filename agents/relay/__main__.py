@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from agents.protocol.log_lines import use_one_line
-from agents.relay.change_notifier import Switchboard
+from agents.relay.change_notifier import ChangeNotifier
 from agents.relay.config import MissingSetting, read_config
 from agents.relay.http_limits import BoundedHttp
 from agents.relay.routes import build_app
@@ -28,7 +28,7 @@ KEEP_ALIVE_S = 75  # an agent comes back on its connection after a sync
 class RelayServer(uvicorn.Server):
     """Answers everyone who waits before it waits for their connections to end."""
 
-    def __init__(self, config: uvicorn.Config, switchboard: Switchboard) -> None:
+    def __init__(self, config: uvicorn.Config, switchboard: ChangeNotifier) -> None:
         super().__init__(config)
         self._switchboard = switchboard
 

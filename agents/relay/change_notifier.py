@@ -52,7 +52,7 @@ class Change:
     news: tuple[str, ...] | None = None
 
 
-class Waiter:
+class LongPoll:
     """One request that waits: the counter that it has seen, the future that ends its wait, and which news may end it."""
 
     __slots__ = ("future", "since", "wanted")
@@ -67,7 +67,7 @@ class Waiter:
             self.future.set_result(Change(version, slip, news))
 
 
-class Switchboard:
+class ChangeNotifier:
     """Waiters by topic. One connection listens to every `wake:*` channel, another reads counters in batches.
 
     A lost wake-up is impossible while Redis answers: the subscription stands before a waiter joins, and the waiter
@@ -85,10 +85,10 @@ class Switchboard:
             # The library would reconnect by itself and hide that messages were lost meanwhile.
             retry=Retry(NoBackoff(), 0),
         )
-        self._waiters: defaultdict[str, set[Waiter]] = defaultdict(set)
+        self._waiters: defaultdict[str, set[LongPoll]] = defaultdict(set)
         self._recent = Recent()
         self._number = 0
-        self._questions: list[tuple[str, Waiter]] = []
+        self._questions: list[tuple[str, LongPoll]] = []
         self._reader: asyncio.Task[None] | None = None
         self._listener: asyncio.Task[None] | None = None
         self.listening = False
@@ -138,7 +138,7 @@ class Switchboard:
             return Change(since)
         if follow:
             self._recent.follow(topic)
-        waiter = self._join(topic, Waiter(since, asyncio.get_running_loop().create_future(), wanted))
+        waiter = self._join(topic, LongPoll(since, asyncio.get_running_loop().create_future(), wanted))
         outcome: int | None = since
         if self.listening:
             self._ask(topic, waiter)
@@ -151,26 +151,26 @@ class Switchboard:
             timer.cancel()
             self._leave(topic, waiter)
 
-    def _join(self, topic: str, waiter: Waiter) -> Waiter:
+    def _join(self, topic: str, waiter: LongPoll) -> LongPoll:
         self._waiters[topic].add(waiter)
         self._number += 1
         return waiter
 
-    def _leave(self, topic: str, waiter: Waiter) -> None:
+    def _leave(self, topic: str, waiter: LongPoll) -> None:
         waiters = self._waiters[topic]
         waiters.discard(waiter)
         self._number -= 1
         if not waiters:
             del self._waiters[topic]
 
-    def _all(self) -> list[Waiter]:
+    def _all(self) -> list[LongPoll]:
         return [waiter for waiters in self._waiters.values() for waiter in waiters]
 
     def _blind_hold(self) -> float:
         shortest, longest = BLIND_HOLD_S
         return random.uniform(shortest, max(longest, self._number / BLIND_ANSWERS_PER_S))  # noqa: S311 it spreads load
 
-    def _ask(self, topic: str, waiter: Waiter) -> None:
+    def _ask(self, topic: str, waiter: LongPoll) -> None:
         """Have the topic's counter compared, together with all others that are asked for meanwhile."""
         self._questions.append((topic, waiter))
         if self._reader is None or self._reader.done():
@@ -263,7 +263,7 @@ class Switchboard:
         for waiter in self._waiters.get(topic, ()):
             self._tell(topic, waiter, version)
 
-    def _tell(self, topic: str, waiter: Waiter, version: int, slip: str = "") -> None:
+    def _tell(self, topic: str, waiter: LongPoll, version: int, slip: str = "") -> None:
         # A waiter that has already seen this version came after the change; Redis was only slower to tell.
         if waiter.since == version:
             return

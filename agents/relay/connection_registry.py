@@ -80,7 +80,7 @@ class Link:
         await self.end.give(json.dumps(words))
 
 
-class Hub:
+class ConnectionRegistry:
     """Links by host, and the streams that were asked for and have not come yet."""
 
     def __init__(self) -> None:

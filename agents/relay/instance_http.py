@@ -12,7 +12,7 @@ import h11
 from starlette.types import Receive, Scope, Send
 
 from agents.protocol.tickets import StreamTicket
-from agents.relay.connection_registry import DialError, Hub
+from agents.relay.connection_registry import ConnectionRegistry, DialError
 from agents.relay.stream_endpoints import Channel
 
 COOKIES: Final = (b"berth_visit", b"__Host-berth_visit")
@@ -88,7 +88,7 @@ class Upstream:
 class Upstreams:
     """Carries requests, and keeps connections for the next ones: a page of JupyterLab asks for a hundred things."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: ConnectionRegistry) -> None:
         self._hub = hub
         self._idle: defaultdict[str, list[Upstream]] = defaultdict(list)
         self._at_work: defaultdict[str, int] = defaultdict(int)

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from agents.protocol.tickets import BadTicket, StreamTicket, sign_ticket
-from agents.relay.connection_registry import HOST_SAYS, DialError, Hub
+from agents.relay.connection_registry import HOST_SAYS, ConnectionRegistry, DialError
 from agents.relay.instance_http import Upstreams
 from agents.relay.instance_websockets import join_sockets
 from agents.relay.ticket_checks import Gate
@@ -45,7 +45,7 @@ _QUOTED: Final = "上面引号内是主机的原话。"
 class WebSites:
     """An ASGI application for every name below the web host."""
 
-    def __init__(self, hub: Hub, gate: Gate, *, secret: str) -> None:
+    def __init__(self, hub: ConnectionRegistry, gate: Gate, *, secret: str) -> None:
         self._hub = hub
         self._gate = gate
         self._secret = secret

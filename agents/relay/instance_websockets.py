@@ -13,7 +13,7 @@ from websockets.http11 import Response
 from websockets.uri import parse_uri
 
 from agents.protocol.tickets import StreamTicket
-from agents.relay.connection_registry import Hub
+from agents.relay.connection_registry import ConnectionRegistry
 from agents.relay.instance_http import Broken, request_headers
 from agents.relay.stream_endpoints import Channel
 
@@ -69,7 +69,7 @@ class _Inside:
         return whole.decode(errors="replace") if self._is_text else whole
 
 
-async def join_sockets(hub: Hub, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
+async def join_sockets(hub: ConnectionRegistry, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
     """Raises DialError as long as the browser has not been answered."""
     channel = await hub.dial(host=visit.host, grant=visit.grant)
     try:

@@ -17,16 +17,16 @@ from starlette.routing import Host, Route
 
 from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, Ticket
-from agents.relay.change_notifier import Change, Switchboard, Wanted
+from agents.relay.change_notifier import Change, ChangeNotifier, Wanted
 from agents.relay.config import RelayConfig
-from agents.relay.connection_registry import Hub, Pairs
+from agents.relay.connection_registry import ConnectionRegistry, Pairs
 from agents.relay.downloads import ROUTES as DOWNLOAD_ROUTES
 from agents.relay.instance_web_proxy import WebSites
 from agents.relay.port_check import ROUTES as REACH_ROUTES
 from agents.relay.port_check import Dialler
 from agents.relay.refusal import Refusal
 from agents.relay.streams import ROUTES as STREAM_ROUTES
-from agents.relay.tcp_listeners import Doors
+from agents.relay.tcp_listeners import TcpListeners
 from agents.relay.ticket_checks import Gate
 
 MAX_DIGITS = 19
@@ -36,9 +36,9 @@ NEVER_SEEN = -1  # differs from every counter, so that the first comparison answ
 
 
 def build_app(config: RelayConfig) -> Starlette:
-    gate, hub = Gate(config.secret), Hub()
-    switchboard = Switchboard(config.redis_url, gate)
-    doors = Doors(hub, gate, listen=config.tcp_listen, ports=config.tcp_ports)
+    gate, hub = Gate(config.secret), ConnectionRegistry()
+    switchboard = ChangeNotifier(config.redis_url, gate)
+    doors = TcpListeners(hub, gate, listen=config.tcp_listen, ports=config.tcp_ports)
 
     cuts: set[asyncio.Task[None]] = set()
 
@@ -79,7 +79,7 @@ def build_app(config: RelayConfig) -> Starlette:
     return app
 
 
-async def _cut(hub: Hub, doors: Doors, host: str) -> None:
+async def _cut(hub: ConnectionRegistry, doors: TcpListeners, host: str) -> None:
     """Nothing of this host goes on: its agent is refused."""
     await doors.settle(host, [])
     await hub.cut(host)
@@ -165,7 +165,7 @@ async def _events(request: Request, ticket: Ticket, since: int) -> AsyncIterator
         await asyncio.sleep(config.coalesce_s)
 
 
-def _parts(request: Request) -> tuple[RelayConfig, Switchboard]:
+def _parts(request: Request) -> tuple[RelayConfig, ChangeNotifier]:
     return request.app.state.config, request.app.state.switchboard
 
 

@@ -12,9 +12,9 @@ from starlette.websockets import WebSocket
 from agents.protocol.codec import words_of
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket
 from agents.relay.config import RelayConfig
-from agents.relay.connection_registry import DialError, Hub, Link, NotLinked, Pairs
+from agents.relay.connection_registry import ConnectionRegistry, DialError, Link, NotLinked, Pairs
 from agents.relay.stream_endpoints import SocketEnd, join
-from agents.relay.tcp_listeners import Doors
+from agents.relay.tcp_listeners import TcpListeners
 from agents.relay.ticket_checks import Gate
 
 # Close codes beyond HTTP's: 4000 and the status that a request would have got.
@@ -172,13 +172,13 @@ def _gate(socket: WebSocket) -> Gate:
     return gate
 
 
-def _hub(socket: WebSocket) -> Hub:
-    hub: Hub = socket.app.state.hub
+def _hub(socket: WebSocket) -> ConnectionRegistry:
+    hub: ConnectionRegistry = socket.app.state.hub
     return hub
 
 
-def _doors(socket: WebSocket) -> Doors:
-    doors: Doors = socket.app.state.doors
+def _doors(socket: WebSocket) -> TcpListeners:
+    doors: TcpListeners = socket.app.state.doors
     return doors
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from agents.protocol.tickets import BadTicket
-from agents.relay.connection_registry import DialError, Hub
+from agents.relay.connection_registry import ConnectionRegistry, DialError
 from agents.relay.stream_endpoints import SocketEnd, TcpEnd, join
 from agents.relay.ticket_checks import Gate
 
@@ -23,7 +23,7 @@ SWEEP_S: Final = 15.0
 
 
 @dataclass(frozen=True)
-class Claim:
+class ListenerClaim:
     """One door as a host's agent asks for it; `allow` are the networks that may come in, empty for all."""
 
     port: int
@@ -43,10 +43,10 @@ class Claim:
 
 
 @dataclass
-class Door:
+class TcpListener:
     """A listening port and those who came in by it."""
 
-    claim: Claim
+    claim: ListenerClaim
     server: asyncio.Server
     guests: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -55,15 +55,15 @@ class _NoLeave(Exception):
     """What a host asks for is not its own, or is no port at all."""
 
 
-class Doors:
+class TcpListeners:
     """Opens exactly the ports that linked agents may have by the control plane's tickets, within the relay's own range."""
 
-    def __init__(self, hub: Hub, gate: Gate, *, listen: str, ports: range) -> None:
+    def __init__(self, hub: ConnectionRegistry, gate: Gate, *, listen: str, ports: range) -> None:
         self._hub = hub
         self._gate = gate
         self._listen = listen
         self._ports = ports
-        self._doors: dict[int, Door] = {}
+        self._doors: dict[int, TcpListener] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
 
@@ -101,7 +101,7 @@ class Doors:
                 self._shut(port)
         await asyncio.gather(*self._leaving, return_exceptions=True)
 
-    def _claim(self, host: str, row: Any) -> Claim:
+    def _claim(self, host: str, row: Any) -> ListenerClaim:
         """Raises _NoLeave."""
         try:
             port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))
@@ -112,9 +112,9 @@ class Doors:
             raise _NoLeave(f"port {port} is not its own")
         if len(allow) > ALLOW_MOST:
             raise _NoLeave(f"{len(allow)} networks may come in by port {port}")
-        return Claim(port, host, ticket.expires_at, allow)
+        return ListenerClaim(port, host, ticket.expires_at, allow)
 
-    async def _open(self, claim: Claim) -> None:
+    async def _open(self, claim: ListenerClaim) -> None:
         door = self._doors.get(claim.port)
         if door is not None and door.claim.host == claim.host:
             door.claim = claim
@@ -131,7 +131,7 @@ class Doors:
         except OSError as error:
             logger.warning("port %d cannot be opened: %s", claim.port, error)
             return
-        self._doors[claim.port] = Door(claim, server)
+        self._doors[claim.port] = TcpListener(claim, server)
 
     def _shut(self, port: int) -> None:
         """Nobody waits for those who are inside: a host that does not read would hold up the doors of all others."""
@@ -152,7 +152,7 @@ class Doors:
         door.guests.add(guest)
         guest.add_done_callback(door.guests.discard)
 
-    async def _serve(self, claim: Claim, client: TcpEnd) -> None:
+    async def _serve(self, claim: ListenerClaim, client: TcpEnd) -> None:
         inside: SocketEnd | None = None
         try:
             inside = await self._hub.open(claim.host, {"tunnel": claim.port})

@@ -26,7 +26,7 @@ class BodyTooLarge(DomainError):
     title = "The request body is too large"
 
 
-class Lane:
+class ApiFastPathMiddleware:
     """Stands behind SecurityMiddleware only. A browser's session still takes the long way to the API."""
 
     def __init__(self, get_response: Next) -> None:

@@ -122,7 +122,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.printable_requests.StorableText",
-    "config.middleware.api_fast_path.Lane",
+    "config.middleware.api_fast_path.ApiFastPathMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.page_headers.PageLocale",
@@ -136,7 +136,7 @@ MIDDLEWARE = [
     "config.middleware.page_headers.PageHeaders",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "config.error_pages.FaultPages",
+    "config.error_pages.ErrorPageMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"

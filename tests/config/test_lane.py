@@ -14,7 +14,7 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
 from config import urls as site_urls
-from config.middleware.api_fast_path import MAX_BODY_BYTES, Lane
+from config.middleware.api_fast_path import MAX_BODY_BYTES, ApiFastPathMiddleware
 
 
 def seen_by(request: HttpRequest) -> HttpResponse:
@@ -84,7 +84,7 @@ def test_unknown_addresses_are_problems(db: None, address: str) -> None:
 def test_a_large_body_is_refused_before_it_is_read(db: None) -> None:
     request = RequestFactory().post("/api/v1/tokens", b"{}", content_type="application/json")
     request.META["CONTENT_LENGTH"] = str(MAX_BODY_BYTES + 1)
-    reply = Lane(lambda request: pytest.fail("went on"))(request)
+    reply = ApiFastPathMiddleware(lambda request: pytest.fail("went on"))(request)
     assert reply.status_code == 413
 
 

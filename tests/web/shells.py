@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from agents.daemon.engine.exec_interface import Doorway, Terminal
+from agents.daemon.engine.exec_interface import ExecInterface, Terminal
 from instances.core.wakeup_payloads import slip_key
 from instances.models import Instance
 from tests.agents.relay.streaming import Rooms, Shell, StreamHost
@@ -30,7 +30,7 @@ class PrintingRooms(Rooms):
         return None
 
 
-def host_with_shells(instance: Instance, rooms: Rooms | None = None, doorway: Doorway | None = None) -> StreamHost:
+def host_with_shells(instance: Instance, rooms: Rooms | None = None, doorway: ExecInterface | None = None) -> StreamHost:
     """Linked to the relay as the agent of this instance's host. Its streams are the caller's to stop."""
     made = StreamHost(settings.RELAY_URL, settings.RELAY_SECRET, rooms or PrintingRooms(), doorway)
     made.id, made.instance = instance.host_id.hex, instance.pk.hex

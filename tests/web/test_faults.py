@@ -13,7 +13,7 @@ from django.utils import translation
 from django_htmx.middleware import HtmxDetails
 
 from common.errors import Busy, DomainError, FieldError, NotFound
-from config.error_pages import FAULTS, FaultPages, failure_words, fault_of
+from config.error_pages import FAULTS, ErrorPageMiddleware, failure_words, fault_of
 from config.failure_messages import FAILURES
 from instances.constants import FAULT_OF
 from marketplace.errors import GpuTaken
@@ -37,7 +37,7 @@ def _request(method: str = "post", path: str = "/instances/x/stop", *, htmx: boo
 
 
 def _answer(request: HttpRequest, error: Exception) -> HttpResponse | None:
-    return FaultPages(lambda _: HttpResponse()).process_exception(request, error)
+    return ErrorPageMiddleware(lambda _: HttpResponse()).process_exception(request, error)
 
 
 def _domain_errors() -> Iterator[str]:

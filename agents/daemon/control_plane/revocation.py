@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from agents.protocol.messages import DesiredState
 
 if TYPE_CHECKING:
-    from agents.daemon.agent import Parts
+    from agents.daemon.agent import AgentComponents
 
 logger = logging.getLogger(__name__)
 
 
-def cut_off(parts: "Parts", newest: DesiredState | None) -> DesiredState | None:
+def cut_off(parts: "AgentComponents", newest: DesiredState | None) -> DesiredState | None:
     """End what runs by order; the last orders, which do not count any more."""
     logger.error(
         "REVOKED: the market takes nothing under this host's key any more. Containers stay as they are, and nobody pays for"

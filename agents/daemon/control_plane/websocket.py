@@ -23,7 +23,7 @@ class StreamLost(OSError):
     """The way to the relay broke, or never came about."""
 
 
-class Outlet:
+class WebSocketStream:
     """One WebSocket. Reading is by iteration and ends when the other side closes; `give` waits while it is slow."""
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -53,7 +53,7 @@ class Outlet:
             await self._socket.close()
 
 
-async def dial(url: str, *, watch: bool = False) -> Outlet:
+async def dial(url: str, *, watch: bool = False) -> WebSocketStream:
     """`watch` gives up on another side that has gone silent; a stream may rightly stand still. Raises StreamLost."""
     secure: dict[str, Any] = {"ssl": trust()} if url.startswith("wss:") else {}
     try:
@@ -70,4 +70,4 @@ async def dial(url: str, *, watch: bool = False) -> Outlet:
         )
     except (WebSocketException, OSError, ValueError) as error:
         raise StreamLost(f"{type(error).__name__}: {error}") from error
-    return Outlet(socket)
+    return WebSocketStream(socket)

@@ -37,7 +37,7 @@ true
 Answers = Callable[[], AbstractContextManager[None]]
 
 
-class DockerDoorway:
+class DockerExec:
     """Enters containers of this host's own instances. `answers` puts the engine's errors into the runtime's words."""
 
     def __init__(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents.daemon.docker_engine.container_spec import BRIDGE_PREFIX
 from agents.daemon.docker_engine.reachability import Rules, is_forwarding, listening_ports
-from agents.daemon.docker_engine.ssh_allow_list import Gates
+from agents.daemon.docker_engine.ssh_allow_list import SshAllowList
 
 FORWARD_CHAIN = "BERTH"
 INPUT_CHAIN = "BERTH-IN"
@@ -54,7 +54,7 @@ class Firewall:
     def __init__(self, resolv_conf: Path = Path("/etc/resolv.conf")) -> None:
         self._iptables = shutil.which("iptables")
         self.resolv_conf = resolv_conf
-        self.gates = Gates(self._call, self._restore)
+        self.gates = SshAllowList(self._call, self._restore)
 
     def assert_rules(self) -> bool:
         """Make the rules stand; whether they do. Cheap when they already stand: four reads."""

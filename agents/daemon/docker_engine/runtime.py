@@ -25,7 +25,7 @@ from agents.daemon.docker_engine.container_spec import (
     root_repository,
 )
 from agents.daemon.docker_engine.errors import READ_TIMEOUT, engine_answers, engine_place
-from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, DockerDoorway
+from agents.daemon.docker_engine.exec import DEFAULT_ENGINE, DockerExec
 from agents.daemon.docker_engine.exit_events import who_ended
 from agents.daemon.docker_engine.firewall import Firewall
 from agents.daemon.docker_engine.images import CHANGE_TIMEOUT
@@ -224,10 +224,10 @@ class DockerRuntime(DockerNetworks):
             changed()  # something may have happened while nobody listened
             stopped.wait(WATCH_RETRY)
 
-    def doorway(self) -> DockerDoorway:
+    def doorway(self) -> DockerExec:
         """The way into its containers, with a connection of its own to the engine."""
         place = engine_place().get("base_url", DEFAULT_ENGINE)
-        return DockerDoorway(self._client(CHANGE_TIMEOUT), self.containers, engine_answers, place)
+        return DockerExec(self._client(CHANGE_TIMEOUT), self.containers, engine_answers, place)
 
     def close(self) -> None:
         """After `stopped` was set: an event stream has no end of its own."""

@@ -54,7 +54,7 @@ class Gate:
     port: int
 
 
-class Gates:
+class SshAllowList:
     """The gates that stand on this host, by bridge. Setting one that stands already costs nothing."""
 
     def __init__(self, call: Call, load: Load) -> None:

@@ -46,7 +46,7 @@ class Command(Protocol):
         """None while it runs."""
 
 
-class Doorway(Protocol):
+class ExecInterface(Protocol):
     """Ways into running containers. Calls may block; they raise EngineRefused, EngineSilent or OSError."""
 
     def connect(self, instance: str, port: int) -> socket.socket:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from agents.daemon.engine.cancellable_open import opened
-from agents.daemon.engine.exec_interface import Command, Doorway
+from agents.daemon.engine.exec_interface import Command, ExecInterface
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 
 PIECE: Final = 64 * 1024
@@ -28,7 +28,7 @@ class Program:
         self._kind, self._left = OUT, 0
 
     @classmethod
-    async def start(cls, doorway: Doorway, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Program":
+    async def start(cls, doorway: ExecInterface, instance: str, words: Sequence[str], env: Mapping[str, str]) -> "Program":
         """Raises EngineRefused, EngineSilent or OSError; a program that is not in the image ends with 126 or 127 instead."""
         command = await opened(doorway.command, instance, words, env)
         command.connection.setblocking(False)

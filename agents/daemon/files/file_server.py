@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
-from agents.daemon.control_plane.websocket import Frame, Outlet, StreamLost
-from agents.daemon.engine.exec_interface import Doorway
+from agents.daemon.control_plane.websocket import Frame, StreamLost, WebSocketStream
+from agents.daemon.engine.exec_interface import ExecInterface
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.files import shell_scripts
 from agents.daemon.files.protocol import FileRefusal, Place, Request, listing, said_first, whole
@@ -38,7 +38,7 @@ class Cancelled(FileRefusal):
 class Inbox:
     """What the client sends, a few frames ahead of what is worked on. None is its end."""
 
-    def __init__(self, outlet: Outlet) -> None:
+    def __init__(self, outlet: WebSocketStream) -> None:
         self._outlet = outlet
         self._frames: asyncio.Queue[Frame | None] = asyncio.Queue(FRAMES_AHEAD)
         self._pump = asyncio.create_task(self._run())
@@ -58,7 +58,7 @@ class Inbox:
 class _Session:
     """One client's requests."""
 
-    def __init__(self, scripts: Scripts, instance: str, outlet: Outlet, only: str | None) -> None:
+    def __init__(self, scripts: Scripts, instance: str, outlet: WebSocketStream, only: str | None) -> None:
         self._scripts, self._instance, self._outlet, self._only = scripts, instance, outlet, only
         self.inbox = Inbox(outlet)
         ways: dict[str, Callable[[Request], Awaitable[None]]] = {
@@ -290,14 +290,14 @@ class _Session:
 class Files:
     """The file work of one host. Everything here belongs to the streams' own thread."""
 
-    def __init__(self, doorway: Doorway) -> None:
+    def __init__(self, doorway: ExecInterface) -> None:
         self._scripts = Scripts(doorway)
         self._clients: dict[str, int] = {}
 
     def crowded(self, instance: str) -> bool:
         return self._clients.get(instance, 0) >= AT_ONCE
 
-    async def serve(self, instance: str, outlet: Outlet, *, only: str | None = None) -> None:
+    async def serve(self, instance: str, outlet: WebSocketStream, *, only: str | None = None) -> None:
         """Answer one client until it leaves. With `only` it may read this path and nothing else."""
         self._clients[instance] = self._clients.get(instance, 0) + 1
         session = _Session(self._scripts, instance, outlet, only)

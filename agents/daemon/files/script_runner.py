@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from agents.daemon.engine.exec_interface import Doorway
+from agents.daemon.engine.exec_interface import ExecInterface
 from agents.daemon.engine.exec_stream import ERR, Program
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.files import shell_scripts
@@ -74,7 +74,7 @@ class Running:
 class Scripts:
     """Scripts at work in the containers of one host. Everything here belongs to the streams' own thread."""
 
-    def __init__(self, doorway: Doorway) -> None:
+    def __init__(self, doorway: ExecInterface) -> None:
         self._doorway = doorway
         self._turns: dict[tuple[str, bytes], Turn] = {}
 

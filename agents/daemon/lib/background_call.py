@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 
-class Beside:
+class BackgroundCall:
     """A call in a thread of its own. `wait` returns when it is done and raises what it raised."""
 
     def __init__(self, call: Callable[[], None], *, inline: bool = False) -> None:

@@ -23,7 +23,7 @@ _AT_ONCE: Final = 4096  # chunks that are marked as zeros in one step
 Tell = Callable[[int, int], None]  # bytes looked at, of how many; may raise to break off
 
 
-class BadSheet(Exception):
+class BadManifest(Exception):
     """The list of chunks does not match its checksum, or names a file that nobody asked for."""
 
 
@@ -138,7 +138,7 @@ class Parcel:
             if 0 <= number < len(sheet.digests):
                 return sheet, number
             number -= len(sheet.digests)
-        raise BadSheet(f"there is no such chunk: {number}")
+        raise BadManifest(f"there is no such chunk: {number}")
 
 
 def digest_of(chunk: bytes) -> bytes:
@@ -181,7 +181,7 @@ def parcel_of(
         start = end
     parcel = Parcel(tuple(sheets), tuple(parts))
     if any(part.start < 0 or part.size < 0 or part.start + part.size > sizes[0] for part in parts):
-        raise BadSheet("a part does not lie in its file")
+        raise BadManifest("a part does not lie in its file")
     if start != len(digests) or parcel.whole != whole or any(size < 0 for size in sizes):
-        raise BadSheet("the list of chunks does not match its checksum")
+        raise BadManifest("the list of chunks does not match its checksum")
     return parcel

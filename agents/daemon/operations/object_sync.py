@@ -19,7 +19,7 @@ from agents.daemon.docker_engine.runtime import DockerRuntime
 from agents.daemon.engine.image_request import NoRoom, Pull, PullStalled
 from agents.daemon.engine.interface import EngineRefused, EngineSilent, Runtime
 from agents.daemon.lib.errors import Failed, Superseded
-from agents.daemon.operations.rclone_container import DISK_AT, Boxes, BoxOrder, BoxState, DockerBoxes
+from agents.daemon.operations.rclone_container import DISK_AT, BoxOrder, BoxState, DockerBoxes, RcloneContainers
 from agents.daemon.operations.rclone_log import SyncLog, SyncStats, fault_of, read_log
 from agents.daemon.reconciler.image_pulls import pull_failure
 
@@ -62,7 +62,13 @@ class SyncOrders:
     """Carries out syncs, two at once: they take hours, and other work of the host does not wait for them."""
 
     def __init__(
-        self, runtime: Runtime, boxes: Boxes, places: Places, *, checkpoint: Checkpoint, local_images: bool = False
+        self,
+        runtime: Runtime,
+        boxes: RcloneContainers,
+        places: Places,
+        *,
+        checkpoint: Checkpoint,
+        local_images: bool = False,
     ) -> None:
         self._runtime = runtime
         self._boxes = boxes

@@ -58,7 +58,7 @@ class BoxState:
         return self.out_of_memory or self.code < _KILLED
 
 
-class Boxes(Protocol):
+class RcloneContainers(Protocol):
     """Such containers of one host."""
 
     def state(self, key: str) -> BoxState | None: ...

@@ -19,7 +19,7 @@ from agents.daemon.engine.interface import Container, ContainerOrder, EngineRefu
 from agents.daemon.engine.ssh_interface import Bridge, SimulatedBridge
 from agents.daemon.gpu.claims import GpuTable
 from agents.daemon.gpu.wipe import Wipes
-from agents.daemon.lib.background_call import Beside
+from agents.daemon.lib.background_call import BackgroundCall
 from agents.daemon.lib.errors import Failed
 from agents.daemon.lib.journal import Journal
 from agents.daemon.reconciler.acceptance_test import Acceptance, find
@@ -54,7 +54,7 @@ class Limits:
     cuda: str = ""  # the highest that the driver supports
 
 
-class Steps:
+class ActionExecutor:
     """Carries out actions on one host."""
 
     def __init__(
@@ -139,7 +139,7 @@ class Steps:
         job.say("creating")
         with _as_failure("create_failed"):
             self._check_ports(job.desired)
-            network = Beside(partial(self._runtime.make_network, job.desired.id), inline=self._runtime.instant)
+            network = BackgroundCall(partial(self._runtime.make_network, job.desired.id), inline=self._runtime.instant)
             try:
                 container = self._make(job.desired, base, network)
             finally:
@@ -148,7 +148,7 @@ class Steps:
         self._checkpoint("network")
         self._launch(job, container)
 
-    def _make(self, desired: DesiredInstance, base: str, network: Beside) -> str:
+    def _make(self, desired: DesiredInstance, base: str, network: BackgroundCall) -> str:
         access, disk = self._furnish(desired)
         order = ContainerOrder(desired, base, access, disk, self._volumes.bind(desired.mounts))
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.journal import Journal
-from agents.daemon.reconciler.actions import Steps
+from agents.daemon.reconciler.actions import ActionExecutor
 from agents.daemon.reconciler.jobs import Busy, Job
 from agents.daemon.reconciler.plan import Action
 from agents.protocol.messages import DesiredInstance
@@ -18,10 +18,10 @@ FIRST_RETRY = 0.5
 LONGEST_RETRY = 30.0
 
 
-class Crew:
+class WorkerPool:
     """`inline` carries actions out in the caller's own thread: for a runtime whose calls return at once."""
 
-    def __init__(self, *, steps: Steps, journal: Journal, inline: bool, changed: Callable[[bool], None]) -> None:
+    def __init__(self, *, steps: ActionExecutor, journal: Journal, inline: bool, changed: Callable[[bool], None]) -> None:
         self._steps = steps
         self._journal = journal
         self._inline = inline

@@ -18,7 +18,7 @@ from typing import Any, Final
 import asyncssh
 
 from agents.daemon.control_plane.port_check import open_server
-from agents.daemon.engine.exec_interface import Command, Doorway, Terminal
+from agents.daemon.engine.exec_interface import Command, ExecInterface, Terminal
 from agents.daemon.engine.interface import SSH_PORT
 from agents.daemon.engine.ssh_interface import Door, doors_of
 from agents.daemon.ssh.auth import Pass, Room, Visitor, options_of, peer_of
@@ -266,7 +266,7 @@ class LiveBridge:
 class BridgedDoorway:
     """A doorway whose port 22 leads to the bridge where an instance needs it."""
 
-    def __init__(self, doorway: Doorway, bridge: LiveBridge) -> None:
+    def __init__(self, doorway: ExecInterface, bridge: LiveBridge) -> None:
         self._doorway = doorway
         self._bridge = bridge
 

@@ -13,7 +13,7 @@ from asyncssh.sftp import run_sftp_server
 from asyncssh.stream import SSHReader, SSHServerStreamSession, SSHWriter
 
 from agents.daemon.engine.cancellable_open import opened
-from agents.daemon.engine.exec_interface import Doorway, Terminal
+from agents.daemon.engine.exec_interface import ExecInterface, Terminal
 from agents.daemon.engine.exec_stream import ERR, OUT, PIECE, Program
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.ssh.sftp import ContainerFiles
@@ -67,7 +67,7 @@ done
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
-class Inside(Doorway, Protocol):
+class Inside(ExecInterface, Protocol):
     """A doorway that also starts programs of any words with a screen."""
 
     def screen(self, instance: str, words: Sequence[str], env: Mapping[str, str]) -> Terminal:
@@ -270,7 +270,7 @@ async def _show(program: Program, stdout: SSHWriter[bytes], stderr: SSHWriter[by
     return True
 
 
-async def said(doorway: Doorway, instance: str, script: str, env: Mapping[str, str] | None = None) -> str:
+async def said(doorway: ExecInterface, instance: str, script: str, env: Mapping[str, str] | None = None) -> str:
     """What a short script prints in the container."""
     program = await Program.start(doorway, instance, ["/bin/sh", "-c", script], env or {})
     found = b""
@@ -283,7 +283,7 @@ async def said(doorway: Doorway, instance: str, script: str, env: Mapping[str, s
     return found.decode(errors="replace").strip()
 
 
-async def tell(doorway: Doorway, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()) -> None:
+async def tell(doorway: ExecInterface, instance: str, signal: str, *, only: str = "", keep: Sequence[str] = ()) -> None:
     """Signal the first process of one session and its group, or of all but those to keep. Best effort: it may have ended."""
     with suppress(EngineRefused, EngineSilent, OSError):
         await said(doorway, instance, TELL, {"SIGNAL": signal, "ONLY": only, "KEEP": " ".join(keep)})

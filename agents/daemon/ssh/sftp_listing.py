@@ -9,7 +9,7 @@ import binascii
 import os
 from typing import Final
 
-from agents.daemon.engine.exec_interface import Doorway
+from agents.daemon.engine.exec_interface import ExecInterface
 from agents.daemon.engine.exec_stream import OUT, Program
 
 SAID_AT_MOST: Final = 16 * 1024 * 1024
@@ -38,7 +38,7 @@ def spelled(path: bytes) -> str:
 class Worker:
     """A shell in the container that works off one script after the other."""
 
-    def __init__(self, doorway: Doorway, instance: str) -> None:
+    def __init__(self, doorway: ExecInterface, instance: str) -> None:
         self._doorway = doorway
         self._instance = instance
         self._program: Program | None = None

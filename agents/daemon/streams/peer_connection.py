@@ -5,7 +5,7 @@ import concurrent.futures
 from types import TracebackType
 from typing import Any, Final
 
-from agents.daemon.control_plane.websocket import Outlet, StreamLost, dial
+from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream, dial
 from agents.protocol.codec import words_of
 
 LARGEST: Final = 1024 * 1024
@@ -15,10 +15,10 @@ class PairLost(StreamLost):
     """The way to the other side broke, or never came about: open it again."""
 
 
-class PairLine:
+class PeerConnection:
     """A line to the other side. Calls block; it belongs to one thread at a time, and `close` to any."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, outlet: Outlet) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, outlet: WebSocketStream) -> None:
         self._loop = loop
         self._outlet = outlet
         self._frames = aiter(outlet)
@@ -43,7 +43,7 @@ class PairLine:
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._outlet.close(), self._loop)
 
-    def __enter__(self) -> "PairLine":
+    def __enter__(self) -> "PeerConnection":
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -56,7 +56,7 @@ class PairLine:
         return b""
 
 
-async def meet(url: str, wait_s: float) -> Outlet:
+async def meet(url: str, wait_s: float) -> WebSocketStream:
     """Dial, and wait until the other side is there. Raises StreamLost."""
     outlet = await dial(url)
     try:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes, urlencode
 
-from agents.daemon.control_plane.websocket import Outlet, StreamLost, dial
+from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream, dial
 from agents.daemon.engine.cancellable_open import opened
-from agents.daemon.engine.exec_interface import Doorway, SimulatedDoorway
+from agents.daemon.engine.exec_interface import ExecInterface, SimulatedDoorway
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.daemon.files.file_server import Files
-from agents.daemon.streams.peer_connection import PairLine, PairLost, meet, wait_for
+from agents.daemon.streams.peer_connection import PairLost, PeerConnection, meet, wait_for
 from agents.daemon.streams.tcp_forward import carry
 from agents.daemon.streams.terminals import Terminals
 from agents.protocol.codec import words_of
@@ -71,7 +71,7 @@ class _Use:
 class Streams:
     """One host's streams. `follow`, `stop`, `sessions` and `open_pair` are for other threads."""
 
-    def __init__(self, doorway: Doorway | None = None) -> None:
+    def __init__(self, doorway: ExecInterface | None = None) -> None:
         self._doorway = doorway or SimulatedDoorway()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -104,7 +104,7 @@ class Streams:
         """How many streams lead into the instance now: terminals that somebody looks at, and connections to ports."""
         return self._use.open.get(instance, 0)
 
-    def open_pair(self, pair: str, ticket: str, *, wait_s: float = 10.0) -> PairLine:
+    def open_pair(self, pair: str, ticket: str, *, wait_s: float = 10.0) -> PeerConnection:
         """A line to the other host of a copy, once it is there too. Raises PairLost."""
         base = self._standing.url.removesuffix("/link")
         if not base:
@@ -112,7 +112,7 @@ class Streams:
         loop = self._begin()
         url = f"{base}/pairs/{quote(pair)}?{urlencode({'ticket': ticket})}"
         try:
-            return PairLine(loop, wait_for(loop, meet(url, wait_s), wait_s + 30.0))
+            return PeerConnection(loop, wait_for(loop, meet(url, wait_s), wait_s + 30.0))
         except (OSError, TimeoutError) as error:
             raise PairLost(str(error) or "the other side did not come") from error
 
@@ -191,7 +191,7 @@ class Streams:
             telling.cancel()
             await link.close()
 
-    async def _tell(self, link: Outlet, url: str) -> None:
+    async def _tell(self, link: WebSocketStream, url: str) -> None:
         """Say what is new after each exchange, and that one is alive between them."""
         with suppress(StreamLost):
             while self._standing.url == url:
@@ -206,7 +206,7 @@ class Streams:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, link: Outlet, url: str, words: dict[str, Any]) -> None:
+    async def _answer(self, link: WebSocketStream, url: str, words: dict[str, Any]) -> None:
         """Carry one stream that was asked for, or say why not."""
         stream = str(words["dial"])
         try:

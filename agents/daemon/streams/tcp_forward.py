@@ -4,13 +4,13 @@ import asyncio
 import socket
 from typing import Final
 
-from agents.daemon.control_plane.websocket import Outlet, StreamLost
+from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream
 from agents.protocol.codec import words_of
 
 PIECE: Final = 64 * 1024
 
 
-async def carry(outlet: Outlet, inside: socket.socket) -> None:
+async def carry(outlet: WebSocketStream, inside: socket.socket) -> None:
     """Both ways, each to its own end of input, or until either side is gone. Ends both."""
     inside.setblocking(False)
     reader, writer = await asyncio.open_connection(sock=inside, limit=PIECE)
@@ -25,13 +25,13 @@ async def carry(outlet: Outlet, inside: socket.socket) -> None:
         await outlet.close()
 
 
-async def _outwards(reader: asyncio.StreamReader, outlet: Outlet) -> None:
+async def _outwards(reader: asyncio.StreamReader, outlet: WebSocketStream) -> None:
     while piece := await reader.read(PIECE):
         await outlet.give(piece)
     await outlet.say(eof=True)
 
 
-async def _inwards(outlet: Outlet, writer: asyncio.StreamWriter) -> None:
+async def _inwards(outlet: WebSocketStream, writer: asyncio.StreamWriter) -> None:
     async for frame in outlet:
         if isinstance(frame, bytes):
             writer.write(frame)

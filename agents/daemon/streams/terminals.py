@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from agents.daemon.control_plane.websocket import Outlet, StreamLost
+from agents.daemon.control_plane.websocket import StreamLost, WebSocketStream
 from agents.daemon.engine.cancellable_open import opened
-from agents.daemon.engine.exec_interface import Doorway, Terminal
+from agents.daemon.engine.exec_interface import ExecInterface, Terminal
 from agents.daemon.engine.interface import EngineRefused, EngineSilent
 from agents.protocol.codec import words_of
 
@@ -34,7 +34,7 @@ class Session:
     terminal: Terminal
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    outlet: Outlet | None = None
+    outlet: WebSocketStream | None = None
     kept: deque[bytes] = field(default_factory=deque)
     kept_bytes: int = 0
     flowing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,7 +52,7 @@ class Session:
 class Terminals:
     """The terminals of one host. Everything here belongs to the streams' own thread."""
 
-    def __init__(self, doorway: Doorway) -> None:
+    def __init__(self, doorway: ExecInterface) -> None:
         self._doorway = doorway
         self._sessions: dict[Key, Session] = {}
         self._opening = asyncio.Lock()
@@ -81,7 +81,7 @@ class Terminals:
             session.pump = asyncio.create_task(self._show(session))
             return session
 
-    async def attach(self, session: Session, outlet: Outlet) -> None:
+    async def attach(self, session: Session, outlet: WebSocketStream) -> None:
         """Let whoever is at the other end look and type, until either is gone. A second looker takes over from the first."""
         if session.outlet is not None:
             await session.outlet.close()

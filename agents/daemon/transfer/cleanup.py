@@ -35,7 +35,7 @@ def _is_lone_card(path: Path) -> bool:
     return path.suffix == ".json" and not path.with_suffix(".ext4").exists()
 
 
-class Trips:
+class TransferCleanup:
     """Parcels between hosts that were under way. `forget` lets the engine go of what an order had packed in it."""
 
     def __init__(self, state: Path, forget: Callable[[str], None]) -> None:

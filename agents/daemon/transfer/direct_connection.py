@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from agents.daemon.control_plane.port_check import open_server
-from agents.daemon.transfer.transfer_protocol import Line, LineBroken, SealedLine
+from agents.daemon.transfer.transfer_protocol import ConnectionLost, EncryptedChannel, Line
 from agents.protocol.public_addresses import is_public
 
 LARGEST: Final = 1024 * 1024 + 64
@@ -44,7 +44,7 @@ class Opened:
     """A line that leads to the other host, and the same under its key."""
 
     line: ClosableLine
-    sealed: SealedLine
+    sealed: EncryptedChannel
     direct: bool = False
 
 
@@ -67,7 +67,7 @@ class SocketLine:
             return b""
         (length,) = _LENGTH.unpack(head)
         if length > self.largest:
-            raise LineBroken("the other host sent more than a message has")
+            raise ConnectionLost("the other host sent more than a message has")
         return self._exactly(length, end)
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class SocketLine:
         while len(got) < count:
             left = end - time.monotonic()
             if left <= 0:
-                raise LineBroken("the other host sent too slowly")
+                raise ConnectionLost("the other host sent too slowly")
             self._socket.settimeout(left)
             piece = self._socket.recv(count - len(got))
             if not piece:
@@ -99,7 +99,7 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
     known = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
     allowed = [one for one in known if private or is_public(ipaddress.ip_address(one[4][0]))]
     if not allowed:
-        raise LineBroken("the other host has no address that this one may dial")
+        raise ConnectionLost("the other host has no address that this one may dial")
     family, kind, protocol, _, place = allowed[0]
     connection = socket.socket(family, kind, protocol)
     try:
@@ -109,11 +109,11 @@ def dial(address: str, port: int, key: bytes, *, private: bool) -> Opened:
         line.send(own)
         other = line.recv(DIAL_S)
         if len(other) != _NONCE:
-            raise LineBroken("what answered there is not the other host")
-        sealed = SealedLine(line, _key_of(key, own, other), is_source=True)
+            raise ConnectionLost("what answered there is not the other host")
+        sealed = EncryptedChannel(line, _key_of(key, own, other), is_source=True)
         sealed.say(_HELLO)
         if sealed.hear(DIAL_S) != _HELLO:
-            raise LineBroken("what answered there is not the other host")
+            raise ConnectionLost("what answered there is not the other host")
         line.largest = LARGEST
     except BaseException:
         connection.close()
@@ -176,15 +176,15 @@ class Listener:
             with self._lock:
                 del self._proving[line]
 
-    def _shown_key(self, line: SocketLine) -> SealedLine:
+    def _shown_key(self, line: SocketLine) -> EncryptedChannel:
         """Raises OSError."""
         other, own = line.recv(PROVE_S), os.urandom(_NONCE)
         if len(other) != _NONCE:
-            raise LineBroken("not the other host")
+            raise ConnectionLost("not the other host")
         line.send(own)
-        sealed = SealedLine(line, _key_of(self._key, other, own), is_source=False)
+        sealed = EncryptedChannel(line, _key_of(self._key, other, own), is_source=False)
         if sealed.hear(PROVE_S) != _HELLO:
-            raise LineBroken("not the other host")
+            raise ConnectionLost("not the other host")
         sealed.say(_HELLO)
         line.largest = LARGEST
         return sealed

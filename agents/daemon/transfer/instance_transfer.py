@@ -24,7 +24,7 @@ from agents.daemon.lib.chunk_manifest import Parcel, describe
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.sizes import GIB, HEADROOM
 from agents.daemon.transfer.root_export import Roots, roots_of
-from agents.daemon.transfer.transfer_protocol import Inbox, SealedLine, send_parcel
+from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, send_parcel
 from agents.daemon.transfer.transfer_session import (
     COMPLETE,
     Calling,
@@ -168,7 +168,7 @@ class Mover:
         self._checkpoint("described")
         sent = parcel
 
-        def talk(line: SealedLine) -> None:
+        def talk(line: EncryptedChannel) -> None:
             nonlocal sent
             sent = send_parcel(line, parcel, files, lambda done, total: operation.progress(done, total, "Sending."))
 

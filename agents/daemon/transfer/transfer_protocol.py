@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from agents.daemon.lib.chunk_manifest import CHUNK, BadSheet, Parcel, Part, Sheet, describe, parcel_of
+from agents.daemon.lib.chunk_manifest import CHUNK, BadManifest, Parcel, Part, Sheet, describe, parcel_of
 
 PIECE: Final = 512 * 1024  # of the list of digests, which may be long
 LONGEST_LIST: Final = 64 * 1024 * 1024  # bytes of digests: 1 TiB
@@ -28,7 +28,7 @@ NUMBER_BYTES: Final = 8
 _NONCE: Final = 12
 
 
-class LineBroken(OSError):
+class ConnectionLost(OSError):
     """The other side went away or said what nobody understands: dial again and go on."""
 
 
@@ -40,7 +40,7 @@ class Line(Protocol):
     def recv(self, timeout: float = 60.0) -> bytes: ...
 
 
-class SealedLine:
+class EncryptedChannel:
     """A line under the key of one move; each direction has a mark of its own, so that nothing can be sent back."""
 
     def __init__(self, line: Line, key: bytes, *, is_source: bool) -> None:
@@ -55,11 +55,11 @@ class SealedLine:
     def hear(self, timeout: float = PATIENCE) -> bytes:
         text = self._line.recv(timeout)
         if not text:
-            raise LineBroken("the other host closed the line")
+            raise ConnectionLost("the other host closed the line")
         try:
             return self._seal.decrypt(text[:_NONCE], text[_NONCE:], self._other)
         except (InvalidTag, ValueError) as error:
-            raise LineBroken("what came was not from the other host") from error
+            raise ConnectionLost("what came was not from the other host") from error
 
     def say_words(self, **words: object) -> None:
         self.say(json.dumps(words).encode())
@@ -68,16 +68,16 @@ class SealedLine:
         try:
             words = json.loads(self.hear())
         except ValueError as error:
-            raise LineBroken("the other host said what nobody understands") from error
+            raise ConnectionLost("the other host said what nobody understands") from error
         if not isinstance(words, dict) or not words.keys() >= {*names}:
-            raise LineBroken("the other host said something else than expected")
+            raise ConnectionLost("the other host said something else than expected")
         return words
 
 
 Progress = Callable[[int, int], None]  # bytes done, of how many; may raise to break off
 
 
-def send_parcel(line: SealedLine, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> Parcel:
+def send_parcel(line: EncryptedChannel, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> Parcel:
     """Describe it, then send what the other side asks for until it has looked at the whole. Raises LineBroken.
 
     Returns what was sent: the parcel without the parts that the other side has.
@@ -100,7 +100,7 @@ def send_parcel(line: SealedLine, parcel: Parcel, files: Mapping[str, Path], pro
             progress(done, total)
 
 
-def _describe(line: SealedLine, parcel: Parcel) -> None:
+def _describe(line: EncryptedChannel, parcel: Parcel) -> None:
     line.say_words(
         names=[sheet.name for sheet in parcel.sheets],
         sizes=[sheet.size for sheet in parcel.sheets],
@@ -124,14 +124,14 @@ def _read(path: Path, sheet: Sheet, at: int) -> bytes:
         return os.pread(file.fileno(), sheet.length(at), at * CHUNK)
 
 
-def hear_parcel(line: SealedLine, names: tuple[str, ...]) -> Parcel:
+def hear_parcel(line: EncryptedChannel, names: tuple[str, ...]) -> Parcel:
     """What the source describes. Raises LineBroken or BadSheet (it is not what was asked for)."""
     told = line.hear_words("names", "sizes", "whole", "listed")
     if tuple(told["names"]) != names:
-        raise BadSheet("the other host sends other files than were asked for")
+        raise BadManifest("the other host sends other files than were asked for")
     listed, digests = int(told["listed"]), bytearray()
     if listed > LONGEST_LIST:
-        raise BadSheet("the other host sends more than any instance has")
+        raise BadManifest("the other host sends more than any instance has")
     while len(digests) < listed:
         digests += line.hear()
     sizes = [int(size) for size in told["sizes"]]
@@ -142,7 +142,7 @@ def _parts(told: Any) -> list[Part]:
     try:
         return [Part(str(name), int(start), int(size)) for name, start, size in told[:MOST_PARTS]]
     except (KeyError, TypeError, ValueError) as error:
-        raise BadSheet("the other host says what nobody understands of the parts of its file") from error
+        raise BadManifest("the other host says what nobody understands of the parts of its file") from error
 
 
 @dataclass
@@ -204,7 +204,7 @@ class Inbox:
 
 
 def receive_parcel(
-    line: SealedLine, parcel: Parcel, inbox: Inbox, progress: Progress, arrived: Callable[[int], None]
+    line: EncryptedChannel, parcel: Parcel, inbox: Inbox, progress: Progress, arrived: Callable[[int], None]
 ) -> None:
     """Ask for what is missing until the whole is right. Raises LineBroken.
 
@@ -226,13 +226,13 @@ def receive_parcel(
             inbox.write(*parcel.place(number), chunk)
         inbox.note(parcel, parcel.count)
     inbox.note(parcel, 0)
-    raise BadSheet("the copy is not as its original")
+    raise BadManifest("the copy is not as its original")
 
 
 class _Pulse:
     """Tells the source now and then that the target is still there, while it reads everything again."""
 
-    def __init__(self, line: SealedLine, parcel: Parcel, progress: Progress) -> None:
+    def __init__(self, line: EncryptedChannel, parcel: Parcel, progress: Progress) -> None:
         self._line, self._parcel, self._progress = line, parcel, progress
         self._last = time.monotonic()
 
@@ -243,7 +243,7 @@ class _Pulse:
             self._line.say_words(done=False, wait=True, **{"from": self._parcel.count}, again=[])
 
 
-def _take_in(line: SealedLine, parcel: Parcel, inbox: Inbox, first: int, progress: Progress) -> None:
+def _take_in(line: EncryptedChannel, parcel: Parcel, inbox: Inbox, first: int, progress: Progress) -> None:
     done, total = parcel.bytes_before(first), parcel.sent_bytes
     numbers = (number for number, _sheet, _at in parcel.chunks(first))
     for count, (number, chunk) in enumerate(_arriving(line, parcel, numbers), 1):
@@ -255,14 +255,14 @@ def _take_in(line: SealedLine, parcel: Parcel, inbox: Inbox, first: int, progres
     inbox.note(parcel, parcel.count)
 
 
-def _arriving(line: SealedLine, parcel: Parcel, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+def _arriving(line: EncryptedChannel, parcel: Parcel, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     """The chunks in this order, each as its digest says."""
     for number in numbers:
         message = line.hear()
         sheet, at = parcel.place(number)
         chunk = message[NUMBER_BYTES:]
         if int.from_bytes(message[:NUMBER_BYTES], "big") != number or not sheet.is_sound(at, chunk):
-            raise LineBroken("a chunk did not arrive as it was sent")
+            raise ConnectionLost("a chunk did not arrive as it was sent")
         yield number, chunk
 
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from agents.daemon.disks.operation_runner import Operation
 from agents.daemon.lib.atomic_files import sync_folder, write_whole
-from agents.daemon.lib.chunk_manifest import BadSheet, Parcel
+from agents.daemon.lib.chunk_manifest import BadManifest, Parcel
 from agents.daemon.lib.errors import Failed
 from agents.daemon.transfer.direct_connection import ClosableLine, Listener, Meeting, Opened, dial
-from agents.daemon.transfer.transfer_protocol import Inbox, SealedLine, hear_parcel, receive_parcel
+from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, hear_parcel, receive_parcel
 
 STALLED_AFTER: Final = 1800.0  # seconds without a byte that got through: then nobody is on the other side any more
 PAUSE: Final = 2.0
@@ -51,7 +51,7 @@ class Way:
 
     def by_relay(self, open_pair: OpenPair) -> Opened:
         line = open_pair(self.pair, self.ticket)
-        return Opened(line, SealedLine(line, self.key, is_source=self.is_source))
+        return Opened(line, EncryptedChannel(line, self.key, is_source=self.is_source))
 
 
 class Calling:
@@ -70,7 +70,9 @@ class Calling:
         return self._way.by_relay(self._open_pair)
 
 
-def talk_until_through(open_line: Callable[[], Opened], operation: Operation, talk: Callable[[SealedLine], None]) -> None:
+def talk_until_through(
+    open_line: Callable[[], Opened], operation: Operation, talk: Callable[[EncryptedChannel], None]
+) -> None:
     """Open a line again after every cut. Raises Failed when what comes is wrong, or nobody came for too long."""
     moved, since = operation.seen.done_bytes, time.monotonic()
     while (fault := _dial(open_line, talk)) is not None:
@@ -85,7 +87,7 @@ def talk_until_through(open_line: Callable[[], Opened], operation: Operation, ta
         operation.check()
 
 
-def _dial(open_line: Callable[[], Opened], talk: Callable[[SealedLine], None]) -> str | None:
+def _dial(open_line: Callable[[], Opened], talk: Callable[[EncryptedChannel], None]) -> str | None:
     """Why it was cut off, "" when nobody was there to talk to; None when all went through."""
     try:
         opened = open_line()
@@ -93,7 +95,7 @@ def _dial(open_line: Callable[[], Opened], talk: Callable[[SealedLine], None]) -
         return ""  # the other side is still packing, or away
     try:
         talk(opened.sealed)
-    except BadSheet as error:
+    except BadManifest as error:
         raise Failed("copy_damaged", f"The copy did not arrive whole: {error}.") from error
     except OSError as error:  # LineBroken, or what the line itself raises
         return str(error) or type(error).__name__
@@ -148,7 +150,7 @@ def fetch_parcel(
         operation.progress(done, total, "Receiving." if done < total else "Checking everything that came.")
         came()
 
-    def talk(line: SealedLine) -> None:
+    def talk(line: EncryptedChannel) -> None:
         parcel = hear_parcel(line, names)
         parcel = parcel.without(known(parcel))
         Tally.of(inbox, lines=1)

@@ -19,7 +19,7 @@ from agents.daemon.lib.atomic_files import sync_folder
 from agents.daemon.lib.chunk_manifest import Parcel, describe
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.sizes import GIB, HEADROOM
-from agents.daemon.transfer.transfer_protocol import Inbox, SealedLine, send_parcel
+from agents.daemon.transfer.transfer_protocol import EncryptedChannel, Inbox, send_parcel
 from agents.daemon.transfer.transfer_session import (
     COMPLETE,
     Calling,
@@ -58,7 +58,7 @@ class VolumeTravel:
         parcel = Parcel((describe(FILE, image, lambda done, total: operation.check()),))
         self._checkpoint("volume-described")
 
-        def talk(line: SealedLine) -> None:
+        def talk(line: EncryptedChannel) -> None:
             send_parcel(line, parcel, {FILE: image}, lambda done, total: operation.progress(done, total, "Sending."))
 
         way = Way.of(operation.order.args, is_source=True)

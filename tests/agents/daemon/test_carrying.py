@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.daemon.lib.chunk_manifest import CHUNK, HOLE, BadSheet, Digests, Parcel, Sheet, describe, parcel_of
+from agents.daemon.lib.chunk_manifest import CHUNK, HOLE, BadManifest, Digests, Parcel, Sheet, describe, parcel_of
 from agents.daemon.transfer import transfer_protocol
 from agents.daemon.transfer.transfer_protocol import (
     PIECE,
+    ConnectionLost,
+    EncryptedChannel,
     Inbox,
-    LineBroken,
-    SealedLine,
     hear_parcel,
     receive_parcel,
     send_parcel,
@@ -45,7 +45,7 @@ class Pipe:
     def send(self, message: bytes) -> None:
         if self.lives <= 0:
             self.outbox.put(b"")
-            raise LineBroken("cut")
+            raise ConnectionLost("cut")
         self.lives -= 1
         self.sent.append(len(message))
         self.outbox.put(self.spoil(message))
@@ -54,7 +54,7 @@ class Pipe:
         try:
             return self.inbox.get(timeout=10)
         except queue.Empty as error:
-            raise LineBroken("silent") from error
+            raise ConnectionLost("silent") from error
 
     def close(self) -> None:
         self.outbox.put(b"")
@@ -93,18 +93,18 @@ def carry(files: dict[str, Path], inbox: Inbox, source: Pipe, target: Pipe, key:
     parcel = parcel_from(files)
 
     def send() -> None:
-        with suppress(LineBroken):
-            send_parcel(SealedLine(source, KEY, is_source=True), parcel, files, lambda done, total: None)
+        with suppress(ConnectionLost):
+            send_parcel(EncryptedChannel(source, KEY, is_source=True), parcel, files, lambda done, total: None)
         source.close()
 
     sender = threading.Thread(target=send)
     sender.start()
-    line = SealedLine(target, key, is_source=False)
+    line = EncryptedChannel(target, key, is_source=False)
     first: list[int] = []
     try:
         receive_parcel(line, hear_parcel(line, tuple(files)), inbox, lambda done, total: None, first.append)
         return first[0]
-    except (LineBroken, BadSheet) as error:
+    except (ConnectionLost, BadManifest) as error:
         return error
     finally:
         target.close()
@@ -165,9 +165,9 @@ def test_the_source_hears_that_it_may_go_when_that_has_been_noted(files: dict[st
 
     def send() -> None:
         try:
-            send_parcel(SealedLine(source, KEY, is_source=True), parcel_from(files), files, lambda done, total: None)
+            send_parcel(EncryptedChannel(source, KEY, is_source=True), parcel_from(files), files, lambda done, total: None)
             ended.append("done")
-        except LineBroken:
+        except ConnectionLost:
             ended.append("cut")
 
     def killed(first: int) -> None:
@@ -175,7 +175,7 @@ def test_the_source_hears_that_it_may_go_when_that_has_been_noted(files: dict[st
 
     sender = threading.Thread(target=send)
     sender.start()
-    line = SealedLine(target, KEY, is_source=False)
+    line = EncryptedChannel(target, KEY, is_source=False)
     with pytest.raises(KeyboardInterrupt):
         receive_parcel(line, hear_parcel(line, tuple(files)), inbox, lambda done, total: None, killed)
     target.close()
@@ -186,7 +186,7 @@ def test_the_source_hears_that_it_may_go_when_that_has_been_noted(files: dict[st
 def test_another_source_than_before_begins_anew(files: dict[str, Path], inbox: Inbox) -> None:
     source, target = pipes()
     source.lives = 5
-    assert isinstance(carry(files, inbox, source, target), LineBroken)
+    assert isinstance(carry(files, inbox, source, target), ConnectionLost)
     make_files(files["root.tar"].parent, seed=2)
     source, target = pipes()
     assert carry(files, inbox, source, target) == 0
@@ -219,46 +219,46 @@ def test_nobody_in_between_can_change_or_read_anything(files: dict[str, Path], i
         return message[:-1] + bytes([message[-1] ^ 1]) if len(seen) == at + 1 else message
 
     source.spoil = spoil
-    assert isinstance(carry(files, inbox, source, target), LineBroken)
+    assert isinstance(carry(files, inbox, source, target), ConnectionLost)
     assert not any(b"root.tar" in message or b"tailtailtail" in message for message in seen)
 
 
 def test_another_key_gets_nothing(files: dict[str, Path], inbox: Inbox) -> None:
     source, target = pipes()
-    assert isinstance(carry(files, inbox, source, target, key=bytes(32)), LineBroken)
+    assert isinstance(carry(files, inbox, source, target, key=bytes(32)), ConnectionLost)
 
 
 def test_other_files_than_asked_for_are_refused(files: dict[str, Path]) -> None:
     source, target = pipes()
-    line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
+    line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
     line.say_words(names=["../../etc/passwd"], sizes=[1], whole="", listed=0)
-    with pytest.raises(BadSheet):
+    with pytest.raises(BadManifest):
         hear_parcel(far, NAMES)
 
 
 def test_a_list_longer_than_any_instance_has_is_not_listened_to(files: dict[str, Path]) -> None:
     source, target = pipes()
-    line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
+    line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
     line.say_words(names=list(NAMES), sizes=[2**60, 2**60], whole="", listed=2**50)
-    with pytest.raises(BadSheet, match="more than any instance"):
+    with pytest.raises(BadManifest, match="more than any instance"):
         hear_parcel(far, NAMES)
 
 
 @pytest.mark.parametrize("parts", [5, {"a": 1}, ["abc"], [["a", "b", 1]], [["a", -1, 5]], [["a", 0, CHUNK + 1]]])
 def test_parts_that_do_not_lie_in_the_file_are_refused(parts: object) -> None:
     source, target = pipes()
-    line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
+    line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
     parcel = Parcel((Sheet("root.tar", CHUNK, Digests(HOLE)),))
     line.say_words(names=["root.tar"], sizes=[CHUNK], whole=parcel.whole, listed=32, parts=parts)
     line.say(HOLE)
-    with pytest.raises(BadSheet):
+    with pytest.raises(BadManifest):
         hear_parcel(far, ("root.tar",))
 
 
 def test_one_that_tells_of_no_parts_sends_everything(files: dict[str, Path], inbox: Inbox) -> None:
     """An agent of before; and whoever receives asks nobody to skip what it did not name."""
     source, target = pipes()
-    line, far = SealedLine(source, KEY, is_source=True), SealedLine(target, KEY, is_source=False)
+    line, far = EncryptedChannel(source, KEY, is_source=True), EncryptedChannel(target, KEY, is_source=False)
     parcel = parcel_from(files)
     digests = b"".join(digest for sheet in parcel.sheets for digest in sheet.digests)
     line.say_words(
@@ -277,7 +277,7 @@ def test_a_list_that_does_not_match_its_checksum_is_refused() -> None:
     whole = Parcel((sheet,)).whole
     assert parcel_of(["root.tar"], [CHUNK], b"x" * 32, whole) == Parcel((sheet,))
     for sizes, digests in [([CHUNK], b"y" * 32), ([CHUNK], b"x" * 64), ([CHUNK - 1], b"x" * 32), ([-1], b"")]:
-        with pytest.raises(BadSheet):
+        with pytest.raises(BadManifest):
             parcel_of(["root.tar"], sizes, digests, whole)
 
 
@@ -288,7 +288,7 @@ def test_a_file_of_zeros_is_all_hole(tmp_path: Path) -> None:
     assert [*describe("empty", Path(os.devnull)).digests] == []
 
 
-class Listing(SealedLine):
+class Listing(EncryptedChannel):
     """Another host that lists the chunks of a file of this size, and says nothing else."""
 
     def __init__(self, size: int) -> None:

@@ -20,12 +20,12 @@ from agents.daemon.engine.interface import ContainerOrder
 from agents.daemon.engine.simulated import SimulatedRuntime
 from agents.daemon.lib.journal import EndedBy, Journal
 from agents.daemon.reconciler.access_folder import AccessFolders
-from agents.daemon.reconciler.actions import Limits, Steps
+from agents.daemon.reconciler.actions import ActionExecutor, Limits
 from agents.daemon.reconciler.exit_causes import Endings
 from agents.daemon.reconciler.fencing import judge
 from agents.daemon.reconciler.plan import Observed, plan
 from agents.daemon.reconciler.report_phases import row_of
-from agents.daemon.reconciler.worker_pool import Crew
+from agents.daemon.reconciler.worker_pool import WorkerPool
 from agents.protocol.messages import DesiredInstance
 
 GPUS = ["GPU-1", "GPU-2", "GPU-3"]
@@ -72,7 +72,7 @@ class AgentMachine(RuleBasedStateMachine):
         self.runtime.ever_ran, self.runtime.lost_roots = self.ever_ran, self.lost_roots
         self.journal = Journal(self.folder / "journal", durable=False)
         self.access = AccessFolders(self.folder / "access")
-        steps = Steps(
+        steps = ActionExecutor(
             runtime=self.runtime,
             disks=SimulatedDisks(),
             access=self.access,
@@ -80,7 +80,7 @@ class AgentMachine(RuleBasedStateMachine):
             limits=Limits(port_first=40000, port_last=40999),
             checkpoint=self.checkpoint,
         )
-        self.crew = Crew(steps=steps, journal=self.journal, inline=True, changed=lambda urgent: None)
+        self.crew = WorkerPool(steps=steps, journal=self.journal, inline=True, changed=lambda urgent: None)
 
     def checkpoint(self, name: str) -> None:
         if self.countdown is not None:

@@ -14,7 +14,7 @@ from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.journal import Journal
 from agents.daemon.reconciler.jobs import Job
 from agents.daemon.reconciler.plan import Action
-from agents.daemon.reconciler.worker_pool import Crew
+from agents.daemon.reconciler.worker_pool import WorkerPool
 from agents.protocol.messages import DesiredInstance
 
 ID = "a" * 32
@@ -72,11 +72,11 @@ def journal(tmp_path: Path) -> Journal:
 
 
 @pytest.fixture
-def crew(script: Script, bell: Bell, journal: Journal) -> Iterator[Crew]:
-    yield Crew(steps=script, journal=journal, inline=False, changed=bell)  # type: ignore[arg-type]  # a script for steps
+def crew(script: Script, bell: Bell, journal: Journal) -> Iterator[WorkerPool]:
+    yield WorkerPool(steps=script, journal=journal, inline=False, changed=bell)  # type: ignore[arg-type]  # a script for steps
 
 
-def test_one_job_at_a_time(crew: Crew, script: Script, bell: Bell) -> None:
+def test_one_job_at_a_time(crew: WorkerPool, script: Script, bell: Bell) -> None:
     go_on = threading.Event()
 
     def create(job: Job) -> None:
@@ -95,7 +95,7 @@ def test_one_job_at_a_time(crew: Crew, script: Script, bell: Bell) -> None:
     assert script.begun == ["create", "start"]
 
 
-def test_a_job_for_what_is_no_longer_wanted_ends_at_its_next_step(crew: Crew, script: Script, bell: Bell) -> None:
+def test_a_job_for_what_is_no_longer_wanted_ends_at_its_next_step(crew: WorkerPool, script: Script, bell: Bell) -> None:
     cancelled, ends = threading.Event(), []
 
     def create(job: Job) -> None:
@@ -116,7 +116,7 @@ def test_a_job_for_what_is_no_longer_wanted_ends_at_its_next_step(crew: Crew, sc
 
 
 @pytest.mark.parametrize("hangs", ["stop", "create"])
-def test_fault_041_a_removal_passes_what_hangs(crew: Crew, script: Script, bell: Bell, hangs: Any) -> None:
+def test_fault_041_a_removal_passes_what_hangs(crew: WorkerPool, script: Script, bell: Bell, hangs: Any) -> None:
     hanging, let_go, touched = threading.Event(), threading.Event(), []
 
     def hang(job: Job) -> None:
@@ -135,7 +135,7 @@ def test_fault_041_a_removal_passes_what_hangs(crew: Crew, script: Script, bell:
     assert touched == [], "the one that was passed changes nothing any more"
 
 
-def test_a_removal_waits_for_what_does_not_hang(crew: Crew, script: Script, bell: Bell) -> None:
+def test_a_removal_waits_for_what_does_not_hang(crew: WorkerPool, script: Script, bell: Bell) -> None:
     go_on = threading.Event()
 
     def create(job: Job) -> None:
@@ -149,7 +149,7 @@ def test_a_removal_waits_for_what_does_not_hang(crew: Crew, script: Script, bell
     bell.wait_for(lambda: not crew.at_work())
 
 
-def test_a_failure_is_written_down(crew: Crew, script: Script, bell: Bell, journal: Journal) -> None:
+def test_a_failure_is_written_down(crew: WorkerPool, script: Script, bell: Bell, journal: Journal) -> None:
     def fail(job: Job) -> None:
         raise Failed("ssh_silent", "No banner.")
 
@@ -160,7 +160,9 @@ def test_a_failure_is_written_down(crew: Crew, script: Script, bell: Bell, journ
     assert (entry.failed, entry.failure_code, entry.failure_detail) == (4, "ssh_silent", "No banner.")
 
 
-def test_nobody_wants_to_hear_of_a_cancelled_jobs_failure(crew: Crew, script: Script, bell: Bell, journal: Journal) -> None:
+def test_nobody_wants_to_hear_of_a_cancelled_jobs_failure(
+    crew: WorkerPool, script: Script, bell: Bell, journal: Journal
+) -> None:
     def fail(job: Job) -> None:
         job.cancelled.set()
         raise Failed("ssh_silent", "No banner.")
@@ -171,7 +173,7 @@ def test_nobody_wants_to_hear_of_a_cancelled_jobs_failure(crew: Crew, script: Sc
     assert journal.entry(ID).failed == 0
 
 
-def test_trouble_is_tried_again_later_and_ever_later(crew: Crew, script: Script, bell: Bell) -> None:
+def test_trouble_is_tried_again_later_and_ever_later(crew: WorkerPool, script: Script, bell: Bell) -> None:
     def refuse(job: Job) -> None:
         raise EngineRefused("busy")
 
@@ -189,7 +191,7 @@ def test_trouble_is_tried_again_later_and_ever_later(crew: Crew, script: Script,
     assert second is not None and 0.6 < second <= 1.0
 
 
-def test_absence_is_told_until_nobody_asks(crew: Crew, bell: Bell) -> None:
+def test_absence_is_told_until_nobody_asks(crew: WorkerPool, bell: Bell) -> None:
     crew.begin([Action("remove", wanted(run="gone"))], time.monotonic())
     bell.wait_for(lambda: bell.urgent == 1)
     crew.forget_absent([ID, "b"])
@@ -198,7 +200,7 @@ def test_absence_is_told_until_nobody_asks(crew: Crew, bell: Bell) -> None:
     assert crew.absent == frozenset()
 
 
-def test_an_older_view_says_nothing_about_what_was_done_since(crew: Crew, script: Script, bell: Bell) -> None:
+def test_an_older_view_says_nothing_about_what_was_done_since(crew: WorkerPool, script: Script, bell: Bell) -> None:
     """Looked at, then created and passed: planned from the old look it would be made twice, told from it it has vanished."""
     script.acts["create"] = lambda job: job.say("testing")
     seen_at = time.monotonic()

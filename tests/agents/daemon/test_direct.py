@@ -13,7 +13,7 @@ from agents.daemon.disks.operation_runner import Operation
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.transfer.direct_connection import MOST_CALLERS, Listener, Meeting, Opened, SocketLine, dial
 from agents.daemon.transfer.instance_transfer import Mover
-from agents.daemon.transfer.transfer_protocol import LineBroken, SealedLine
+from agents.daemon.transfer.transfer_protocol import ConnectionLost, EncryptedChannel
 from tests.agents.daemon.test_carrying import pipes
 from tests.agents.daemon.test_moving import Exchange, Killed, Place, die_at, operation
 from tests.stack.harness import free_ports
@@ -50,7 +50,7 @@ def test_what_one_says_the_other_hears(port: int, calls: "queue.Queue[Opened]") 
     there.sealed.say(b"and back")
     assert there.sealed.hear() == b"x" * 1024 * 1024 and here.sealed.hear() == b"and back"
     here.line.close()
-    with pytest.raises(LineBroken):
+    with pytest.raises(ConnectionLost):
         there.sealed.hear()
 
 
@@ -168,13 +168,13 @@ def _is_let_in(port: int) -> bool:
     "address", ["127.0.0.1", "::1", "10.0.0.1", "169.254.169.254", "100.64.0.1", "fd00::1", "localhost"]
 )
 def test_another_owners_host_is_not_dialled_at_an_address_of_this_network(address: str, port: int) -> None:
-    with pytest.raises(LineBroken, match="may dial"):
+    with pytest.raises(ConnectionLost, match="may dial"):
         dial(address, port, KEY, private=False)
 
 
 def line() -> Opened:
     far, near = pipes()
-    return Opened(near, SealedLine(near, KEY, is_source=False), direct=far is not None)
+    return Opened(near, EncryptedChannel(near, KEY, is_source=False), direct=far is not None)
 
 
 def _call_when(asked: threading.Event, meeting: Meeting, opened: Opened) -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from agents.daemon.docker_engine.ssh_allow_list import Gates, gate_chain, gate_jumps, gate_rules
+from agents.daemon.docker_engine.ssh_allow_list import SshAllowList, gate_chain, gate_jumps, gate_rules
 
 BRIDGE, PORT = "berth0123456789", 20_022
 PLACES = ("DOCKER-USER", "INPUT", "OUTPUT")
@@ -60,7 +60,7 @@ NONE: dict[str, list[str]] = {place: [] for place in PLACES}
 
 def test_a_gate_is_set_moved_put_back_and_taken_away() -> None:
     table = Table()
-    gates, chain = Gates(table.call, table.load), gate_chain(BRIDGE)
+    gates, chain = SshAllowList(table.call, table.load), gate_chain(BRIDGE)
     assert gates.allow(BRIDGE, [], PORT) and gates.allow(BRIDGE, [], PORT) and table.calls == 1, "looked for once"
     assert gates.allow(BRIDGE, ["203.0.113.0/24"], PORT)
     assert table.chains == {**jumps(), chain: gate_rules(BRIDGE, ["203.0.113.0/24"])}
@@ -77,7 +77,7 @@ def test_a_gate_is_set_moved_put_back_and_taken_away() -> None:
 
 def test_what_iptables_refuses_is_said_and_tried_again() -> None:
     table = Table()
-    gates = Gates(table.call, table.load)
+    gates = SshAllowList(table.call, table.load)
     table.works = False
     assert not gates.allow(BRIDGE, ["203.0.113.0/24"], PORT)
     table.works = True
@@ -87,8 +87,8 @@ def test_what_iptables_refuses_is_said_and_tried_again() -> None:
 def test_a_gate_that_an_agent_before_this_one_has_set_is_opened() -> None:
     """The last address was taken off the list while the agent was away, or it was killed before it could heed that."""
     table = Table()
-    Gates(table.call, table.load).allow(BRIDGE, ["203.0.113.0/24"], PORT)
-    gates = Gates(table.call, table.load)
+    SshAllowList(table.call, table.load).allow(BRIDGE, ["203.0.113.0/24"], PORT)
+    gates = SshAllowList(table.call, table.load)
     assert gates.allow(BRIDGE, [], 0)
     assert table.chains == NONE
     assert gates.assert_all() and table.chains == NONE

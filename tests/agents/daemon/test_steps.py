@@ -21,7 +21,7 @@ from agents.daemon.gpu.wipe import Wipes
 from agents.daemon.lib.errors import Failed, Superseded
 from agents.daemon.lib.journal import Entry, Journal
 from agents.daemon.reconciler.access_folder import AccessFolders
-from agents.daemon.reconciler.actions import Limits, Steps
+from agents.daemon.reconciler.actions import ActionExecutor, Limits
 from agents.daemon.reconciler.jobs import Busy, Job
 from agents.daemon.reconciler.plan import Action, Kind
 from agents.protocol.codes import FAILURES
@@ -96,8 +96,10 @@ class Bench:
         self.heard: list[Busy | None] = []
         self.limits = Limits(40000, 40999, ssh_deadline_s=0.1)
 
-    def steps(self) -> Steps:
-        return Steps(runtime=self.engine, disks=self.disks, access=self.access, journal=self.journal, limits=self.limits)
+    def steps(self) -> ActionExecutor:
+        return ActionExecutor(
+            runtime=self.engine, disks=self.disks, access=self.access, journal=self.journal, limits=self.limits
+        )
 
     def job(self, kind: Kind, desired: DesiredInstance = WANTED) -> Job:
         own = sorted(self.engine.containers(desired.id), key=lambda item: -item.generation)
@@ -428,7 +430,7 @@ def test_fault_055_a_gpu_is_empty_before_the_next_container_starts(bench: Bench,
 
     monkeypatch.setattr(bench.engine, "start", start)
     wipes = Wipes(processes, lambda uuid: told.append(f"wiped {uuid}"))
-    steps = Steps(
+    steps = ActionExecutor(
         runtime=bench.engine,
         disks=bench.disks,
         access=bench.access,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.daemon.engine.interface import EngineSilent
-from agents.daemon.transfer.cleanup import Trips, both, drop_spares
+from agents.daemon.transfer.cleanup import TransferCleanup, both, drop_spares
 
 OLD = 1_600_000_000
 TARGET, ORDER, OTHER = "a" * 32, "b" * 32, "c" * 32
@@ -55,7 +55,7 @@ def test_parcels_that_nobody_names_go_and_the_engine_forgets_them(tmp_path: Path
     forgotten: list[str] = []
     unnamed = [trip(tmp_path, place, OTHER) for place in ("moves", "volumes/moves")]
     named = trip(tmp_path, "moves", ORDER)
-    trips = Trips(tmp_path, forgotten.append)
+    trips = TransferCleanup(tmp_path, forgotten.append)
     fresh = trip(tmp_path, "moves", "d" * 32, at=trips._born + 10)
     trips.tidy({ORDER})
     assert [folder.exists() for folder in (*unnamed, named, fresh)] == [False, False, True, True]
@@ -68,7 +68,7 @@ def test_an_engine_that_is_silent_stops_nothing(tmp_path: Path, caplog: pytest.L
 
     folder = trip(tmp_path, "moves", ORDER)
     told: list[object] = []
-    both(Trips(tmp_path, forget).tidy, told.append)(())
+    both(TransferCleanup(tmp_path, forget).tidy, told.append)(())
     assert not folder.exists()
     assert "the engine keeps" in caplog.text
     assert told == [()]

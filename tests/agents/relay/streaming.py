@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from uuid import UUID, uuid4
 
-from agents.daemon.engine.exec_interface import Command, Doorway, Terminal
+from agents.daemon.engine.exec_interface import Command, ExecInterface, Terminal
 from agents.daemon.streams.stream_server import Streams
 from agents.protocol.messages import DesiredInstance, DesiredState, Tunnel
 from agents.protocol.stream_grants import PURPOSE, Grant
@@ -87,7 +87,7 @@ class Rooms:
 class StreamHost:
     """One host whose agent follows what the test tells it."""
 
-    def __init__(self, url: str, secret: str, rooms: "Rooms | None" = None, doorway: Doorway | None = None) -> None:
+    def __init__(self, url: str, secret: str, rooms: "Rooms | None" = None, doorway: ExecInterface | None = None) -> None:
         self.id, self.instance = uuid4().hex, uuid4().hex
         self.key = SLIP_KEY
         self.rooms = rooms or Rooms()

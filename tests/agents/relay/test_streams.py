@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from agents.daemon.streams.peer_connection import PairLine, PairLost
+from agents.daemon.streams.peer_connection import PairLost, PeerConnection
 from agents.relay.connection_registry import DialRefused, NotLinked
 
 from .conftest import SECRET, Relay, free_port, hub, wait_until
@@ -247,7 +247,7 @@ def test_a_pair_meets_and_meets_again_after_a_cut(relay: Relay, new_host: Callab
     for host in (one, other):
         host.follow()
     pair = "ab" * 16
-    lines: dict[str, PairLine] = {}
+    lines: dict[str, PeerConnection] = {}
 
     def come(host: StreamHost, side: str) -> None:
         lines[side] = host.streams.open_pair(pair, host.sign(f"pair:{pair}:{side}"))
