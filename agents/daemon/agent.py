@@ -71,9 +71,7 @@ class Agent:
         self._mailbox = LatestValue()
         self._stopped = threading.Event()
         self._backoff = Backoff()
-        self._crew = WorkerPool(
-            steps=parts.steps, journal=parts.journal, inline=parts.runtime.instant, changed=self._note_change
-        )
+        self._crew = WorkerPool(parts.steps, parts.journal, inline=parts.runtime.instant, changed=self._note_change)
         parts.self_tester.changed = self._note_self_test
         parts.operations.changed = self._note_change
         self._endings = Endings(parts.runtime, parts.journal)

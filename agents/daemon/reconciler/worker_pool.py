@@ -21,7 +21,7 @@ LONGEST_RETRY = 30.0
 class WorkerPool:
     """`inline` carries actions out in the caller's own thread: for a runtime whose calls return at once."""
 
-    def __init__(self, *, steps: ActionExecutor, journal: Journal, inline: bool, changed: Callable[[bool], None]) -> None:
+    def __init__(self, steps: ActionExecutor, journal: Journal, *, inline: bool, changed: Callable[[bool], None]) -> None:
         self._steps = steps
         self._journal = journal
         self._inline = inline

@@ -30,7 +30,8 @@ def test_every_renter_on_the_host_is_told_once(rin: User, host: FakeHost, hana: 
         detail="A new NVMe.",
     )
     assert (tell_of_maintenance(), tell_of_maintenance()) == (1, 0)
-    assert events(mine) == [("maintenance_announced", "disk: 2025-03-03 09:30 to 2025-03-03 12:30 UTC. A new NVMe.")]
+    told = "disk: 2025-03-03 09:30 to 2025-03-03 12:30 UTC. The host says: “A new NVMe.”"
+    assert events(mine) == [("maintenance_announced", told)]
     assert (events(elsewhere), events(leaving)) == ([], [])
     cancel_maintenance(actor_id=hana.pk, host_id=host.host.pk, maintenance_id=window.pk)
     assert (tell_of_maintenance(), tell_of_maintenance()) == (1, 0)
