@@ -15,7 +15,7 @@ DAEMON = Path(__file__).resolve().parents[2] / "agents" / "daemon"
 
 def sentences() -> Iterator[str]:
     """The whole sentences that operations hand to `progress`, and work on instances to `say`."""
-    for path in DAEMON.glob("*.py"):
+    for path in DAEMON.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and _name_of(node.func) in ("progress", "_told", "say"):
                 said = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))

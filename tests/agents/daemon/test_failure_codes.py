@@ -8,7 +8,7 @@ import agents.daemon
 from agents.daemon.operations.rclone_log import _WORDS
 from agents.protocol.codes import FAILURES, OPERATION_FAILURES
 
-SOURCES = sorted(Path(agents.daemon.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(agents.daemon.__file__).parent.rglob("*.py"))
 KNOWN = {*FAILURES, *OPERATION_FAILURES}
 
 
