@@ -29,7 +29,11 @@ pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 
 # Versions of which one crashes at its start, and one runs and is never heard.
 CRASHING: Final = ("host_process.py", "    again = threading.Event()\n", '    raise SystemExit("broken")\n')
-MUTE: Final = ("control_plane/confirming_client.py", "        desired = super().sync(report)\n", '        raise LinkError("mute")\n')
+MUTE: Final = (
+    "control_plane/confirming_client.py",
+    "        desired = super().sync(report)\n",
+    '        raise LinkError("mute")\n',
+)
 SHORT_S: Final = 3.0
 
 
