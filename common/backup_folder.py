@@ -162,7 +162,7 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = Manifest(**{item.name: content[item.name] for item in fields(Manifest)})
     except KeyError as error:
         raise BadBackup(f"{folder / MANIFEST} is damaged: it lacks {error}.") from error
-    if content.get(SUM, _sum_of(content)) != _sum_of(content) or not _is_whole(manifest):
+    if (SUM in content and content[SUM] != _sum_of(content)) or not _is_whole(manifest):
         raise BadBackup(f"{folder / MANIFEST} is damaged: it is not as it was written.")
     for name, told in manifest.files.items():
         _check(folder / name, told)

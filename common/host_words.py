@@ -41,7 +41,12 @@ def holds_host_words(text: str) -> bool:
     return _SAID.search(text) is not None
 
 
-def host_words_shown(text: str, *, otherwise: Callable[[str], str]) -> SafeString:
+def in_english(text: str) -> SafeString:
+    """For a page: escaped, and marked as English whatever the page's language is."""
+    return format_html('<span lang="en">{}</span>', text)
+
+
+def host_words_shown(text: str, *, otherwise: Callable[[str], str] = in_english) -> SafeString:
     """For a page, in the reader's language: what a host has said is quoted, what stands around it is `otherwise`'s."""
     pieces = _SAID.split(text)  # in turn: the market's, a host's, the market's …
     shown = (_quoted(piece) if number % 2 else otherwise(piece) for number, piece in enumerate(pieces) if piece)

@@ -16,7 +16,7 @@ from instances.enforcement import (
     suspended_owners,
     sweeps,
 )
-from instances.enforcement import reopen_meters as enforcement_reopen_meters
+from instances.enforcement import reopen_meters as meter_reopening
 from instances.host_reports import operation_results
 from instances.lifecycle import meter_closing, save_image
 from instances.monitoring import alerts, mail, rollups
@@ -45,7 +45,7 @@ def stop_exhausted() -> None:
 
 @shared_task(name="instances.reopen_meters")
 def reopen_meters() -> None:
-    enforcement_reopen_meters.reopen_meters(now=clock.now())
+    meter_reopening.reopen_meters(now=clock.now())
 
 
 @shared_task(name="instances.follow_standings")

@@ -24,8 +24,8 @@ from instances.web.schedules import api as schedules_api
 from instances.web.schedules import views as schedules_views
 from instances.web.spot import api as spot_api
 from instances.web.spot import views as spot_views
-from instances.web.statement_lines import api as proof_api
-from instances.web.statement_lines import views as proof_views
+from instances.web.statement_lines import api as statement_lines_api
+from instances.web.statement_lines import views as statement_lines_views
 from instances.web.transfers import urls
 from instances.web.volumes import urls as volumes_urls
 
@@ -45,7 +45,7 @@ web_urlpatterns: list[URLPattern] = [
     path("instances", views.instances, name="instances"),
     path("hosts/earnings", earning_views.earnings, name="earnings"),
     path("hosts/earnings.csv", earning_views.earnings_csv, name="earnings_csv"),
-    path("wallet/entries/<line_id>", proof_views.statement_line, name="statement_line"),
+    path("wallet/entries/<line_id>", statement_lines_views.statement_line, name="statement_line"),
     path("watches", views.watches, name="watches"),
     path("watches/new", views.watch_new, name="watch_new"),
     path("watches/preview", views.watch_preview, name="watch_preview"),
@@ -109,7 +109,7 @@ api_urlpatterns: list[URLPattern] = [
     path("instances/<str:instance_id>/pull", image_api.PullView.as_view(), name="api_instance_pull"),
     path("instances/<str:instance_id>/events", api.EventsView.as_view(), name="api_instance_events"),
     path("instances/<str:instance_id>/usage", api.UsageView.as_view(), name="api_instance_usage"),
-    path("wallet/entries/<str:line_id>", proof_api.LineView.as_view(), name="api_wallet_entry"),
+    path("wallet/entries/<str:line_id>", statement_lines_api.LineView.as_view(), name="api_wallet_entry"),
     path("watches", api.WatchesView.as_view(), name="api_watches"),
     path("watches/<str:watch_id>", api.WatchView.as_view(), name="api_watch"),
     path("instances/<str:instance_id>/access", access_api.AccessView.as_view(), name="api_instance_access"),

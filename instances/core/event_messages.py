@@ -11,7 +11,7 @@ from typing import Final
 
 from django import template
 from django.utils.functional import Promise
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
@@ -91,7 +91,7 @@ _NAMED: Final = ("alert", "category", "title")
 def detail_words(detail: str) -> str:
     """In the active language; what has no form comes as it is, marked as English, a host's words as the host's."""
     words = _filled_in(detail) if holds_host_words(detail) else _parts_filled_in(detail)
-    return host_words_shown(detail, otherwise=_as_it_is) if words is None else words
+    return host_words_shown(detail) if words is None else words
 
 
 def _parts_filled_in(detail: str) -> SafeString | None:
@@ -103,7 +103,7 @@ def _filled_in(detail: str) -> SafeString | None:
     for form, pattern in _patterns().items():
         if found := pattern.fullmatch(detail):
             if form == HOST_SAYS:
-                return host_words_shown(detail, otherwise=_as_it_is)
+                return host_words_shown(detail)
             if any(holds_host_words(value) for name, value in found.groupdict().items() if name not in _FREE):
                 continue  # the form was found inside what the host says
             values = {name: _value(name, value) for name, value in found.groupdict().items()}
@@ -116,10 +116,6 @@ def _value(name: str, value: str) -> str:
         return conditional_escape(str(_names().get(value, value)))
     words = _filled_in(value) if name in _NESTED else None
     return host_words_shown(value, otherwise=conditional_escape) if words is None else words
-
-
-def _as_it_is(text: str) -> SafeString:
-    return format_html('<span lang="en">{}</span>', text)
 
 
 @cache

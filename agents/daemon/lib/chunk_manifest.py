@@ -133,7 +133,7 @@ class Parcel:
         return self.sent_bytes - sum(sheet.length(at) for _number, sheet, at in self.chunks(first))
 
     def place(self, number: int) -> tuple[Sheet, int]:
-        """Raises BadSheet for a chunk that the parcel does not have."""
+        """Raises BadManifest for a chunk that the parcel does not have."""
         for sheet in self.sheets:
             if 0 <= number < len(sheet.digests):
                 return sheet, number
@@ -173,7 +173,7 @@ def _next_data(file: int, start: int, size: int) -> tuple[int, int]:
 def parcel_of(
     names: Sequence[str], sizes: Sequence[int], digests: bytes | bytearray, whole: str, parts: Sequence[Part] = ()
 ) -> Parcel:
-    """What another host describes. Raises BadSheet unless its checksum is right, and its parts lie in its first file."""
+    """What another host describes. Raises BadManifest unless its checksum is right, and its parts lie in its first file."""
     sheets, start = [], 0
     for name, size in zip(names, sizes, strict=True):
         end = start + DIGEST * -(-size // CHUNK)

@@ -78,7 +78,7 @@ Progress = Callable[[int, int], None]  # bytes done, of how many; may raise to b
 
 
 def send_parcel(line: EncryptedChannel, parcel: Parcel, files: Mapping[str, Path], progress: Progress) -> Parcel:
-    """Describe it, then send what the other side asks for until it has looked at the whole. Raises LineBroken.
+    """Describe it, then send what the other side asks for until it has looked at the whole. Raises ConnectionLost.
 
     Returns what was sent: the parcel without the parts that the other side has.
     """
@@ -125,7 +125,7 @@ def _read(path: Path, sheet: Sheet, at: int) -> bytes:
 
 
 def hear_parcel(line: EncryptedChannel, names: tuple[str, ...]) -> Parcel:
-    """What the source describes. Raises LineBroken or BadSheet (it is not what was asked for)."""
+    """What the source describes. Raises ConnectionLost or BadManifest (it is not what was asked for)."""
     told = line.hear_words("names", "sizes", "whole", "listed")
     if tuple(told["names"]) != names:
         raise BadManifest("the other host sends other files than were asked for")
@@ -206,7 +206,7 @@ class Inbox:
 def receive_parcel(
     line: EncryptedChannel, parcel: Parcel, inbox: Inbox, progress: Progress, arrived: Callable[[int], None]
 ) -> None:
-    """Ask for what is missing until the whole is right. Raises LineBroken.
+    """Ask for what is missing until the whole is right. Raises ConnectionLost.
 
     `arrived` is told which chunk was the first to be asked for, before the source hears that it may go: it will not come a
     second time, so whatever is to be remembered of this has to be on the disk by then.

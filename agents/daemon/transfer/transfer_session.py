@@ -97,7 +97,7 @@ def _dial(open_line: Callable[[], Opened], talk: Callable[[EncryptedChannel], No
         talk(opened.sealed)
     except BadManifest as error:
         raise Failed("copy_damaged", f"The copy did not arrive whole: {error}.") from error
-    except OSError as error:  # LineBroken, or what the line itself raises
+    except OSError as error:  # ConnectionLost, or what the line itself raises
         return str(error) or type(error).__name__
     finally:
         with suppress(OSError):

@@ -17,7 +17,9 @@ from accounts.constants import SCOPES
 from accounts.models import User
 from accounts.tokens.services import issue_token
 from agents.protocol.messages import Check, ObservedInstance, ObservedOperation, Report, SelfTestResult
+from agents.relay.connection_registry import told_detail
 from common import clock
+from common.host_words import host_says
 from common.ids import public_id
 from common.object_store import Place
 from instances.core.event_messages import SILENT_HOST, TAKEN_BACK
@@ -195,3 +197,10 @@ def test_what_its_owner_writes_beside_maintenance(
     renter.force_login(alice)
     seen = page_of(renter, f"/instances/{public_id('inst', instance.pk)}", "zh-hans")
     assert seen.count(TAKEN_BACK) == seen.count(f"主机称：“{TAKEN_BACK}”") == 2, "as a notice and among the events"
+
+
+def test_the_relay_quotes_a_host_as_the_market_does() -> None:
+    """It may import nothing of the market, so it has the form once more."""
+    words = "The “disk” is full."
+    assert told_detail(words) == host_says(words) != words
+    assert told_detail("") == host_says("") == ""
