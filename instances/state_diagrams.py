@@ -20,7 +20,7 @@ from storage.states import (
 _HEAD: Final = """# Life cycles
 
 Printed from the transition tables in the `states.py` of `instances`, `storage`, `marketplace` and `billing` by
-`manage.py print_lifecycles > docs/lifecycles.md`; a test holds the two equal. `common/transitions.py` is the only writer
+`manage.py print_state_diagrams > docs/lifecycles.md`; a test holds the two equal. `common/transitions.py` is the only writer
 of a state: it compares and swaps on (state, generation), so a stale or unlawful move changes nothing.
 """
 _OTHERS: Final = (

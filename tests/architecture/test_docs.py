@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from django.core.management import get_commands
+
 from tests.architecture.source import ROOT, sources
 
 DECISIONS: Final = ROOT / "docs" / "decisions"
@@ -11,6 +13,7 @@ CITED: Final = re.compile(r"\bD(\d{1,2})\b")
 LINK: Final = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 CODE: Final = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 HEADING: Final = re.compile(r"^#{1,6} (.+?)\s*$", re.MULTILINE)
+COMMAND: Final = re.compile(r"\bmanage\.py ([a-z][a-z_]+)")
 MODULE: Final = re.compile(r"`([\w/]+\.py)`")
 FOREIGN: Final = re.compile(r"\b(design|house|redesign|anchors|workloads|performance|catalogue)\.md\b|\.\./shared/")
 
@@ -94,3 +97,10 @@ def test_each_module_that_a_page_names_is_there() -> None:
     named = [(page.name, name) for page in pages() for name in MODULE.findall(page.read_text(encoding="utf-8"))]
     assert len(named) > 30
     assert [(page, name) for page, name in named if name not in ends] == []
+
+
+def test_each_command_that_a_text_names_is_there() -> None:
+    """Django's own, and the modules of every app's `management/commands`."""
+    named = {(path, name) for path, text in texts().items() for name in COMMAND.findall(text)}
+    assert len(named) > 20
+    assert [(path, name) for path, name in sorted(named) if name not in get_commands()] == []

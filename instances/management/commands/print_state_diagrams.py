@@ -1,4 +1,4 @@
-"""Prints docs/lifecycles.md from the transition tables: `manage.py print_lifecycles > docs/lifecycles.md`."""
+"""Prints docs/lifecycles.md from the transition tables: `manage.py print_state_diagrams > docs/lifecycles.md`."""
 
 from typing import Any
 

@@ -11,9 +11,9 @@ from instances.states import INSTANCE_MACHINE
 
 def test_the_page_is_printed_from_the_tables() -> None:
     printed = StringIO()
-    call_command("print_lifecycles", stdout=printed)
+    call_command("print_state_diagrams", stdout=printed)
     page = Path(settings.BASE_DIR, "docs", "lifecycles.md").read_text(encoding="utf-8")
-    assert printed.getvalue() == page, "run: manage.py print_lifecycles > docs/lifecycles.md"
+    assert printed.getvalue() == page, "run: manage.py print_state_diagrams > docs/lifecycles.md"
     for origin, targets in INSTANCE_MACHINE.table.items():
         for target in targets:
             assert f"    {origin} --> {target}\n" in page
