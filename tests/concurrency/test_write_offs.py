@@ -35,7 +35,7 @@ from storage.volumes.snapshots import snapshot_volume
 from storage.volumes.volumes import create_volume
 from tests.billing.money import assert_sound, in_parallel
 from tests.instances.fake_host import FakeHost, again, order_running
-from tests.instances.services.test_moves_between_hosts import copying, there
+from tests.instances.transfers.test_transfers import copying, there
 from tests.instances.volume_world import carry_out
 from tests.lock_waits import take_locks_down, wait_until_one_waits_for_us
 

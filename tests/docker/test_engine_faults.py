@@ -106,7 +106,7 @@ def test_fault_026_nothing_starts_after_a_restart_until_the_market_has_said_so(
 def test_fault_028_an_engine_that_hangs_is_told_with_its_age(
     there: SecondEngine, host: Host, order: DesiredInstance
 ) -> None:
-    """From 60 s on the market rents nothing out there: see tests/marketplace/services/test_hosts.py."""
+    """From 60 s on the market rents nothing out there: see tests/marketplace/hosts/test_hosts.py."""
     before = run(host, order)
     there.signal(signal.SIGSTOP)
     slow = host.market.until(lambda report: report.engine_age_s > 3.0)

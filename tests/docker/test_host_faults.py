@@ -54,7 +54,7 @@ def simple(new_order: NewOrder, stubborn: str) -> NewOrder:
 
 
 def test_fault_041_a_program_that_ignores_the_stop_is_killed_after_its_grace(host: Host, simple: NewOrder) -> None:
-    """What its renter pays of that is capped by the market: see tests/instances/services/test_ends_by_host.py."""
+    """What its renter pays of that is capped by the market: see tests/instances/lifecycle/test_ends_by_host.py."""
     order = simple(host)
     host.start()
     host.market.want(order)

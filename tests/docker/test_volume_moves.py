@@ -20,8 +20,8 @@ from agents.daemon.lib.sizes import GIB
 from agents.daemon.transfer import transfer_session
 from agents.daemon.transfer.volume_transfer import VolumeTravel
 from agents.protocol.messages import Mount, OperationOrder
-from tests.agents.daemon.test_carrying import KEY
-from tests.agents.daemon.test_moving import Exchange
+from tests.agents.daemon.transfer.test_instance_transfer import Exchange
+from tests.agents.daemon.transfer.test_transfer_protocol import KEY
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("docker")]
 ID = uuid.uuid4().hex

@@ -1,6 +1,7 @@
 """Sabotage of the ledger by SQL, past every trigger, as only the owner of the tables could: `verify_ledger` names each.
 
-The market's own role is refused all of it before (tests/common/test_roles.py, tests/billing/test_walls.py).
+The market's own role is refused all of it before (tests/common/test_roles.py,
+tests/billing/ledger/test_database_constraints.py).
 """
 
 from pathlib import Path
@@ -27,8 +28,8 @@ from instances.lifecycle.stop import stop_instance
 from instances.models import Instance
 from tests.billing.coupon_money import redeem
 from tests.billing.money import UNIT, execute, grant, pay_in, triggers_off
+from tests.billing.payments.conftest import SECRET, Market, stand_in
 from tests.billing.payouts.world import account
-from tests.billing.stripe.conftest import SECRET, Market, stand_in
 from tests.instances.fake_host import FakeHost, marked_block, order_running
 from tests.instances.fixtures import Clock
 

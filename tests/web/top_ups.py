@@ -10,7 +10,7 @@ from billing.payments.payments import start_top_up, sync_session
 from billing.payments.refunds import refund_payment, send_refund
 from common.ids import public_id
 from tests.billing.money import UNIT
-from tests.billing.stripe.stand_in import StandIn, serve
+from tests.billing.payments.stand_in import StandIn, serve
 from tests.web.world import World
 
 

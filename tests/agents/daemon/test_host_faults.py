@@ -19,7 +19,7 @@ from agents.protocol.messages import DesiredInstance, Report
 from agents.protocol.version import SUPPORTED
 from tests.agents.daemon.conftest import RunningAgent
 from tests.agents.daemon.market import Market, renamed
-from tests.agents.daemon.test_loop import simulation
+from tests.agents.daemon.test_agent import simulation
 from tests.agents.daemon.wrong_clock import wrong_clock
 
 DAY = 86_400
