@@ -1,4 +1,4 @@
-"""Staff panel: wallets (with credit grants), the ledger, holds and meters."""
+"""Staff panel of wallets (with credit grants), ledger, holds and meters."""
 
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from common.money import format_money, parse_money
 
 
 class WalletForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A wallet is never edited; saving it with an amount grants credit by a posting."""
+    """Form that never edits a wallet; saving it with an amount grants credit by a posting."""
 
     amount = PlainDecimalField(
         label=_("Grant credit"),

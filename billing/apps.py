@@ -1,4 +1,4 @@
-"""Registers the app with Django."""
+"""Registration of the app with Django."""
 
 from django.apps import AppConfig
 from django.core.checks import Tags, register
@@ -13,7 +13,7 @@ class BillingConfig(AppConfig):
     verbose_name = _("Money")
 
     def ready(self) -> None:
-        """By name: there are no models yet when this module is imported."""
+        """Register the currency check and signal handler by import path, as no models exist at import time."""
         register(import_string("billing.checks.check_currency"), Tags.database)
         post_migrate.connect(
             import_string("billing.ledger.currency.note_currency"), sender=self, dispatch_uid="billing.note_currency"

@@ -1,4 +1,4 @@
-"""System checks of the money: `manage.py check --database default`, and before each `migrate`."""
+"""System checks of the money, run by `manage.py check --database default` and before each `migrate`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from billing.models import LedgerCurrency
 
 
 def check_currency(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """A market that is set to another currency than its ledger would take yen for dollars."""
+    """Report a market whose configured currency is not that of its ledger; it would take yen for dollars."""
     if "default" not in (databases or ()):
         return []
     try:

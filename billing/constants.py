@@ -1,4 +1,4 @@
-"""Rules of the money, with their units."""
+"""Limits and periods of billing, with their units."""
 
 from datetime import timedelta
 

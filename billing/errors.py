@@ -1,4 +1,4 @@
-"""What can go wrong with money, in words that a person or a script can act on."""
+"""Domain errors of money, with texts that a person or a script can act on."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ def too_little(needed_micros: int, spendable_micros: int) -> InsufficientFunds:
 
 
 class OwesMoney(InsufficientFunds):
-    """Who owes something, also under another account of theirs, orders nothing and passes nothing on."""
+    """Raised for an owner with a debt, also under another account of theirs: no orders and no transfers until it is paid."""
 
     code = "debt_unpaid"
     title = "What is owed is paid first"
@@ -41,7 +41,7 @@ def owes_money() -> OwesMoney:
 
 
 class NoOpenHold(DomainError):
-    """A meter needs money set aside before it may run."""
+    """Raised when a meter is to run without held money."""
 
     code = "no_open_hold"
     status = 409
@@ -55,7 +55,7 @@ class LedgerIsAppendOnly(DomainError):
 
 
 class StillMetered(DomainError):
-    """What a run costs is known when its meter is closed, not before."""
+    """Raised when the cost of a run is asked for before its meter is closed."""
 
     code = "still_metered"
     status = 409
@@ -63,7 +63,7 @@ class StillMetered(DomainError):
 
 
 class PaymentsOff(DomainError):
-    """The operator has given no key of Stripe: nothing is charged, and nothing is pretended."""
+    """Raised when no Stripe key is configured: nothing can be charged."""
 
     code = "payments_off"
     status = 409
@@ -71,7 +71,10 @@ class PaymentsOff(DomainError):
 
 
 class StripeUnreachable(DomainError):
-    """No answer, or none that can be used now. What was asked for may have happened: ask again with the same key."""
+    """Raised when Stripe gives no usable answer.
+
+    The requested effect may have happened: repeat the request with the same idempotency key.
+    """
 
     code = "stripe_unreachable"
     status = 503
@@ -79,7 +82,7 @@ class StripeUnreachable(DomainError):
 
 
 class StripeRefused(DomainError):
-    """Stripe understood and said no: asking again the same way changes nothing."""
+    """Raised when Stripe understood the request and refused it: repeating it changes nothing."""
 
     code = "stripe_refused"
     status = 409
@@ -87,7 +90,7 @@ class StripeRefused(DomainError):
 
 
 class CardRefused(DomainError):
-    """The card's bank said no, or wants its holder to confirm in person."""
+    """Raised when the card's bank refuses, or wants its holder to confirm in person."""
 
     code = "card_refused"
     status = 409
@@ -107,7 +110,7 @@ class NoSavedCard(DomainError):
 
 
 class PayoutAccountWaits(DomainError):
-    """Three days lie between naming an account and the first payout there: time for its owner to read their mail."""
+    """Raised for a payout to an account named less than three days ago, so that its owner has time to read their mail."""
 
     code = "payout_account_waits"
     status = 409
@@ -132,7 +135,7 @@ class PayoutsFrozen(DomainError):
 
 
 class PayoutAccountUnfinished(DomainError):
-    """Stripe does not let this account receive money now: nothing is sent that would come back."""
+    """Raised when Stripe does not let the account receive money now, so that nothing is sent that would come back."""
 
     code = "payout_account_unfinished"
     status = 409
@@ -140,7 +143,7 @@ class PayoutAccountUnfinished(DomainError):
 
 
 class PayoutUnderWay(DomainError):
-    """One at a time: its end decides what the next one can be."""
+    """Raised when another payout is under way: its result decides what can be paid next."""
 
     code = "payout_under_way"
     status = 409
@@ -148,7 +151,7 @@ class PayoutUnderWay(DomainError):
 
 
 class NotPayable(DomainError):
-    """Less can be paid out than was asked for, or nothing."""
+    """Raised when less than the requested amount can be paid out, or nothing."""
 
     code = "not_payable"
     status = 409
@@ -192,7 +195,7 @@ class AlreadyCorrected(DomainError):
 
 
 class BudgetExceeded(InsufficientFunds):
-    """The wallet could pay, but a hard budget says no: for whoever asked, that money is not there."""
+    """Raised when the wallet could pay but a hard budget does not allow it."""
 
     code = "budget_exceeded"
     title = "A budget does not allow it"
@@ -211,7 +214,7 @@ class NotTransferable(DomainError):
 
 
 class GrantRefused(DomainError):
-    """A large grant takes two people, and each is settled once."""
+    """Raised when a large grant lacks its second person, or is settled already."""
 
     code = "grant_refused"
     status = 409

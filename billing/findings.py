@@ -1,11 +1,11 @@
-"""What a check of the ledger has found."""
+"""Findings of the ledger's checks."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that breaks an invariant of the ledger."""
+    """Violation of an invariant of the ledger."""
 
     code: str
     says: str

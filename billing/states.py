@@ -1,4 +1,4 @@
-"""The lives of payments, refunds, disputes, payouts and standings: `docs/lifecycles.md` is printed from these tables."""
+"""State machines of payments, refunds, disputes, payouts and wallet standings; `docs/lifecycles.md` is printed from them."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -45,7 +45,8 @@ PAYMENT_MACHINE = Machine(
     initial=P.PENDING,
     final=frozenset({P.SUCCEEDED}),
     table={
-        # Stripe's messages come in any order: a payment that failed or expired here may still turn out to be paid.
+        # Stripe's messages arrive in any order: a payment that failed or expired here may still turn out to
+        # be paid.
         P.PENDING: frozenset({P.SUCCEEDED, P.FAILED, P.EXPIRED}),
         P.FAILED: frozenset({P.SUCCEEDED}),
         P.EXPIRED: frozenset({P.SUCCEEDED}),

@@ -1,1 +1,1 @@
-"""Runs of the ledger's audit and what they found."""
+"""Runs of the ledger's audit and their findings."""

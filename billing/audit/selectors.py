@@ -1,4 +1,4 @@
-"""The ledger's audit: every invariant, each by one query."""
+"""Reads that audit the ledger: every invariant is checked by one query."""
 
 import time
 from collections.abc import Iterator
@@ -28,19 +28,20 @@ _LEAST: Final = timedelta(seconds=1)
 
 
 def all_findings(within: timedelta | None = None) -> list[Finding]:
-    """What breaks an invariant of the ledger, of its anchors outside the database, or between it and what it is about.
+    """Return every broken invariant of the ledger, its external anchors and its related rows.
 
-    `within`: as `ledger_findings`.
+    `within` is the time limit described at `ledger_findings`.
     """
     beside = [finding for name in settings.LEDGER_CHECKS_BESIDE for finding in import_string(name)()]
     return [*ledger_findings(within), *currency_findings(), *anchor_findings(), *beside]
 
 
 def ledger_findings(within: timedelta | None = None) -> list[Finding]:
-    """Everything in the books that breaks an invariant of the ledger; empty when all is well.
+    """Return every broken invariant of the ledger; the list is empty when all checks pass.
 
-    `within`: how long all checks together may take, whatever a statement of this connection may; the nightly audit reads
-    years of postings. A check that does not end in its time is a finding then: it is not known to hold.
+    `within` limits how long all checks together may take, in place of this connection's statement timeout: the
+    nightly audit reads years of postings. A check that does not finish in time is a finding itself, because its
+    invariant is not known to hold.
     """
     return list(_findings(clock.now() + CLOCK_TOLERANCE, within))
 

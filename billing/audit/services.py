@@ -1,4 +1,4 @@
-"""Runs the ledger's checks and keeps what they found."""
+"""Runs the ledger's checks and stores their findings."""
 
 import time
 from datetime import datetime
@@ -19,14 +19,15 @@ NIGHTLY = "nightly"
 
 
 def was_audited_today(*, now: datetime) -> bool:
-    """Whether the nightly audit has run within the last day."""
+    """Return whether the nightly audit ran within the last day."""
     return LedgerAudit.objects.filter(asked_by=NIGHTLY, started_at__gt=now - DAILY).exists()
 
 
 def audit_ledger(*, asked_by: str, mailed: bool = False) -> tuple[LedgerAudit, list[Finding]]:
-    """Everything that breaks an invariant now; the run is stored, with the first findings and the seal it saw.
+    """Run all ledger checks and return the stored audit with every finding.
 
-    `mailed`: the operator is written to about it, and it takes its time.
+    The stored run keeps the first findings and the latest seal at the start. With `mailed`, the checks get the
+    long time limit of the nightly audit, and the operator gets the result by mail.
     """
     started_at, begun = clock.now(), time.monotonic()
     last = next(iter(latest_seals(1)), None)

@@ -1,4 +1,4 @@
-"""Reads of budgets: whom each covers, what is spent and set aside of it, and what hard ones leave room for."""
+"""Reads of budgets: covered wallets, money spent and held, and what hard budgets still allow."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,8 @@ from common.errors import NotFound
 STOPPED_KINDS = (INSTANCE_SOURCE, HOLD_SOURCE)
 """What a hard budget stops. Data that is kept and terms that were agreed on go on, and count."""
 
-# Whose wallets a budget watches. One over others holds while its owner owns a team that they are in.
+# The wallets that a budget covers. A budget over other people's wallets counts while its owner owns a team that they
+# belong to.
 COVERS = """
     SELECT budget.id AS budget_id, wallet.id AS wallet_id
     FROM {budgets} AS budget
@@ -35,7 +36,8 @@ _ACCRUED = """COALESCE(sum(
     - billing_meter_cost(meter, settled_until)), 0)"""
 _OF_SOURCES = "{0}.source_kind IN ('instance', 'disk', 'hold', 'retention', 'term') AND {0}.source_id = ANY(ids)"
 
-# An hour counts in the month in which it is charged; what a term costs at once, when it is paid. Of an instance: its use.
+# An hour counts in the month in which it is charged, a term in the month in which it is paid. For an instance, its
+# use counts.
 _MEASURE = f"""
 WITH chosen AS MATERIALIZED (
     SELECT *, CASE period WHEN 'month' THEN date_trunc('month', %(now)s::timestamptz, 'UTC') ELSE '-infinity' END AS since
@@ -82,7 +84,7 @@ WITH chosen AS MATERIALIZED (
 SELECT * FROM of_wallets UNION ALL SELECT * FROM of_sources
 """  # noqa: S608  (its parts are constants of this module)
 
-# The same the other way round, from the wallets: every order asks it, so it reads what is theirs alone.
+# The same query starting from the wallets: every order runs it, so it reads only the rows of these wallets.
 _HARD_OF_WALLETS = """
 SELECT budget.id, wallet.id
 FROM billing_wallet wallet
@@ -100,7 +102,8 @@ CROSS JOIN LATERAL (
 WHERE wallet.id = ANY(%(wallets)s::uuid[])
 """
 
-# Open, past the end of what is held for them: whoever could pay and had room would have been renewed before.
+# Meters that are open past the end of their hold: a wallet with money and room in its budgets would have been renewed
+# before.
 _ENDED = """
 SELECT source_id, payer_id,
        CASE WHEN most_micros IS NULL
@@ -115,7 +118,7 @@ ORDER BY funded_until, id
 
 @dataclass(frozen=True)
 class BudgetUse:
-    """What of a budget is gone: charged, set aside for hours that have begun, and used but not charged yet."""
+    """Used part of a budget: charged, held for hours that have begun, and accrued but not charged yet."""
 
     posted_micros: int = 0
     held_micros: int = 0
@@ -127,13 +130,13 @@ class BudgetUse:
 
     @property
     def bound_micros(self) -> int:
-        """What will be spent at the most, if nothing more is set aside: holds pay for what accrues."""
+        """Return the most that will be spent if nothing more is held: holds pay for what accrues."""
         return self.posted_micros + self.held_micros
 
 
 @dataclass(frozen=True)
 class BudgetView:
-    """A budget with what is spent of it in its present month, or in all."""
+    """A budget with the amount spent in its present month, or in total for a budget without a month."""
 
     budget: Budget
     use: BudgetUse
@@ -149,7 +152,7 @@ class BudgetView:
 
 @dataclass
 class Room:
-    """What a hard budget still allows; `sources` None: everything of its wallets."""
+    """Amount that a hard budget still allows; `sources` None means every source that its wallets pay for."""
 
     budget: Budget
     bound_micros: int
@@ -161,7 +164,7 @@ class Room:
 
 @dataclass
 class Rooms:
-    """The hard budgets of some wallets, and what the renewals of one pass take from them."""
+    """Hard budgets over some wallets, reduced by the renewals of one pass."""
 
     of_wallet: dict[UUID, list[Room]] = field(default_factory=dict)
 
@@ -170,7 +173,10 @@ class Rooms:
         return [room for room in rooms if room.sources is None or source_id in room.sources]
 
     def most_hours(self, wallet_id: UUID, source_id: UUID, wanted: int, missing: Callable[[int], int]) -> int:
-        """The most hours, up to those wanted, that every budget has room for; `missing` gives what so many hours need."""
+        """Return the most hours, up to `wanted`, that every budget allows.
+
+        `missing` returns the micro-units that still have to be held for a number of hours.
+        """
         rooms = self.covering(wallet_id, source_id)
         fits = (hours for hours in range(wanted, 0, -1) if all(room.allows(max(0, missing(hours))) for room in rooms))
         return next(fits, 0) if rooms else wanted
@@ -181,17 +187,21 @@ class Rooms:
 
 
 def all_budgets() -> list[Budget]:
-    """Everybody's: for the sweep."""
+    """Return the budgets of all users, for the sweep."""
     return list(Budget.objects.order_by("pk"))
 
 
 def budgets_of(*, owner_id: UUID) -> QuerySet[Budget]:
-    """Those that the person has set, the oldest first."""
+    """Return the budgets that this user has set, in the model's default order."""
     return Budget.objects.filter(owner_id=owner_id)
 
 
 def budget_of(*, owner_id: UUID, budget_id: UUID) -> Budget:
-    """Raises NotFound for what they have not set."""
+    """Return one budget that this user has set.
+
+    Raises:
+        NotFound: the user has set no such budget.
+    """
     budget = budgets_of(owner_id=owner_id).filter(pk=budget_id).first()
     if budget is None:
         raise NotFound("There is no such budget.")
@@ -199,7 +209,7 @@ def budget_of(*, owner_id: UUID, budget_id: UUID) -> Budget:
 
 
 def budget_views(budgets: Iterable[Budget], *, now: datetime) -> list[BudgetView]:
-    """With what is spent of each, in one query."""
+    """Return each budget with its use, measured by one query for all."""
     found = list(budgets)
     uses = measure([budget.pk for budget in found], now=now)
     return [BudgetView(budget, uses.get(budget.pk, BudgetUse())) for budget in found]
@@ -213,8 +223,11 @@ def measure(budget_ids: Sequence[UUID], *, now: datetime) -> dict[UUID, BudgetUs
 
 
 def rooms_of(wallet_ids: Sequence[UUID], *, now: datetime, lock: bool = False) -> Rooms:
-    """The hard budgets over these wallets. `lock`: nobody else takes from them until the transaction ends, so that two
-    wallets of one team cannot both take the last hour; wallets are locked before."""
+    """Return the hard budgets over these wallets, with what they still allow.
+
+    With `lock`, the budgets stay locked until the transaction ends, so that two wallets of one team cannot both
+    take the last hour. The caller has locked the wallets before.
+    """
     covered = planned_rows(_HARD_OF_WALLETS, wallets=list(wallet_ids))
     if not covered:
         return Rooms()
@@ -232,7 +245,10 @@ def rooms_of(wallet_ids: Sequence[UUID], *, now: datetime, lock: bool = False) -
 
 
 def over_budget(*, source_kind: str, now: datetime, source_id: UUID | None = None, lock: bool = False) -> dict[UUID, Budget]:
-    """Sources that run on after the end of what is held for them since a hard budget has no room for another hour."""
+    """Return the sources that run on past their hold since a hard budget allows no further hour.
+
+    The result maps each source to the first budget that is exhausted.
+    """
     ended = rows(_ENDED, kind=source_kind, now=now, source=source_id)
     rooms = rooms_of([wallet_id for _source, wallet_id, _cost in ended], now=now, lock=lock) if ended else Rooms()
     found: dict[UUID, Budget] = {}
@@ -244,7 +260,10 @@ def over_budget(*, source_kind: str, now: datetime, source_id: UUID | None = Non
 
 
 def marks_of(*, person_id: UUID, now: datetime) -> list[Notice]:
-    """The highest mark of each budget that the person was told of for the present month, or for budgets in all."""
+    """Return the highest notified mark of each budget.
+
+    Counts notices for the present month, and those for budgets without a month.
+    """
     told = Notice.objects.filter(person_id=person_id, kind=Notice.Kind.BUDGET, facts__period__in=["", period_key(now)])
     known = set(Budget.objects.filter(pk__in=told.values("subject_id")).values_list("pk", flat=True))
     highest: dict[UUID | None, Notice] = {}
@@ -255,7 +274,7 @@ def marks_of(*, person_id: UUID, now: datetime) -> list[Notice]:
 
 
 def period_key(now: datetime | None = None) -> str:
-    """The present month (UTC), as 2026-11."""
+    """Return the present month in UTC, such as `2026-11`."""
     return f"{now or clock.now():%Y-%m}"
 
 

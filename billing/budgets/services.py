@@ -1,4 +1,4 @@
-"""Budgets: set, changed, taken away; hard ones refuse what would pass them; everyone concerned is told at each mark once."""
+"""Budgets: creation, changes, refusals by hard ones, and one notice per reached mark."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -36,7 +36,14 @@ its host: its order itself is asked under ORDER."""
 def create_budget(
     *, owner_id: UUID, scope: str, subject_id: UUID, name: str, period: str, limit_micros: int, hard: bool
 ) -> Budget:
-    """Who may set it is asked by the caller, which knows the subject. One for each subject and period: BudgetExists."""
+    """Create a budget; there is one for each subject and period.
+
+    The caller checks whether the owner may limit this subject.
+
+    Raises:
+        BudgetExists: the owner has such a budget already.
+        InvalidInput: the limit is not valid, or the owner has too many budgets.
+    """
     _check_limit(limit_micros)
     with use_case():
         if budgets_of(owner_id=owner_id).count() >= BUDGETS_AT_MOST:
@@ -61,7 +68,11 @@ def create_budget(
 
 
 def change_budget(*, owner_id: UUID, budget_id: UUID, limit_micros: int | None = None, hard: bool | None = None) -> Budget:
-    """A limit that was changed is told of anew. Raises NotFound."""
+    """Change a budget's limit or hardness; a new limit is notified of again from its first mark.
+
+    Raises:
+        NotFound: the user has set no such budget.
+    """
     if limit_micros is not None:
         _check_limit(limit_micros)
     with use_case():
@@ -89,7 +100,13 @@ def _named(budget: Budget) -> str:
 
 
 def check_budgets(*, wallet_id: UUID, source_kind: str, source_id: UUID, needed_micros: int) -> None:
-    """Refuse to set money aside beyond a hard budget: BudgetExceeded. The wallet is locked; this locks the budgets."""
+    """Refuse to hold money beyond a hard budget.
+
+    The caller has locked the wallet; this locks the budgets.
+
+    Raises:
+        BudgetExceeded: a hard budget does not allow the amount.
+    """
     if source_kind not in ASKED:
         return
     rooms = rooms_of([wallet_id], now=clock.now(), lock=True)
@@ -99,13 +116,19 @@ def check_budgets(*, wallet_id: UUID, source_kind: str, source_id: UUID, needed_
 
 
 def check_order(*, owner_id: UUID, source_id: UUID, needed_micros: int) -> None:
-    """The same for a term that is being agreed on. The owner's wallet is locked."""
+    """Refuse to agree on a term beyond a hard budget.
+
+    The caller has locked the owner's wallet.
+
+    Raises:
+        BudgetExceeded: a hard budget does not allow the amount.
+    """
     wallet = open_wallet(owner_id=owner_id)
     check_budgets(wallet_id=wallet.pk, source_kind=ORDER, source_id=source_id, needed_micros=needed_micros)
 
 
 def note_sources(*, sources: Mapping[UUID, Sequence[UUID]]) -> None:
-    """By instance: under which further ids it is charged, its reserved terms."""
+    """Record for each instance the further ids under which it is charged: its reserved terms."""
     with use_case():
         for budget in Budget.objects.filter(scope=Budget.Scope.INSTANCE, subject_id__in=sources).order_by("pk"):
             ids = sorted(sources[budget.subject_id])
@@ -114,13 +137,19 @@ def note_sources(*, sources: Mapping[UUID, Sequence[UUID]]) -> None:
 
 
 def tell_marks(*, people: Mapping[UUID, Iterable[UUID]], now: datetime) -> int:
-    """Tell of every mark that was reached since the last pass; how many budgets. `people`: by budget, who is told."""
+    """Notify people of every mark reached since the last pass, and return for how many budgets.
+
+    `people` maps a budget's id to the users who are notified.
+    """
     views = budget_views(Budget.objects.filter(pk__in=people), now=now)
     return sum(_tell(view, _mark(view.percent), set(people[view.budget.pk]), now) for view in views)
 
 
 def tell_reached(*, budget: Budget, people: Iterable[UUID], now: datetime) -> None:
-    """A hard budget has stopped something: that is its last mark, although the limit itself is not passed."""
+    """Notify people that a hard budget has stopped something.
+
+    This counts as the budget's last mark, although the limit itself is not passed.
+    """
     (view,) = budget_views([budget], now=now)
     _tell(view, 100, set(people), now)
 

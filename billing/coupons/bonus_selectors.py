@@ -10,7 +10,10 @@ from billing.states import DisputeState
 
 
 def bonus_of(coupon: Coupon) -> Bonus:
-    """What was drawn from it and has not come back is used, or set aside for what runs."""
+    """Return the bonus of a coupon.
+
+    Its `out` is what was drawn and not returned: spent, or held for what runs.
+    """
     return Bonus(
         percent_bps=coupon.code.percent_bps or 0,
         most_micros=coupon.code.most_micros,
@@ -23,17 +26,20 @@ def bonus_of(coupon: Coupon) -> Bonus:
 
 
 def bonus_for(payment: Payment) -> Bonus | None:
-    """What a top-up has brought; None for one without a coupon."""
+    """Return the bonus of a top-up, or None for a top-up without a coupon."""
     coupon = next(iter(payment.coupons.all()), None)
     return None if coupon is None else bonus_of(coupon)
 
 
 def repaid_micros(payment_id: UUID) -> int:
-    """What the wallet has paid so far for the used bonus of a top-up."""
+    """Return what the wallet has paid so far for the used bonus of a top-up."""
     return sum(Coupon.objects.filter(payment_id=payment_id).values_list("repaid_micros", flat=True))
 
 
 def kept_micros(payment: Payment) -> int:
-    """What of a payment was neither refunded nor disputed, unless the dispute was won."""
+    """Return the part of a payment that was neither refunded nor disputed.
+
+    A dispute that was won does not count.
+    """
     disputed = payment.disputes.exclude(state=DisputeState.WON).aggregate(total=Sum("amount_micros"))["total"] or 0
     return max(0, payment.amount_micros - payment.refunded_micros - disputed)

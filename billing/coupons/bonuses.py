@@ -1,7 +1,7 @@
-"""What a percent coupon gives for a top-up, and what becomes of it when a part of the top-up goes back.
+"""Bonuses of percent coupons for top-ups, and their correction after refunds and disputes.
 
-No more of the bonus is ever given than the kept part of the top-up gives. What is left in the coupon is taken back first.
-What was spent of it beyond that, or is set aside, is paid for with the wallet's own cash, and owed as far as there is none.
+The bonus never exceeds what the kept part of the top-up gives. The rest in the coupon is taken back first. What was
+spent beyond that, or is held, is paid with the wallet's own cash, and becomes debt as far as there is none.
 """
 
 from uuid import UUID
@@ -21,9 +21,10 @@ _ACTOR = "coupons"
 
 
 def apply_to_top_up(*, owner_id: UUID, payment_id: UUID, amount_micros: int) -> int:
-    """Give what the owner's first waiting percent coupon adds to a paid top-up; how much it was. Once for each payment.
+    """Give the bonus of the owner's first waiting percent coupon for a paid top-up, and return its amount.
 
-    Inside the caller's transaction or in one of its own; it may have locked any wallets but those of coupons.
+    Applies once per payment. Runs inside the caller's transaction or in one of its own; the caller may have
+    locked any wallets except coupon wallets.
     """
     lock_wallets([open_wallet(owner_id=owner_id).pk])
     if Coupon.objects.filter(payment_id=payment_id).exists():
@@ -45,11 +46,11 @@ def apply_to_top_up(*, owner_id: UUID, payment_id: UUID, amount_micros: int) -> 
 
 
 def adjust_to_kept(*, payment_id: UUID, kept_micros: int) -> int:
-    """Make a percent coupon what it would be for the part of its top-up that was not refunded or disputed.
+    """Adjust a percent coupon to the part of its top-up that was not refunded or disputed.
 
-    Takes back what is left in the coupon, then cash for what was used, and gives both again when more of the top-up is kept
-    after all; the change of the coupon. Safe to repeat with the same `kept_micros`. As with `apply_to_top_up`, wallets of
-    coupons come last.
+    Takes back the rest in the coupon first, then cash for what was used, and gives both again when more of the
+    top-up is kept after all. Returns the change of the coupon. Safe to repeat with the same `kept_micros`. As
+    with `apply_to_top_up`, coupon wallets are locked last.
     """
     owner_id = Coupon.objects.filter(payment_id=payment_id).values_list("owner_id", flat=True).first()
     if owner_id is None:
@@ -65,7 +66,10 @@ def adjust_to_kept(*, payment_id: UUID, kept_micros: int) -> int:
 
 
 def _repay(coupon: Coupon, payment_id: UUID, amount_micros: int) -> None:
-    """From the owner's cash to what coupons have cost the market, the rest is owed; a negative amount comes back."""
+    """Move cash from the owner to the market's cost of coupons; what is missing is owed.
+
+    A negative amount is given back.
+    """
     if amount_micros == 0:
         return
     purse = lock_purse(owner_id=coupon.owner_id, outside=Wallet.Kind.GIFTS)
@@ -93,9 +97,10 @@ def _posted(payment_id: UUID) -> int:
 
 
 def change_grant(*, coupon: Coupon, by_micros: int, key: str, memo: str, keep_grant: bool = False) -> None:
-    """Put money into the coupon or take it out, against the market's wallet of given coupons. The renter wallet is locked.
+    """Add money to the coupon or remove it, against the market's wallet of given coupons.
 
-    `keep_grant`: what the coupon was worth stays written on it (it expired).
+    The caller has locked the renter wallet. With `keep_grant`, the amount once granted stays recorded on the
+    coupon (used on expiry).
     """
     if by_micros == 0:
         return

@@ -1,4 +1,4 @@
-"""Codes that staff hand out: made, withdrawn, redeemed; and the sweep that takes back what expired."""
+"""Coupon codes: creation by staff, withdrawal, redemption, and the sweep of expired credit."""
 
 import re
 import secrets
@@ -56,17 +56,18 @@ def create_code(
     total_limit: int | None = None,
     confirmed_by: str = "",
 ) -> CouponCode:
-    """A new code, made up here when none is given.
+    """Create a code; one is generated when none is given.
 
-    What it gives and for what is fixed from here on: people have redeemed what they read. It waits for a second person
-    where it can give more, with what the actor gave away alone within GRANT_ALONE_WITHIN, than one may.
+    What it gives and for what cannot be changed later, since people have redeemed what they read. The code waits
+    for a second person where it can give more, together with what the actor gave away alone within
+    GRANT_ALONE_WITHIN, than one person may.
     """
     text = code.strip().upper() or _made_code()
     if not _CODE.fullmatch(text):
         raise wrong_field("code", "Use 3 to 40 letters, digits and hyphens.")
     _check_promise(kind, amount_micros, percent_bps)
     with use_case():
-        # As for a grant: two at once would each see what the actor has given before both.
+        # As for a grant: of two at once, each would see only what the actor had given before both.
         lock_wallets([open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING).pk])
         if CouponCode.objects.filter(code__iexact=text).exists():
             raise wrong_field("code", "There is such a code already.")
@@ -92,9 +93,12 @@ def create_code(
 
 
 def set_code_active(*, code_id: UUID, active: bool, actor: str) -> None:
-    """Withdraw a code or offer it again; what was redeemed by it stays.
+    """Withdraw a code or offer it again; coupons redeemed from it stay.
 
-    Who offers one that waits for a second person confirms it. Raises GrantRefused for the first one.
+    Offering a code that waits for a second person confirms it.
+
+    Raises:
+        GrantRefused: the actor is the one who created the code.
     """
     with use_case():
         code = CouponCode.objects.select_for_update(of=("self",), no_key=True).get(pk=code_id)
@@ -119,9 +123,10 @@ def _is_for_one(code: CouponCode) -> bool:
 
 
 def redeem_code(*, owner_id: UUID, code: str) -> Coupon:
-    """Give the owner what the code promises: credit at once, or a part of the next top-up.
+    """Redeem a code for the owner: credit at once, or a bonus on the next top-up.
 
-    Raises TooOften when the account, or all at its address, have tried too many that were none.
+    Raises:
+        TooManyCodes: the account, or its network, has tried too many codes that do not exist.
     """
     with _counted(owner_id), use_case():
         lock_wallets([open_wallet(owner_id=owner_id).pk])
@@ -154,7 +159,10 @@ def redeem_code(*, owner_id: UUID, code: str) -> Coupon:
 
 @contextmanager
 def _counted(owner_id: UUID) -> Iterator[None]:
-    """A try counts before it is made, so that many at once are no way around, and is taken back when it was right."""
+    """Count an attempt before it is made, and uncount it on success.
+
+    Otherwise parallel attempts would pass the limit.
+    """
     at, counter = clock.now().timestamp(), try_counter()
     tries = {f"coupon:{owner_id.hex}": COUPON_TRIES}
     if network := network_of(origin().address):
@@ -173,13 +181,16 @@ def try_counter() -> RequestCounter:
 
 
 def _made_code() -> str:
-    """Twelve of 32 characters: 60 bits, none of them easily taken for another."""
+    """Return a random code of 12 out of 32 characters (60 bits).
+
+    The characters are not easily confused.
+    """
     letters = [secrets.choice(_LETTERS) for _ in range(_MADE_CHARS)]
     return "-".join("".join(letters[start : start + _GROUP]) for start in range(0, _MADE_CHARS, _GROUP))
 
 
 def expire_coupons(*, now: datetime) -> int:
-    """Take back what remains in coupons whose time is over; how many coupons that were. Safe to repeat."""
+    """Take back what remains in expired coupons and return how many there were. Safe to repeat."""
     over = Coupon.objects.filter(expires_at__lte=now, expired_at__isnull=True).order_by("expires_at")
     return sum(
         _expire(coupon_id, owner_id, now) for coupon_id, owner_id in over.values_list("pk", "owner_id")[:_EXPIRE_BATCH]
@@ -207,7 +218,7 @@ def _expire(coupon_id: UUID, owner_id: UUID, now: datetime) -> int:
 
 
 def _locked_code(text: str) -> CouponCode:
-    """The code's row, locked: its counter holds the total limit."""
+    """Return the code's row, locked: its counter enforces the total limit."""
     rows = CouponCode.objects.select_for_update(of=("self",), no_key=True)
     found = rows.filter(Q(code__iexact=text.strip())).first()
     if found is None:

@@ -1,7 +1,7 @@
-"""Coupon money: drawn before cash when money is held for a source, and given back when its use did not need it.
+"""Coupon money: drawn before cash for a hold, and returned when its use did not need it.
 
-Coupon wallets are locked after the renter wallet of the same owner, so nobody ever waits for one; the market's wallet of
-given coupons is locked last of all wallets.
+Coupon wallets are locked after the renter wallet of the same owner, so nobody ever waits for one. The market's wallet
+of given coupons is locked last of all wallets.
 """
 
 from uuid import UUID
@@ -19,8 +19,8 @@ from billing.models import Coupon, CouponDraw, Entry, Payment, Posting, Wallet
 from billing.pricing.tariffs import Scope
 from common import clock
 
-# What the wallet has paid for the source in all: charges and prepaid terms, less what was given back. Coupon money that
-# only came and went is left out.
+# What the wallet has paid for the source in all: charges and prepaid terms, less refunds. Coupon money that was drawn
+# and returned is left out.
 _PAID = """
 SELECT COALESCE((SELECT sum(usage.charge_micros)
                  FROM billing_meter meter JOIN billing_usage usage ON usage.meter_id = meter.id
@@ -33,9 +33,12 @@ SELECT COALESCE((SELECT sum(usage.charge_micros)
 
 
 def draw(*, owner_id: UUID, source_kind: str, source_id: UUID, wanted_micros: int, scope: Scope) -> int:
-    """Move up to `wanted_micros` of the owner's eligible coupons into the renter wallet; how much it was.
+    """Move up to `wanted_micros` of the owner's eligible coupons into the renter wallet.
 
-    Inside the caller's transaction, which has locked the owner's renter wallet and raises the hold right after.
+    Returns the amount moved.
+
+    Runs inside the caller's transaction, which has locked the owner's renter wallet and raises the hold right
+    after.
     """
     found = spendable_coupons(owner_id, scope) if wanted_micros > 0 else []
     if not found:
@@ -58,12 +61,12 @@ def draw(*, owner_id: UUID, source_kind: str, source_id: UUID, wanted_micros: in
 
 
 def give_back(*, source_kind: str, source_id: UUID) -> None:
-    """Return what was drawn for the source and not charged to its coupons; coupon money is consumed first.
+    """Return to its coupons what was drawn for the source and not charged; coupons pay before cash.
 
-    Inside the caller's transaction, after the last charge and after the hold was released (the money is spendable then);
-    the caller has locked the renter wallet. Call it after money was given back for the source too: no more cash ever
-    comes back for a source than cash was paid for it, the rest returns to its coupons. What returns to a bonus that is
-    not lawful any more goes on from there (`adjust_to_kept`). Safe to repeat.
+    Runs inside the caller's transaction, after the last charge and after the hold was released, so that the money
+    is spendable; the caller has locked the renter wallet. Where the source got a refund, call it after that: no
+    more cash is ever returned for a source than cash was paid for it, and the rest returns to its coupons. Money
+    that returns to a bonus that is no longer due is passed on from there (`adjust_to_kept`). Safe to repeat.
     """
     draws = CouponDraw.objects.filter(source_kind=source_kind, source_id=source_id)
     owner_id = draws.values_list("coupon__owner_id", flat=True).first()
@@ -89,7 +92,7 @@ def give_back(*, source_kind: str, source_id: UUID) -> None:
 
 
 def _reckon(source_kind: str, source_id: UUID, renter: UUID) -> int:
-    """Count what the source has paid since last time as used, coupons first; what it has paid in all."""
+    """Record new payments of the source as used, coupons first; return what it has paid in all."""
     with connection.cursor() as cursor:
         cursor.execute(_PAID, {"kind": source_kind, "source": source_id, "wallet": renter})
         paid = int(cursor.fetchone()[0])
@@ -101,7 +104,7 @@ def _reckon(source_kind: str, source_id: UUID, renter: UUID) -> int:
 
 
 def _open_draws(source_kind: str, source_id: UUID) -> QuerySet[CouponDraw]:
-    """In the order in which they are consumed: the soonest to expire first."""
+    """Return the source's open draws in the order in which they are consumed: the soonest to expire first."""
     order = (F("coupon__expires_at").asc(nulls_last=True), "coupon__redeemed_at", "coupon_id")
     rows = CouponDraw.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True)
     return rows.select_related("coupon__code").order_by(*order)
@@ -119,7 +122,7 @@ def _open_draw(coupon_id: UUID, source_kind: str, source_id: UUID, paid: int) ->
 
 
 def _return(row: CouponDraw, amount: int, renter: UUID, purse: UUID) -> None:
-    """Money back into its coupon; one that has expired meanwhile is left to the sweep, which takes it out."""
+    """Move money back into its coupon; a coupon that has expired meanwhile is emptied by the sweep."""
     if amount <= 0:
         return
     CouponDraw.objects.filter(pk=row.pk).update(returned_micros=F("returned_micros") + amount)

@@ -1,4 +1,4 @@
-"""The rules of coupon money as pure arithmetic: what a code gives, what it may pay for, what use has consumed."""
+"""Pure arithmetic of coupons: what a code gives, what it may pay for, and what use has consumed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ _BPS = 10_000
 
 
 def bonus_micros(amount_micros: int, percent_bps: int, most_micros: int | None) -> int:
-    """What a percent coupon adds to a top-up, rounded half up and never more than its cap."""
+    """Return what a percent coupon adds to a top-up, rounded half up and limited by its cap."""
     bonus = divide_half_up(amount_micros * percent_bps, _BPS)
     return bonus if most_micros is None else min(bonus, most_micros)
 
 
 @dataclass(frozen=True)
 class Bonus:
-    """What a percent coupon has given for its top-up, in micro-units. The rule: no more than the kept part of it gives.
+    """Bonus of a percent coupon: at most what the kept part of its top-up gives, in micro-units.
 
-    `remaining` is left in the coupon, `out` was drawn from it and is spent or set aside, `repaid` of that was paid for with
-    cash, and `waived` never has to be.
+    `remaining` is left in the coupon. `out` was drawn from it and is spent or held; `repaid` of that was paid for
+    with cash, and `waived` never has to be.
     """
 
     percent_bps: int
@@ -32,22 +32,25 @@ class Bonus:
     waived: int = 0
 
     def due(self, kept_micros: int) -> int:
-        """What the kept part of the top-up gives."""
+        """Return what the kept part of the top-up gives."""
         return bonus_micros(kept_micros, self.percent_bps, self.most_micros)
 
     def to_repay(self, kept_micros: int) -> int:
-        """What of `out` the kept part does not give, and was not paid for yet; negative: so much comes back."""
+        """Return the part of `out` that is not due and not paid for yet; negative: the amount to give back."""
         return max(0, self.out - self.waived - self.due(kept_micros)) - self.repaid
 
     def change(self, kept_micros: int) -> int:
-        """What the coupon gains, or (negative) what of the rest in it goes. What expired never comes back."""
+        """Return what the coupon gains, or (negative) loses of its rest; expired money is never given again."""
         due = self.due(kept_micros)
         if due >= self.granted:
             return due - self.granted
         return -max(0, min(self.remaining, self.remaining + self.out - due))
 
     def most_refundable(self, *, kept_micros: int, cash_micros: int, step_micros: int) -> int:
-        """The most that may go back of a top-up, in steps: the cash pays it and what has to be repaid then."""
+        """Return the most that can be refunded of a top-up, in steps of `step_micros`.
+
+        The cash has to pay for the refund and for the part of the bonus that is to be repaid then.
+        """
         low, high = 0, min(kept_micros, cash_micros) // step_micros
         while low < high:
             middle = (low + high + 1) // 2
@@ -60,7 +63,10 @@ class Bonus:
 
 
 def consume(unused: Sequence[int], paid_micros: int) -> list[int]:
-    """How much of each draw a payment of the source consumes: coupons first, in the order in which they were drawn."""
+    """Return how much of each draw a payment consumes, in the order of the draws.
+
+    Coupons pay before cash.
+    """
     parts, left = [], paid_micros
     for amount in unused:
         part = max(0, min(amount, left))
@@ -71,9 +77,10 @@ def consume(unused: Sequence[int], paid_micros: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Step:
-    """Something that happened to the money of one source, in the ledger's order.
+    """One movement of a source's money, in the ledger's order.
 
-    `drawn` coupons → wallet, `returned` wallet → coupons, `paid` what the source cost then (negative: given back).
+    `drawn` moves coupons to the wallet, `returned` moves wallet money to coupons, and `paid` is what the source
+    cost (negative: given back).
     """
 
     kind: Literal["drawn", "returned", "paid"]
@@ -82,10 +89,10 @@ class Step:
 
 
 def coupon_part(steps: Iterable[Step]) -> int:
-    """How much of what was paid in the steps marked `inside` was coupon money; negative when more of it came back.
+    """Return how much of the payments marked `inside` was coupon money; negative when more came back.
 
-    The source's whole history is replayed: drawn money lies unused until the next payment consumes it. What comes back
-    is first what lies unused, then what had been used.
+    The source's whole history is replayed: drawn money is unused until the next payment consumes it. Returned
+    money is first the unused part, then what had been used.
     """
     unused = part = 0
     for step in steps:

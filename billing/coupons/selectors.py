@@ -1,4 +1,4 @@
-"""Reads of coupons: what they would pay for, what is in each, and where its money went."""
+"""Reads of coupons: what they would pay for, what remains in each, and where its money went."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ ORDER BY draw.source_kind, draw.source_id, coupon.expires_at NULLS LAST, coupon.
 
 @dataclass(frozen=True)
 class Stretch:
-    """What one source took from a coupon: used up, lying ready in its hold, and come back."""
+    """What one source took from a coupon: used, held for it, and returned."""
 
     source_kind: str
     source_id: UUID
@@ -64,7 +64,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class CouponView:
-    """A coupon as its owner sees it. `state`: waiting for a top-up, ready, used up, or expired."""
+    """A coupon as its owner sees it; `state` is waiting for a top-up, ready, used up, or expired."""
 
     id: UUID
     code: str
@@ -91,35 +91,38 @@ class CouponView:
 
     @property
     def lost_micros(self) -> int:
-        """What expired or was taken back unused."""
+        """Return what expired or was taken back unused."""
         return self.granted_micros - self.remaining_micros - self.used_micros - self.set_aside_micros
 
 
 def spendable_coupons(owner_id: UUID, scope: Scope) -> list[tuple[UUID, int, str]]:
-    """Id, what remains, and code of each coupon that may pay for this now, in the order in which they are spent."""
+    """Return id, remaining amount and code of each coupon valid for this scope, in the order of spending."""
     return planned_rows(_TO_SPEND, owner=owner_id, now=clock.now(), mode=scope.mode, gpu_model=scope.gpu_model)
 
 
 def coupon_micros(owner_id: UUID, scope: Scope) -> int:
-    """What the owner's coupons would pay for use of this scope now."""
+    """Return what the owner's coupons would pay for use of this scope now."""
     return sum(remaining for _coupon, remaining, _code in spendable_coupons(owner_id, scope))
 
 
 def coupon_balance(*, owner_id: UUID) -> int:
-    """What remains in all the owner's coupons, whatever they pay for."""
+    """Return what remains in all the owner's coupons, whatever they may pay for."""
     wallet = Wallet.objects.filter(owner_id=owner_id, kind=Wallet.Kind.COUPON).only("balance_micros").first()
     return wallet.balance_micros if wallet else 0
 
 
 def coupons_of(*, owner_id: UUID) -> QuerySet[Coupon]:
-    """The owner's coupons, the soonest to expire first, with codes and draws."""
+    """Return the owner's coupons with codes and draws, the soonest to expire first."""
     draws = Prefetch("draws", CouponDraw.objects.order_by("-opened_at", "-pk"))
     order = (F("expired_at").asc(nulls_first=True), F("expires_at").asc(nulls_last=True), "redeemed_at", "pk")
     return Coupon.objects.filter(owner_id=owner_id).select_related("code").prefetch_related(draws).order_by(*order)
 
 
 def coupon_views(coupons: Iterable[Coupon], *, now: datetime) -> list[CouponView]:
-    """The live ones first, in the order in which they are spent. What is paid counts as spent at once, reckoned or not."""
+    """Return views of coupons, live ones first, in the order of spending.
+
+    What a source has paid counts as spent at once, even where `_reckon` has not recorded it yet.
+    """
     found = list(coupons)
     consumed = _consumed_since({coupon.owner_id for coupon in found})
     views = [_view(coupon, now, consumed) for coupon in found]
@@ -127,7 +130,7 @@ def coupon_views(coupons: Iterable[Coupon], *, now: datetime) -> list[CouponView
 
 
 def _consumed_since(owners: Collection[UUID]) -> dict[UUID, int]:
-    """By draw: what its source has paid out of it since it was last reckoned."""
+    """Return for each draw what its source has paid out of it since its use was last recorded."""
     found = rows(_SINCE_RECKONED, owners=list(owners)) if owners else []
     consumed: dict[UUID, int] = {}
     for _source, group in groupby(found, key=itemgetter(0, 1)):

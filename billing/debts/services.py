@@ -1,4 +1,4 @@
-"""Debts: collected from what the debtor has, and the money that somebody owes kept where it lies."""
+"""Debts of renters: collected from the debtor's money, and frozen where they lie in other wallets."""
 
 from uuid import UUID
 
@@ -20,15 +20,21 @@ _ACTOR = "debts"
 
 
 def check_owes_nothing(owner_id: UUID) -> None:
-    """Raises OwesMoney. In a transaction that holds the owner's wallet: what comes to be owed later waits for it."""
+    """Refuse an owner with a debt that blocks new orders.
+
+    Runs in a transaction that has locked the owner's wallet: a debt that arises later waits for that lock.
+
+    Raises:
+        OwesMoney: the owner has such a debt.
+    """
     if blocking_debt_of(owner_id):
         raise owes_money()
 
 
 def follow_debts() -> int:
-    """Collect what is owed from its debtors, then freeze what is left of that money elsewhere; how many wallets moved.
+    """Collect debts, freeze the owed money that is left elsewhere, and count the changed wallets.
 
-    Sweep. Each wallet is a transaction of its own, and a second run changes nothing.
+    Run as a sweep. Each wallet is a transaction of its own, and a second run changes nothing.
     """
     debtors = Wallet.objects.filter(kind=Wallet.Kind.DEBT, balance_micros__lt=0).order_by("pk")
     owners = [owner for owner in debtors.values_list("owner_id", flat=True) if owner is not None]
@@ -36,7 +42,7 @@ def follow_debts() -> int:
 
 
 def _collect(owner_id: UUID) -> bool:
-    """Spendable cash, no gift, then what could be paid out: the same person is owed by us and owes us."""
+    """Pay a debt from the debtor's spendable cash (no gifts), then from their payable earnings."""
     with use_case():
         kinds = (Wallet.Kind.RENTER, Wallet.Kind.DEBT, Wallet.Kind.HOST)
         keys = dict(Wallet.objects.filter(owner_id=owner_id, kind__in=kinds).values_list("kind", "pk"))
@@ -77,9 +83,10 @@ def _post(debt_id: UUID, movements: list[Movement]) -> None:
 
 
 def freeze_owed_money() -> int:
-    """Hold what lies in wallets of money that somebody owes, and let go of what is repaid; how many holds changed.
+    """Hold owed money that lies in wallets and release repaid holds; return how many changed.
 
-    What a run has set aside already is no longer free: `unfrozen_money` says where more is needed.
+    Money that is already held for running instances cannot be frozen: `unfrozen_money` reports where more is
+    needed.
     """
     wanted = {key: micros for key, (_owner, micros) in _owed_in_wallets(own_too=False).items()}
     known = set(Hold.objects.filter(source_kind=FROZEN_SOURCE, released_at=None).values_list("wallet_id", flat=True))
@@ -87,7 +94,10 @@ def freeze_owed_money() -> int:
 
 
 def unfrozen_money() -> dict[UUID, int]:
-    """By user: money of somebody's debt that their wallet holds for what runs, so that it could not be frozen."""
+    """Return for each user the owed money that could not be frozen.
+
+    Their wallet holds it for what runs.
+    """
     lying = _owed_in_wallets(own_too=True)
     frozen = Hold.objects.filter(source_kind=FROZEN_SOURCE, released_at=None, wallet_id__in=lying)
     held = dict(frozen.values_list("wallet_id", "amount_micros"))
@@ -96,7 +106,10 @@ def unfrozen_money() -> dict[UUID, int]:
 
 
 def _owed_in_wallets(*, own_too: bool) -> dict[UUID, tuple[UUID, int]]:
-    """By wallet: its owner, and how much of it somebody owes. A debtor's own is collected and not frozen: `own_too`."""
+    """Return for each wallet its owner and how much of its money somebody owes.
+
+    A debtor's own wallet is collected from, not frozen; it is included only with `own_too`.
+    """
     lying = owed_money().lying_in("wallet")
     found = {}
     for wallet_id, owner_id in Wallet.objects.filter(pk__in=lying).values_list("pk", "owner_id"):

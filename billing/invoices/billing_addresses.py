@@ -1,4 +1,4 @@
-"""To whom a renter's invoices are addressed."""
+"""Addresses on renters' invoices."""
 
 from uuid import UUID
 
@@ -8,14 +8,17 @@ from common.db.transactions import use_case
 
 
 def set_address(*, owner_id: UUID, name: str, address: str, country: str, tax_id: str) -> None:
-    """From the next invoice on; what is issued stays as it is."""
+    """Set the address used from the next invoice on; issued invoices keep theirs."""
     fields = {"name": name.strip(), "address": address.strip(), "country": country.strip().upper(), "tax_id": tax_id.strip()}
     with use_case():
         BillingAddress.objects.update_or_create(owner_id=owner_id, defaults=fields)
 
 
 def buyer_of(owner_id: UUID) -> dict[str, str]:
-    """The buyer as an invoice freezes it: the address that was given, else name and e-mail of the account."""
+    """Return the buyer as an invoice stores it.
+
+    Without an address it is the name and e-mail of the account.
+    """
     user = User.objects.get(pk=owner_id)
     given = BillingAddress.objects.filter(owner_id=owner_id).first()
     if given is None:

@@ -1,4 +1,7 @@
-"""Coupons and invoices as invariants: no coupon money is made, lost or laid about as cash, no number is missing."""
+"""Invariants of coupons and invoices.
+
+No coupon money is created, lost or left as cash, and invoice numbers have no gap.
+"""
 
 from billing.ledger.checks import Check
 

@@ -1,6 +1,7 @@
-"""Issues invoices: one for each renter and month with use, numbered without a gap, and never changed afterwards.
+"""Issues invoices, one for each renter and month with use; numbers have no gap, contents never change.
 
-After a restore numbers go on at the next million: those since the backup are known to their renters alone.
+After a restore, numbers continue at the next million: the numbers issued since the backup are known only to their
+renters.
 """
 
 from collections.abc import Sequence
@@ -21,14 +22,14 @@ from common import change_counters, clock
 from common.db.transactions import use_case
 from common.errors import InvalidInput, NotFound
 
-# More than a market issues between a backup and the restore of it.
+# More than a market issues between a backup and its restore.
 _NUMBERS_OF_AN_EPOCH: Final = 1_000_000
 
 
 def issue_invoices(*, now: datetime) -> int:
-    """Invoice every renter who used something in a month that is over; how many invoices were issued. Safe to repeat.
+    """Issue missing invoices of past months to all renters with use, and return how many. Safe to repeat.
 
-    A month is what was posted in it, so what a late settlement posts is on the next month's invoice, never on none.
+    A month holds what was posted in it, so a late settlement is on the next month's invoice and never missing.
     """
     issued = 0
     for begin, end in _months_over(now):
@@ -38,7 +39,7 @@ def issue_invoices(*, now: datetime) -> int:
 
 
 def issue_invoice(*, owner_id: UUID, begin: datetime, end: datetime) -> Invoice | None:
-    """The invoice of one renter's month; None when it is issued already or nothing was used."""
+    """Issue the invoice of one renter's month; return None when it exists already or nothing was used."""
     with use_case():
         series = _locked_series()
         if Invoice.objects.filter(owner_id=owner_id, period_from=begin, corrects=None).exists():
@@ -61,9 +62,9 @@ def issue_invoice(*, owner_id: UUID, begin: datetime, end: datetime) -> Invoice 
 
 
 def correct_invoice(*, invoice_id: UUID, reason: str, actor: str, reissue: bool) -> list[Invoice]:
-    """Take an invoice back in full by a credit note, and with `reissue` write it anew with today's buyer and seller.
+    """Cancel an invoice in full by a credit note; with `reissue`, issue it anew with present addresses.
 
-    Each invoice is corrected once; what was issued anew can be corrected in its turn. No money moves by it.
+    Each invoice is corrected once; a reissued one can be corrected in turn. No money is moved.
     """
     if not reason.strip():
         raise InvalidInput("Say why the invoice is corrected; it stands on the credit note.")
@@ -98,20 +99,23 @@ def correct_invoice(*, invoice_id: UUID, reason: str, actor: str, reissue: bool)
 
 
 def skip_invoice_numbers() -> None:
-    """In the caller's transaction: go on at the next million, since numbers may have been given out that the books lack."""
+    """Continue at the next million, in the caller's transaction.
+
+    Issued numbers may be missing from the books.
+    """
     series = _locked_series()
     following = (series.last_number // _NUMBERS_OF_AN_EPOCH + 1) * _NUMBERS_OF_AN_EPOCH
     InvoiceSeries.objects.filter(pk=series.pk).update(last_number=following)
 
 
 def seller() -> dict[str, str]:
-    """Who issues invoices now, as the settings say; frozen into each invoice."""
+    """Return the issuer of invoices from the settings; it is stored with each invoice."""
     party = {name: str(value) for name, value in settings.MARKET_SELLER.items()}
     return {**party, "address": "\n".join(part.strip() for part in party["address"].split(";"))}
 
 
 def _locked_series() -> InvoiceSeries:
-    """This year's counter, locked until the transaction ends: who rolls back gives the number back."""
+    """Return this year's counter, locked until the transaction ends; a rollback gives the number back."""
     year = clock.now().year
     InvoiceSeries.objects.bulk_create([InvoiceSeries(year=year)], ignore_conflicts=True)
     return InvoiceSeries.objects.select_for_update(of=("self",), no_key=True).get(year=year)
@@ -136,7 +140,7 @@ def _write(series: InvoiceSeries, lines: Sequence[PaperLine], *, tax_bps: int, *
 
 
 def _months_over(now: datetime) -> list[tuple[datetime, datetime]]:
-    """The months (UTC) that are over for long enough, the oldest first."""
+    """Return the months (UTC) that ended at least INVOICE_AFTER ago, oldest first."""
     end = (now - INVOICE_AFTER).astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     months: list[tuple[datetime, datetime]] = []
     for _back in range(INVOICE_MONTHS_BACK):

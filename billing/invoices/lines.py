@@ -1,4 +1,4 @@
-"""The contents of an invoice: lines frozen as plain values, sums and the tax within them. Pure."""
+"""Pure contents of an invoice: lines as plain values, sums and the included tax."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +12,10 @@ _BPS = 10_000
 
 @dataclass(frozen=True)
 class PaperLine:
-    """One line: so long at such a rate, or an amount alone (`rate_micros` None). Positive amounts are charged."""
+    """One line of an invoice: a duration at a rate, or an amount alone (`rate_micros` None).
+
+    Positive amounts are charged.
+    """
 
     kind: str
     what: str
@@ -46,7 +49,7 @@ class PaperLine:
 
 
 def thaw(lines: Iterable[dict[str, Any]]) -> list[PaperLine]:
-    """The lines of an issued invoice."""
+    """Return the lines of an issued invoice."""
     return [PaperLine(**line) for line in lines]
 
 
@@ -55,11 +58,11 @@ def total_of(lines: Sequence[PaperLine]) -> int:
 
 
 def tax_within(total_micros: int, tax_bps: int) -> int:
-    """The tax in a price that includes it: total × rate ÷ (1 + rate), rounded half up."""
+    """Return the tax in a price that includes it: total × rate ÷ (1 + rate), rounded half up."""
     return divide_half_up(total_micros * tax_bps, _BPS + tax_bps)
 
 
 def number_of_seconds(microseconds: int) -> str:
-    """Seconds as an exact decimal without needless places: 5400000000 -> "5400", 1500000 -> "1.5"."""
+    """Return seconds as a decimal without trailing zeros: 5400000000 -> "5400", 1500000 -> "1.5"."""
     whole, rest = divmod(microseconds, 1_000_000)
     return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") if rest else str(whole)

@@ -1,4 +1,4 @@
-"""Orders and invoices in plain words, in the language of the page or paper."""
+"""Texts for orders and invoices, in the active language."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -45,7 +45,7 @@ def title_of(invoice: Invoice) -> str:
 
 
 def facts_of(invoice: Invoice) -> list[tuple[str, str]]:
-    """What stands at the head of an invoice, name and value."""
+    """Return the header fields of an invoice as pairs of name and value."""
     facts = [
         (_("Issued"), f"{invoice.issued_at:%Y-%m-%d}"),
         (_("Month"), f"{invoice.period_from:%Y-%m}"),
@@ -57,12 +57,12 @@ def facts_of(invoice: Invoice) -> list[tuple[str, str]]:
 
 
 def line_words(line: PaperLine) -> str:
-    """What kind of line it is, in which mode, and of what."""
+    """Return the text of a line: its kind, billing mode and source."""
     return f"{kind_words(line)} · {source_of(line.source_kind, line.source_id)}"
 
 
 def kind_words(line: PaperLine) -> str:
-    """What kind of line it is, and in which mode."""
+    """Return the text of a line's kind and billing mode."""
     words = [
         LINE_WORDS.get(line.kind, line.kind),
         SOURCE_WORDS.get(line.source_kind, ""),
@@ -72,12 +72,12 @@ def kind_words(line: PaperLine) -> str:
 
 
 def source_of(kind: str, source_id: str) -> str:
-    """The public id of what a line is about."""
+    """Return the public id of a line's source."""
     return f"{_PREFIXES.get(kind, kind)}_{source_id}"
 
 
 def period_words(line: PaperLine) -> str:
-    """From when to when, by the second; the day is written once when both are on it."""
+    """Return a line's period to the second; the day is written once when both ends are on it."""
     begin, end = line.since, line.until
     if begin == end:
         return f"{begin:%Y-%m-%d %H:%M:%S}"

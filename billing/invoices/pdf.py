@@ -1,4 +1,7 @@
-"""An invoice as PDF, in English or Chinese, drawn from its frozen lines alone: the same invoice gives the same bytes."""
+"""PDF of an invoice in English or Chinese.
+
+It is drawn only from stored lines: the same invoice gives the same bytes.
+"""
 
 from collections.abc import Callable, Sequence
 from io import BytesIO
@@ -34,7 +37,7 @@ registerFont(UnicodeCIDFont(_CHINESE))
 
 
 def invoice_pdf(invoice: Invoice, language: str) -> bytes:
-    """The document in one of the site's languages."""
+    """Return the PDF document in one of the site's languages."""
     out = BytesIO()
     with override(language):
         title = f"{title_of(invoice)} {invoice.full_number}"
@@ -177,7 +180,7 @@ def _text(text: str, *, size: float = 9.5, bold: bool = False, right: bool = Fal
 
 
 def marked_up(text: str) -> str:
-    """Text for a paragraph in Helvetica; runs that Helvetica cannot show stand in the Chinese font."""
+    """Return paragraph markup for Helvetica, with runs that Helvetica cannot show set in the Chinese font."""
     runs = groupby(text, key=_is_latin)
     parts = ((latin, escape("".join(run))) for latin, run in runs)
     return "".join(part if latin else f'<font name="{_CHINESE}">{part}</font>' for latin, part in parts)
@@ -188,7 +191,7 @@ def _has_chinese(text: str) -> bool:
 
 
 def _is_latin(character: str) -> bool:
-    """Whether Helvetica's encoding in a PDF (WinAnsi) has it."""
+    """Return whether Helvetica's PDF encoding (WinAnsi) has the character."""
     try:
         return character.isprintable() and bool(character.encode("cp1252"))
     except UnicodeEncodeError:
@@ -196,10 +199,10 @@ def _is_latin(character: str) -> bool:
 
 
 def _pages(title: str) -> Callable[..., Canvas]:
-    """A canvas that knows at the end how many pages there are."""
+    """Return a canvas class that writes the total number of pages on each page."""
 
     class Numbered(Canvas):
-        """Keeps each page until all are there, then writes its foot."""
+        """Canvas that keeps its pages until the last one, then writes their footers."""
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)

@@ -1,4 +1,4 @@
-"""Reads for orders and invoices: what a month cost a renter, which part coupons paid, and the papers themselves."""
+"""Reads of orders and invoices, and of what a month cost a renter, with the part that coupons paid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from common.errors import NotFound
 
 _CHARGED = "('charge', 'prepaid', 'exit_fee', 'refund')"
 
-# Renters whose wallet was charged in the time and who have no invoice for it.
+# Renters whose wallet was charged in the period and who have no invoice for it.
 _OWNERS = f"""
 SELECT DISTINCT wallet.owner_id
 FROM billing_posting posting
@@ -29,7 +29,8 @@ WHERE posting.created_at >= %(begin)s AND posting.created_at < %(end)s
 ORDER BY wallet.owner_id LIMIT %(limit)s
 """  # noqa: S608  constants alone
 
-# Use: one line for each source, label, mode and rate. Periods may lie apart; the seconds are those that were charged.
+# Use: one line for each source, label, mode and rate. Its periods may have gaps; the seconds are those that were
+# charged.
 _USE = """
 SELECT 'charge', meter.label, meter.source_kind, meter.source_id, meter.mode,
        min(usage.period_from), max(usage.period_to),
@@ -45,7 +46,7 @@ WHERE wallet.owner_id = %(owner)s AND wallet.kind = 'renter'
 GROUP BY meter.source_kind, meter.source_id, meter.label, meter.mode, usage.rate_micros, meter.rate_hours
 """
 
-# What was paid or given back at once. Of what was given back the period and rate are on the posting.
+# What was paid or given back at once. The posting of a refund has its period and rate.
 _AT_ONCE = f"""
 SELECT entry.kind, posting.memo, posting.source_kind, posting.source_id, '',
        COALESCE(posting.period_from, posting.created_at), COALESCE(posting.period_to, posting.created_at),
@@ -60,7 +61,7 @@ WHERE wallet.owner_id = %(owner)s AND wallet.kind = 'renter'
 ORDER BY entry.id
 """  # noqa: S608  constants alone
 
-# Sources whose coupon money may have been consumed or have come back in the time.
+# Sources whose coupon money may have been consumed or returned in the period.
 _COUPON_SOURCES = """
 SELECT DISTINCT draw.source_kind, draw.source_id
 FROM billing_coupondraw draw JOIN billing_coupon coupon ON coupon.id = draw.coupon_id
@@ -71,7 +72,7 @@ WHERE coupon.owner_id = %(owner)s AND draw.opened_at < %(end)s
                     AND posting.kind = 'coupon' AND posting.created_at >= %(begin)s AND posting.created_at < %(end)s))
 """
 
-# A source's history in the ledger's order: coupon money in and out of the renter's wallet, and what was paid.
+# A source's history in the ledger's order: coupon money drawn and returned, and payments.
 _STEPS = """
 SELECT kind, amount, created_at >= %(begin)s FROM (
     SELECT entry.id, CASE WHEN entry.kind <> 'coupon' THEN 'paid' WHEN entry.amount_micros > 0 THEN 'drawn'
@@ -96,19 +97,19 @@ WHERE created_at < %(end)s ORDER BY id
 
 
 def owners_to_invoice(*, begin: datetime, end: datetime, limit: int) -> list[UUID]:
-    """Renters who were charged in the time and have no invoice for it yet."""
+    """Return renters who were charged in the period and have no invoice for it yet."""
     return [row[0] for row in rows(_OWNERS, begin=begin, end=end, limit=limit)]
 
 
 def lines_of_month(*, owner_id: UUID, begin: datetime, end: datetime) -> list[PaperLine]:
-    """What the renter's wallet was charged in the time, by the moment of posting: use first, by source."""
+    """Return what the renter's wallet was charged, by time of posting: use first, ordered by source."""
     lines = [_line(row) for row in rows(_USE, owner=owner_id, begin=begin, end=end)]
     lines.sort(key=lambda line: (line.begins, line.source_id, line.source_kind, line.what, line.rate_micros or 0))
     return [*lines, *(_line(row) for row in rows(_AT_ONCE, owner=owner_id, begin=begin, end=end))]
 
 
 def coupon_part_of_month(*, owner_id: UUID, begin: datetime, end: datetime) -> int:
-    """How much of what was charged in the time was coupon money: each source's history replayed, coupons first."""
+    """Return how much of the charges was coupon money, by replaying each source's history, coupons first."""
     month = {"owner": owner_id, "begin": begin, "end": end}
     sources = rows(_COUPON_SOURCES, **month)
     return sum(coupon_part(_steps(kind, source, month)) for kind, source in sources)
@@ -119,7 +120,11 @@ def invoices_of(*, owner_id: UUID) -> QuerySet[Invoice]:
 
 
 def invoice_of(*, owner_id: UUID, invoice_id: UUID) -> Invoice:
-    """Raises NotFound for an invoice that is not theirs."""
+    """Return one of the owner's invoices.
+
+    Raises:
+        NotFound: the owner has no such invoice.
+    """
     found = invoices_of(owner_id=owner_id).filter(pk=invoice_id).first()
     if found is None:
         raise NotFound("There is no such invoice.")
@@ -132,7 +137,7 @@ def address_of(*, owner_id: UUID) -> BillingAddress | None:
 
 @dataclass(frozen=True)
 class OrderFilter:
-    """Which orders: of a kind, of a billing mode, from a moment on, before a moment, of one source."""
+    """Conditions on orders: kind, billing mode, from a moment on, before a moment, source."""
 
     kind: str = ""
     billing_mode: str = ""
@@ -142,7 +147,7 @@ class OrderFilter:
 
 
 def orders_of(*, owner_id: UUID, wanted: OrderFilter) -> QuerySet[Order]:
-    """The owner's orders, newest first."""
+    """Return the owner's orders that match, newest first."""
     conditions: dict[str, Any] = {
         "kind": wanted.kind,
         "billing_mode": wanted.billing_mode,

@@ -1,1 +1,1 @@
-"""The double-entry ledger: postings, wallets, transfers, seals, anchors."""
+"""The double-entry ledger: postings, wallets, seals, anchors."""

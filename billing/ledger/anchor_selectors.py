@@ -1,4 +1,4 @@
-"""The chain of seals beside its anchors outside the database."""
+"""Comparison of the chain of seals with its anchors outside the database."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,10 @@ _SAYS: Final = "the chain has each seal that was anchored outside the database, 
 
 
 def anchor_findings() -> list[Finding]:
-    """What differs, in the folder and in the object storage; empty where neither is set, or before the first seal."""
+    """Return differences to the anchors in the folder and the object storage.
+
+    The list is empty where neither is configured, or before the first seal.
+    """
     found = []
     if settings.LEDGER_ANCHOR_DIR:
         folder = Path(settings.LEDGER_ANCHOR_DIR)
@@ -36,7 +39,7 @@ def _compared(where: str, read: Callable[[], list[Anchor]]) -> list[Finding]:
 
 
 def head_findings(number: int, head: str) -> list[Finding]:
-    """The same for a head that somebody wrote down, such as the one in yesterday's mail."""
+    """Return the difference to a head recorded elsewhere, such as the one in yesterday's mail."""
     anchor = Anchor(f"seal {number}", number, head, is_signed=True)
     heads = dict(Seal.objects.filter(number=number).values_list("number", "head"))
     words = _difference(anchor, heads)

@@ -1,4 +1,7 @@
-"""The ledger's anchors in an object storage: each written once, the newest and some of the others read by every audit."""
+"""Anchors of the ledger in an object storage.
+
+Each is written once; every audit reads the newest and a sample of the others.
+"""
 
 import html
 import re
@@ -22,27 +25,35 @@ _NEXT: Final = re.compile(r"<NextContinuationToken>([^<]*)</NextContinuationToke
 
 
 class AnchorStoreFailed(OSError):
-    """The object storage cannot be asked, or does not do what it is asked."""
+    """Raised when the object storage cannot be reached or does not do what was requested."""
 
 
 def anchor_place() -> Place | None:
-    """Where the operator keeps anchors; None where no object storage is set."""
+    """Return the configured object storage for anchors, or None."""
     return Place(**settings.LEDGER_ANCHOR_STORE) if settings.LEDGER_ANCHOR_STORE else None
 
 
 def put_anchor(place: Place, number: int, text: str) -> bool:
-    """Write it once; False when it is there. Raises AnchorStoreFailed."""
+    """Write an anchor once; return False when it exists already.
+
+    Raises:
+        AnchorStoreFailed: the object storage failed.
+    """
     name = place.named(anchor_name(number))
     if _ask(place, "GET", name, fine=(_OK, _NOT_FOUND)).status == _OK:
         return False
-    # Who was faster than this look wins where the object storage knows the condition.
+    # Where the object storage supports the condition, a writer that was faster since the check above wins.
     only_new = {"If-None-Match": "*", "Content-Type": "application/json"}
     answer = _ask(place, "PUT", name, body=text.encode(), headers=only_new, fine=(_OK, _THERE_ALREADY, _AT_ONCE))
     return answer.status == _OK
 
 
 def stored_anchors(place: Place) -> list[Anchor]:
-    """The newest of them and some of the others, by number. Raises AnchorStoreFailed."""
+    """Return the newest anchors and a random sample of the others, ordered by number.
+
+    Raises:
+        AnchorStoreFailed: the object storage failed.
+    """
     names = sorted(_names(place))
     older = names[:-READ_NEWEST]
     chosen = sorted(SystemRandom().sample(older, min(len(older), READ_OTHERS))) + names[-READ_NEWEST:]

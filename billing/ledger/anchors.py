@@ -1,4 +1,7 @@
-"""The ledger's anchors: the head of the latest seal as a signed file, kept where the database's users have no hand."""
+"""Anchors of the ledger: the head of the latest seal as a signed file outside the database.
+
+Users of the database cannot write where they are kept.
+"""
 
 import json
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ _KEYS: Final = ("number", "head", "upto", "records_upto", "sealed_at", "site", "
 
 @dataclass(frozen=True)
 class Anchor:
-    """What a file says of one seal, and whether the market's key has signed that."""
+    """Contents of an anchor file about one seal, and whether the market's key has signed them."""
 
     name: str
     number: int
@@ -26,7 +29,7 @@ class Anchor:
 
 
 def anchor_text(*, number: int, head: str, upto: int, records_upto: int, sealed_at: str) -> str:
-    """The file's content: the seal and the market's Ed25519 signature under it, as under usage records (docs/proof.md)."""
+    """Return the file's content: the seal, signed as usage records are (Ed25519, docs/proof.md)."""
     record: dict[str, Any] = {
         "number": number,
         "head": head,
@@ -45,7 +48,13 @@ def anchor_name(number: int) -> str:
 
 
 def write_anchor(folder: Path, number: int, text: str) -> bool:
-    """Write it once: a file that is there is never replaced, and only a whole one ever has the name. Raises OSError."""
+    """Write an anchor once; return False when it exists.
+
+    An existing file is never replaced, and only a complete one gets the name.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
     path = folder / anchor_name(number)
     if path.exists():
         return False
@@ -61,13 +70,17 @@ def write_anchor(folder: Path, number: int, text: str) -> bool:
 
 
 def read_anchors(folder: Path) -> list[Anchor]:
-    """All of them, by number; one that cannot be read counts as not signed. Raises OSError without the folder."""
+    """Return all anchors of a folder by number; one that cannot be read counts as not signed.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
     paths = (path for path in sorted(folder.iterdir()) if path.match("seal-*.json"))
     return [parse_anchor(path.name, path.read_bytes().decode(errors="replace")) for path in paths]
 
 
 def parse_anchor(name: str, text: str) -> Anchor:
-    """What the text says; one that cannot be read counts as not signed."""
+    """Return the anchor in a text; one that cannot be read counts as not signed."""
     try:
         found = json.loads(text)
         record = {key: found[key] for key in _KEYS}
@@ -77,7 +90,7 @@ def parse_anchor(name: str, text: str) -> Anchor:
 
 
 def _is_signed(record: dict[str, Any], signature: str) -> bool:
-    """By the present key or a former one."""
+    """Return whether the present key or a former one has signed the record."""
     for key in (public_key(), *settings.LEDGER_FORMER_KEYS):
         try:
             Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), canonical(record))

@@ -1,11 +1,14 @@
-"""The invariants of the money as SQL, each returning (subject, detail) of what breaks it: numbers as in the fault list."""
+"""Invariants of the ledger as SQL queries that return (subject, detail) of each violation.
+
+Their numbers are those of the fault list.
+"""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Check:
-    """One invariant. `query` may use %(latest)s and must return no row."""
+    """One invariant; its `query` may use %(latest)s and must return no row."""
 
     code: str
     says: str

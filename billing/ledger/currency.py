@@ -1,4 +1,4 @@
-"""Notes the ledger's currency once."""
+"""Records the ledger's currency once."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from common import clock
 
 
 def note_currency(**_kwargs: Any) -> None:
-    """After each `migrate`: what the market is set to then, unless the ledger has a currency already."""
+    """Record the configured currency after a `migrate`, unless the ledger has one already."""
     if LedgerCurrency._meta.db_table not in connection.introspection.table_names():
         return  # migrated back to before there was one
     row = LedgerCurrency(code=settings.MARKET_CURRENCY, noted_at=clock.now())

@@ -1,4 +1,4 @@
-"""The ledger's own currency beside the one that the market is set to."""
+"""Comparison of the ledger's own currency with the configured one."""
 
 from django.conf import settings
 
@@ -7,7 +7,10 @@ from billing.models import LedgerCurrency
 
 
 def currency_difference() -> str:
-    """What is wrong, in words for the operator; empty when they agree, or nothing is remembered yet."""
+    """Return a text for the operator when the currencies differ, else an empty text.
+
+    Also empty while no currency is recorded.
+    """
     code = LedgerCurrency.objects.values_list("code", flat=True).first()
     if code is None or code == settings.MARKET_CURRENCY:
         return ""

@@ -1,4 +1,7 @@
-"""Nothing leaves the market from a restore on until Stripe and the ledger agree: what left after the backup is not known."""
+"""Freezes of outgoing money after a restore, until Stripe and the ledger agree.
+
+What left the market after the backup is not known.
+"""
 
 from datetime import datetime
 
@@ -9,7 +12,7 @@ from common.unfinished_restore import restore_is_unfinished
 
 
 def freeze_money(*, reason: str) -> None:
-    """Once: while one freeze stands, no other begins."""
+    """Start a freeze; while one stands, no other starts."""
     with use_case():
         MoneyFreeze.objects.bulk_create([MoneyFreeze(reason=reason[:200], since=clock.now())], ignore_conflicts=True)
 
@@ -19,17 +22,20 @@ def money_is_frozen() -> bool:
 
 
 def frozen_since() -> datetime | None:
-    """When the freeze that stands began."""
+    """Return when the present freeze began, or None."""
     return MoneyFreeze.objects.filter(lifted_at=None).values_list("since", flat=True).first()
 
 
 def was_frozen_after(moment: datetime) -> bool:
-    """Whether a freeze has begun since: what a row from before says of the world outside may be out of date."""
+    """Return whether a freeze began since `moment`; older rows may then misstate what happened at Stripe."""
     return MoneyFreeze.objects.filter(since__gte=moment).exists()
 
 
 def lift_freeze(*, by: str, begun_before: datetime | None = None) -> bool:
-    """Let money leave again. `begun_before`: only a freeze from before that moment."""
+    """End the present freeze and return whether there was one.
+
+    With `begun_before`, only a freeze that began before that moment is ended.
+    """
     with use_case():
         standing = MoneyFreeze.objects.filter(lifted_at=None)
         if begun_before is not None:

@@ -1,4 +1,7 @@
-"""Cash between the outside and a renter's wallet. What cannot be taken becomes debt; what comes in repays debt first."""
+"""Movements of cash between the outside and a renter's wallet.
+
+What cannot be taken becomes debt, and what comes in repays debt first.
+"""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -13,7 +16,7 @@ from billing.models import Entry, Wallet
 
 @dataclass(frozen=True)
 class Purse:
-    """The wallets that cash of one owner moves between, locked until the transaction ends."""
+    """Wallets that one owner's cash moves between, locked until the transaction ends."""
 
     owner_id: UUID
     renter: Wallet
@@ -26,9 +29,10 @@ class Purse:
 
 
 def lock_purse(*, owner_id: UUID, outside: Wallet.Kind = Wallet.Kind.STRIPE) -> Purse:
-    """Inside the caller's transaction, before it locks anything else. Read again after each posting.
+    """Lock and return the wallets of an owner's cash, before the caller's transaction locks others.
 
-    `outside`: the market's wallet on the other side. For that of given coupons the caller has locked the renter wallet.
+    Call it again after each posting. `outside` is the market's wallet on the other side. For the wallet of given
+    coupons, the caller has locked the renter wallet before.
     """
     keys = _keys(owner_id, outside)
     for kind, whose in ((Wallet.Kind.RENTER, owner_id), (outside, None)):
@@ -36,7 +40,8 @@ def lock_purse(*, owner_id: UUID, outside: Wallet.Kind = Wallet.Kind.STRIPE) -> 
             keys[kind] = open_wallet(owner_id=whose, kind=kind).pk
     locked = lock_wallets(list(keys.values()))
     if Wallet.Kind.DEBT not in keys:
-        # A debt that another transaction made while this one waited for the renter's wallet; nobody passes that one now.
+        # A debt that another transaction created while this one waited for the renter's wallet; no later one
+        # can be missed now.
         keys = _keys(owner_id, outside)
         locked |= lock_wallets([key for key in keys.values() if key not in locked])
     debt = keys.get(Wallet.Kind.DEBT)
@@ -55,7 +60,7 @@ def _keys(owner_id: UUID, outside: Wallet.Kind) -> dict[str, UUID]:
 
 
 def paid_in(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement]:
-    """From outside to the owner: what is owed is repaid first."""
+    """Return the movements of money from outside to the owner: debt is repaid first."""
     repaid = min(amount_micros, purse.owed_micros)
     movements = [Movement(purse.outside.pk, kind, -amount_micros)]
     if purse.debt is not None and repaid:
@@ -66,9 +71,9 @@ def paid_in(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement
 
 
 def taken_back(purse: Purse, amount_micros: int, kind: Entry.Kind) -> list[Movement]:
-    """From the owner to the outside: the cash that can be spent now goes, and the rest is owed.
+    """Return the movements of money from the owner to the outside; the uncovered rest is owed.
 
-    Money set aside stays set aside, and what the market gave pays no card and no bank.
+    Held money stays held, and money given by the market never pays a card or a bank.
     """
     taken = min(amount_micros, transferable_micros(purse.renter))
     movements = [Movement(purse.outside.pk, kind, amount_micros)]

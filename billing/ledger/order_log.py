@@ -1,4 +1,4 @@
-"""Writes down each decision that cost or may cost money, once, whoever takes it."""
+"""Log of orders: each decision that costs or may cost money, recorded once, whoever takes it."""
 
 from uuid import UUID
 
@@ -19,9 +19,9 @@ def record_order(
     amount_micros: int = 0,
     rate_micros_per_hour: int | None = None,
 ) -> None:
-    """One order, inside the caller's transaction; the same key again changes nothing.
+    """Record one order inside the caller's transaction; repeating the same key changes nothing.
 
-    `amount_micros` is what was paid at once (negative: given back); what use costs is on the statement.
+    `amount_micros` is what was paid at once (negative: given back); the cost of use is on the statement.
     """
     order = Order(
         owner_id=owner_id,

@@ -1,9 +1,12 @@
-"""What a posting of each kind may move, and between whose wallets: money that comes out of the market's own is a finding."""
+"""Check of what a posting of each kind may move, and between which wallets.
+
+Money that leaves the market's own wallets is a finding.
+"""
 
 from billing.constants import DEPOSIT_HOURS
 from billing.ledger.checks import Check
 
-# The wallets and entries of a posting, sorted, by its kind. Usage has a check of its own (I06).
+# The wallets and entries that each kind of posting may have, sorted. Usage has a check of its own (I06).
 _SHAPES = """
     CASE kind
     WHEN 'grant' THEN '^funding:funding renter:credit$'

@@ -1,4 +1,4 @@
-"""The ledger's writer of single postings, and the order in which wallets are locked. Usage is `billing.metering.usage`."""
+"""Writer of single postings, and the order of wallet locks; `billing.metering.usage` writes usage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from django.db.models import Case, F, Value, When
 
 from billing.models import Entry, Posting, Wallet
 
-# Wallets are locked by owner's kind first, so that whoever pays comes before whoever earns and the market's own come last:
-# a settlement takes the platform's wallet for its last statement alone.
+# Wallets are locked by owner's kind first: payers before earners, and the market's own last, so that a settlement
+# holds the platform's wallet only for its last statement.
 _LOCK_ORDER = Case(
     *(When(kind=kind, then=Value(place)) for place, kind in enumerate(("renter", "coupon", "debt", "host"))),
     When(kind="gifts", then=Value(9)),
@@ -20,7 +20,7 @@ _LOCK_ORDER = Case(
 
 @dataclass(frozen=True)
 class Movement:
-    """One entry to be: what a wallet gains (or, negative, loses)."""
+    """Entry to be written: what a wallet gains or (negative) loses."""
 
     wallet_id: UUID
     kind: Entry.Kind
@@ -28,7 +28,10 @@ class Movement:
 
 
 def lock_wallets(wallet_ids: Sequence[UUID]) -> dict[UUID, Wallet]:
-    """The rows, locked until the transaction ends, in the house order: wallets before everything else, by kind and pk."""
+    """Lock wallets until the transaction ends and return them by id.
+
+    Wallets are locked before all other rows, ordered by kind and primary key.
+    """
     rows = Wallet.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=set(wallet_ids))
     rows = rows.order_by(_LOCK_ORDER, "pk")
     return {wallet.pk: wallet for wallet in rows}
@@ -47,7 +50,7 @@ def post(
     period: tuple[datetime, datetime] | None = None,
     rate_micros_per_hour: int | None = None,
 ) -> bool:
-    """Write one posting and move the balances, inside the caller's transaction. False when `key` was posted before.
+    """Write one posting and update balances in the caller's transaction; False when `key` exists.
 
     The database refuses movements that do not add up to zero.
     """

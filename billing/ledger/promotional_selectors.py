@@ -1,4 +1,7 @@
-"""Money that the market gave: credit by staff and coupons. It pays renters, and never leaves them as cash."""
+"""Reads of money that the market gave: staff credit and coupons.
+
+It pays for use, and never leaves a renter as cash.
+"""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -18,24 +21,27 @@ _SPENT = (Entry.Kind.CHARGE.value, Entry.Kind.PREPAID.value, Entry.Kind.EXIT_FEE
 
 
 def transferable_micros(wallet: Wallet) -> int:
-    """What of a renter's locked wallet may be passed on: what can be spent and was not given by the market."""
+    """Return what a renter's locked wallet may pass on: spendable money that the market did not give."""
     return max(0, min(wallet.spendable_micros, cash_micros(wallet)))
 
 
 def cash_micros(wallet: Wallet) -> int:
-    """What of a renter's wallet was not given by the market, held or not: all that may be passed on, refunded or owed."""
+    """Return the money of a renter's wallet that the market did not give, held or not.
+
+    This is the most that may be passed on, refunded or owed.
+    """
     return wallet.balance_micros - left_of_gifts(rows(_ENTRIES, wallet=wallet.pk))
 
 
 def given_to(owner_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """What the market has ever given to each of these renters, less what went back into coupons."""
+    """Return what the market has ever given to each of these renters, less what returned to coupons."""
     return {owner_id: max(0, int(micros)) for owner_id, micros in rows(_GIVEN, owners=list(owner_ids))}
 
 
 def left_of_gifts(entries: Iterable[tuple[str, int]]) -> int:
-    """How much of a wallet was given by the market, from its entries in order: gifts are spent before cash.
+    """Return how much of a wallet the market gave, from its entries in order: gifts are spent before cash.
 
-    What comes back of spent money fills the gifts first, up to what was spent of them; no more than the balance is left.
+    Refunds restore the gifts first, up to what was spent of them; the result never exceeds the balance.
     """
     left = spent = balance = 0
     for kind, micros in entries:

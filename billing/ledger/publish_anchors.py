@@ -1,6 +1,6 @@
-"""Carries the head of the ledger's seals out of the database.
+"""Publishes the head of the ledger's seals outside the database.
 
-After each seal into a folder and an object storage, daily into a mail.
+After each seal to a folder and an object storage, and daily by mail.
 """
 
 from pathlib import Path
@@ -17,9 +17,14 @@ from common.money import format_money
 
 
 def anchor_ledger() -> bool:
-    """Write the latest seal's head into LEDGER_ANCHOR_DIR and the object storage; whether it was written anywhere.
+    """Write the latest seal's head to LEDGER_ANCHOR_DIR and the object storage.
 
-    One of them that fails keeps no head from the other. Raises OSError then.
+    Returns whether one was written.
+
+    A failure of one target does not keep the head from the other.
+
+    Raises:
+        OSError: a target failed.
     """
     seal = next(iter(latest_seals(1)), None)
     if seal is None:
@@ -56,9 +61,9 @@ def _into_store(number: int, text: str) -> bool:
 
 
 def mail_audit(audit: LedgerAudit) -> bool:
-    """Tell the operator what an audit has found, and the head that it saw. Sent, no database can take it back.
+    """Mail the operator the findings and head of an audit; no database can undo a sent mail.
 
-    In the transaction that stores the audit. False when there is nobody to tell.
+    Runs in the transaction that stores the audit. Returns False when there is no recipient.
     """
     to = settings.OPERATOR_MAIL or list(
         User.objects.filter(is_superuser=True, is_active=True).values_list("email", flat=True)

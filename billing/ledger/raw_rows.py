@@ -1,4 +1,4 @@
-"""Runs queries of the money and gives their rows."""
+"""Runs SQL queries of billing and returns their rows."""
 
 from typing import Any, Final
 
@@ -6,7 +6,8 @@ from django.db import connection
 
 from common.db.prepared import run
 
-# Joined to a `posting`: a credit keeps the rate of its meter, and for how many hours that is stands on the meter alone.
+# Joined to `posting`: a credit keeps its meter's rate; for how many hours the rate applies is stored only on the
+# meter.
 METER_OF_CREDIT: Final = """\
 LEFT JOIN LATERAL (
     SELECT metered.rate_hours FROM billing_meter metered
@@ -22,9 +23,10 @@ def rows(query: str, **parameters: Any) -> list[tuple[Any, ...]]:
 
 
 def planned_rows(query: str, **parameters: Any) -> list[tuple[Any, ...]]:
-    """The same for what is asked again and again and takes longer to plan than to run: each connection plans it once.
+    """Return the rows of a query that each connection plans only once.
 
-    Other parameters may be given than the query names.
+    For queries that run often and take longer to plan than to run. Parameters that the query does not name are
+    ignored.
     """
     named = {name: value for name, value in parameters.items() if f"%({name})s" in query}
     with connection.cursor() as cursor:

@@ -1,8 +1,8 @@
-"""Invariants between the ledger and the rows that it was posted for, and between those and their records."""
+"""Invariants between the ledger, the rows that were posted for, and the records of those rows."""
 
 from billing.ledger.checks import Check
 
-# A row's history is in its records. What a record does not name yet, since the column came later, is not compared.
+# A row's history is in its records. A column that is newer than a record is not compared.
 _NOW = " UNION ALL ".join(
     f"SELECT '{table}' AS subject, id, to_jsonb(kept) AS now FROM {table} kept"  # noqa: S608  (names from the lines below)
     for table in (

@@ -1,4 +1,7 @@
-"""The hash chain as an invariant: every sealed row is as it was sealed, and no seal was changed, added or left out."""
+"""Check of the hash chain.
+
+Every sealed row is as it was sealed, and no seal was changed, added or left out.
+"""
 
 from billing.ledger.checks import Check
 

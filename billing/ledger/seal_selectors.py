@@ -1,4 +1,4 @@
-"""Reads of the hash chain: which seal a posting is under, the latest ones, and everything they cover in canonical form."""
+"""Reads of the hash chain: a posting's seal, the latest seals, and all covered rows as text."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from billing.models import Seal
 
 _CHUNK: Final = 5_000
-# In the order of the digests: each seal, then the rows that its body is made of.
+# In the order of the digests: each seal, then the rows that it covers.
 _EXPORT: Final = """
 SELECT canonical::text FROM (
     SELECT number, 0 AS place, 0 AS id, billing_canonical_seal(seal) AS canonical FROM billing_seal seal
@@ -30,7 +30,7 @@ ORDER BY number, place, id
 
 
 def seal_of(posting_id: int) -> Seal | None:
-    """The seal that covers the posting; None while it is too new."""
+    """Return the seal that covers the posting, or None while it is too new."""
     return Seal.objects.filter(after__lt=posting_id, upto__gte=posting_id).first()
 
 
@@ -39,7 +39,7 @@ def latest_seals(count: int) -> list[Seal]:
 
 
 def sealed_lines() -> Iterator[str]:
-    """Every seal and every sealed row as the text that its digest is of, one a line, read without holding them all."""
+    """Yield the text behind each digest, one line per seal or row, without loading all of them."""
     with transaction.atomic(), connection.chunked_cursor() as cursor:
         cursor.execute(_EXPORT)
         while rows := cursor.fetchmany(_CHUNK):

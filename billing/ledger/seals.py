@@ -1,4 +1,4 @@
-"""Seals what has been posted into the hash chain, without stopping anybody who posts meanwhile."""
+"""Seals new postings into the hash chain without blocking writers."""
 
 import time
 from typing import Final
@@ -15,8 +15,8 @@ WAIT_S: Final = 30.0
 _STEP_S: Final = 0.05
 _FIRST: Final = "0" * 64
 
-# A number of the sequence is taken under the table's lock, which its writer keeps to the end of its transaction. So when
-# all who write now have ended, every posting and record up to the numbers read before is there or will never be.
+# A number of the sequence is drawn under a table lock that its writer keeps until its transaction ends. So once all
+# present writers have finished, every posting and record up to the numbers read before exists or never will.
 _LAST_NUMBERS = (
     "SELECT posting.last_value, record.last_value FROM billing_posting_id_seq posting, billing_record_id_seq record"
 )
@@ -57,8 +57,10 @@ RETURNING number
 
 
 def seal_ledger() -> Seal | None:
-    """Seal all postings and records since the last seal; None when nothing was posted, or somebody posts for longer than
-    WAIT_S."""
+    """Seal all postings and records since the last seal and return the new seal.
+
+    Returns None when nothing was posted, or when a writer stays active for longer than WAIT_S.
+    """
     settled = _settled_numbers()
     if settled is None:
         return None
@@ -71,7 +73,10 @@ def seal_ledger() -> Seal | None:
 
 
 def _settled_numbers() -> tuple[int, int] | None:
-    """Of a posting and of a record, below which no other will ever appear."""
+    """Return the posting and record numbers up to which no further row can appear.
+
+    Returns None when writers do not finish in time.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_LAST_NUMBERS)
         upto, records_upto = cursor.fetchone()

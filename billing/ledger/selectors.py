@@ -1,4 +1,4 @@
-"""A renter's wallet as of a moment."""
+"""Reads of a renter's wallet as of a moment."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from billing.ledger.raw_rows import rows
 
-# Accrued is what has been used, proven and not posted yet; the burn is what an hour costs from now on, storage and all.
+# Accrued is used, proven and not posted yet; the burn is what an hour costs from now on, storage included.
 _WALLET = """
 SELECT wallet.balance_micros, wallet.held_micros, COALESCE(accruing.accrued, 0), COALESCE(running.rate, 0)
 FROM billing_wallet wallet
@@ -26,7 +26,7 @@ WHERE wallet.owner_id = %(owner)s AND wallet.kind = 'renter'
 
 @dataclass(frozen=True)
 class WalletView:
-    """A renter's wallet as of a moment. Accrued use is not posted yet and is paid out of what is held."""
+    """A renter's wallet as of a moment; accrued use is not posted yet and is paid out of the held money."""
 
     balance_micros: int = 0
     held_micros: int = 0
@@ -35,7 +35,7 @@ class WalletView:
 
     @property
     def live_micros(self) -> int:
-        """The balance less what has been used since the last posting."""
+        """Return the balance less what has been used since the last posting."""
         return self.balance_micros - self.accrued_micros
 
     @property
@@ -44,11 +44,11 @@ class WalletView:
 
     @property
     def runway_hours(self) -> float | None:
-        """For how long the money lasts at the present rate; None when nothing runs."""
+        """Return how many hours the money lasts at the present rate, or None when nothing runs."""
         return round(self.live_micros / self.burn_micros_per_hour, 1) if self.burn_micros_per_hour else None
 
 
 def wallet_of(*, owner_id: UUID, now: datetime) -> WalletView:
-    """The renter's wallet as of `now`; an empty one for who has none yet."""
+    """Return the renter's wallet as of `now`, or an empty view for a renter without one."""
     found = rows(_WALLET, owner=owner_id, now=now)
     return WalletView(*(int(value) for value in found[0])) if found else WalletView()

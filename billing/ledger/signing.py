@@ -1,4 +1,4 @@
-"""The market's signature under usage records: Ed25519 over their canonical text."""
+"""Signatures of the market under usage records: Ed25519 over their canonical text."""
 
 import hashlib
 import json
@@ -13,22 +13,25 @@ _ID_DIGITS = 16
 
 
 def canonical(record: dict[str, Any]) -> bytes:
-    """What is signed: JSON with sorted keys, no blanks, UTF-8. Records hold texts, whole numbers and nulls alone."""
+    """Return the signed bytes: JSON with sorted keys, no blanks, UTF-8.
+
+    Records hold only texts, whole numbers and nulls.
+    """
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def sign(record: dict[str, Any]) -> str:
-    """128 hex digits."""
+    """Return the signature of a record as 128 hexadecimal digits."""
     return _key(_seed()).sign(canonical(record)).hex()
 
 
 def public_key() -> str:
-    """64 hex digits."""
+    """Return the market's public key as 64 hexadecimal digits."""
     return _key(_seed()).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
 
 def key_id() -> str:
-    """Which key has signed: the beginning of its digest."""
+    """Return the id of the signing key: the beginning of its SHA-256 digest."""
     return hashlib.sha256(bytes.fromhex(public_key())).hexdigest()[:_ID_DIGITS]
 
 

@@ -1,4 +1,7 @@
-"""Where the money is that renters owe: taken back by a bank after it was spent, or spent without being there."""
+"""Reads of where owed money lies.
+
+Money is owed when a bank took it back after it was spent, or when it was spent without existing.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,10 +20,11 @@ from common import clock
 _PAGE: Final = 500
 """Entries of one wallet that are read at once."""
 
-# What made the debts that stand, of each debtor the newest first: repayments pay the oldest first. What was won or failed
-# came back by itself. An early end of a term that its renter could not pay names the host that earned it. What is owed for
-# a used bonus was a gift's money, which the host keeps, and counts only as far as it has not come back (`repaid_micros`).
-# `fresh` is what repaid the debt out of a card or a wallet since a moment: as young as that, it may be taken back itself.
+# The causes of the standing debts, for each debtor the newest first: repayments pay the oldest first. A dispute that
+# was won or a refund that failed is undone by itself. An early end of a term that its renter could not pay names the
+# host that earned it. A debt for a used bonus was gift money, which the host keeps; it counts only as far as it has
+# not been repaid (`repaid_micros`). `fresh` is what repaid the debt out of a card or a wallet since a moment: it is
+# recent enough to be taken back itself.
 _DEBTS = """
 SELECT debt.id, debt.owner_id, -debt.balance_micros, fresh.micros, entry.id,
        LEAST(-entry.amount_micros, bonus.repaid_micros),
@@ -47,7 +51,7 @@ WHERE debt.kind = 'debt' AND (debt.balance_micros < 0 OR fresh.micros > 0)
 ORDER BY debt.owner_id, entry.id DESC
 """
 
-# What of these payments was taken back, and what they brought: into the wallet, or to repay what was owed before.
+# What of these payments was taken back, and where they went: into the wallet, or to repay an earlier debt.
 _PAYMENTS = """
 SELECT payment.id, entry.id, wallet.id, wallet.kind, LEAST(entry.amount_micros, taken.micros)
 FROM billing_payment payment
@@ -61,9 +65,10 @@ JOIN billing_wallet wallet ON wallet.id = entry.wallet_id AND wallet.kind IN ('r
 WHERE payment.id = ANY(%(payments)s::uuid[])
 """
 
-# What leaves a renter's wallet, and what hosts give back to it. Of use each host's part comes from the usage rows. Coupon
-# money comes and goes beside it. What leaves the market names whose it is (the payment that it goes back to, or the debtor
-# that it repays for) and what stays in the wallet; a refund that failed and a dispute that was won have taken nothing.
+# Money that leaves a renter's wallet, and money that hosts give back to it. For use, each host's part comes from the
+# usage rows. Coupon money moves beside it. Money that leaves the market names its owner (the payment that it goes
+# back to, or the debtor that it repays for) and what stays in the wallet. A failed refund and a won dispute have
+# taken nothing.
 _OF_WALLET = """
 WITH picked AS MATERIALIZED (
     SELECT entry.id, entry.posting_id, entry.kind, LEAST(abs(entry.amount_micros), bonus.repaid_micros) AS amount,
@@ -95,7 +100,7 @@ WHERE picked.kind = 'charge' GROUP BY picked.id, payee_id
 ORDER BY 1, 4
 """
 
-# The same of what was prepaid for one term, which lies in the market's escrow: what comes back goes to its renter.
+# The same for the prepaid money of one term, which lies in the market's escrow: refunds go to its renter.
 _OF_TERM = """
 SELECT usage.charge_entry_id, 'charge', sum(charge_micros)::bigint, payee_id, sum(charge_micros - fee_micros)::bigint, NULL
 FROM billing_meter meter
@@ -118,11 +123,11 @@ ORDER BY 1, 4
 
 @dataclass(frozen=True)
 class OwedMoney:
-    """Where the money lies for which its debtors owe; nothing is more than its debtor owes.
+    """Places where owed money lies, by debtor; the total per debtor never exceeds what the debtor owes.
 
-    A host is paid it when what repaid the debt has matured (PAYOUT_HOLDING), as if the host had earned that then: otherwise
-    another stolen card would free at once what the first one earned. Money in a wallet is free at once: what a host earns of
-    it has yet to mature.
+    A host is paid such money when the repayment of the debt has matured (PAYOUT_HOLDING), as if the host had
+    earned it then; otherwise another stolen card would free at once what the first one earned. Money in a wallet
+    is free at once: what a host earns from it has yet to mature.
     """
 
     owes: dict[UUID, int] = field(default_factory=dict)  # by user
@@ -130,7 +135,10 @@ class OwedMoney:
     places: dict[Place | Earned, dict[UUID, int]] = field(default_factory=dict)
 
     def at_host(self, wallet_id: UUID, *, but_from: frozenset[UUID] = frozenset()) -> int:
-        """What a host's wallet has earned of it; `but_from`: renters' wallets whose money is not paid out anyway."""
+        """Return how much of it a host's wallet has earned.
+
+        `but_from` names renter wallets whose money is not paid out anyway.
+        """
         total: dict[UUID, int] = defaultdict(int)
         for place, debts in self.places.items():
             if not isinstance(place[0], str) and place[1] == wallet_id and place[0][1] not in but_from:
@@ -139,7 +147,7 @@ class OwedMoney:
         return sum(min(micros, self.owes[debtor] + self.repaid_lately[debtor]) for debtor, micros in total.items())
 
     def lying_in(self, kind: str) -> dict[UUID, dict[UUID, int]]:
-        """By renters' wallets (`wallet`) or by terms (`term`), by debtor: what has not reached a host yet."""
+        """Return owed money that has not reached a host, by `wallet` or `term` id, then by debtor."""
         found = {}
         for place, debts in self.places.items():
             owed = {debtor: min(micros, self.owes[debtor]) for debtor, micros in debts.items() if self.owes[debtor]}
@@ -150,7 +158,7 @@ class OwedMoney:
 
 @dataclass(frozen=True)
 class _Debt:
-    """What made a debt: a payment that was taken back, or what a host earned and nobody paid."""
+    """Origin of a debt: a payment that was taken back, or a host's earning that nobody paid."""
 
     wallet_id: UUID
     debtor: UUID
@@ -164,9 +172,10 @@ class _Debt:
 
 
 def owed_money(now: datetime | None = None) -> OwedMoney:
-    """Followed from each debt that stands to wherever its money went, by the rule of `billing.tracing`; `now` if not that.
+    """Return where owed money lies, traced from each standing debt by `billing.ledger.tracing`.
 
-    What the debtor has repaid ends it, whatever became of the case: a dispute that was lost is a debt like any other.
+    `now` sets another time than the clock's. A debt ends with its repayment, whatever became of its cause: a
+    dispute that was lost is a debt like any other.
     """
     debts = [_Debt(*row) for row in rows(_DEBTS, matured=(now or clock.now()) - PAYOUT_HOLDING)]
     if not debts:
@@ -182,7 +191,7 @@ def owed_money(now: datetime | None = None) -> OwedMoney:
 
 
 def _followed(starts: list[Start]) -> dict[Place | Earned, dict[UUID, int]]:
-    """Until no payment turns up any more that other money in question has paid back."""
+    """Trace money until no further payment turns up that was paid back with other money in question."""
     while True:
         traced = follow(starts, _read)
         known = {start.payment for start in starts}
@@ -194,7 +203,7 @@ def _followed(starts: list[Start]) -> dict[Place | Earned, dict[UUID, int]]:
 
 
 def _instead(paid_back: dict[UUID, dict[UUID, int]]) -> list[Start]:
-    """What these payments brought into wallets, for those who owe what has paid them back."""
+    """Return what these payments brought into wallets, for the debtors whose money has paid them back."""
     starts: list[Start] = []
     for payment_id, entry_id, wallet_id, kind, taken in _of_payments(set(paid_back)):
         left = int(taken)
@@ -213,8 +222,10 @@ def _of_payments(payments: set[UUID]) -> list[tuple[Any, ...]]:
 
 
 def _standing(newest_first: list[_Debt], repaid_by: set[UUID]) -> list[_Debt]:
-    """The debts that are not repaid. One that was repaid by a payment that was taken back itself is none the better for it:
-    then all that its debtor ever owed is looked at again."""
+    """Return the debts that are not repaid.
+
+    When a debt was repaid by a payment that was itself taken back, all debts of that debtor count again.
+    """
     left, standing = newest_first[0].owes_micros + newest_first[0].fresh_micros, []
     for debt in newest_first:
         if left <= 0:
@@ -258,5 +269,5 @@ def _flow(place: Place, row: tuple[int, str, int, UUID, int, int | None]) -> Flo
         return Flow(number, place, ("wallet", other), micros, micros)
     if kind == "prepaid":
         return Flow(number, place, ("wallet" if place[0] == "term" else "term", other), micros, micros)
-    # Out of the market: back to the card, to its bank, or against a debt.
+    # Leaves the market: back to the card, to its bank, or against a debt.
     return Flow(number, place, None, micros, 0, of=other, stays=stays or 0)

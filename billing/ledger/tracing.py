@@ -1,24 +1,25 @@
-"""Where money that was taken back, or never paid, has gone: followed through the ledger, micro-unit by micro-unit.
+"""Trace of money that was taken back or never paid, through the ledger, micro-unit by micro-unit.
 
-The ledger does not say which micro-unit of a wallet pays for what, so a rule has to. This one is "taken back first": as
-long as a wallet holds some of the money in question, whatever leaves it is that money, what arrived first leaving first
-(Clayton's rule, first in, first out, among what is in question). Nothing is invented or lost: what is in question lies in
-one place at a time, and the places never hold more of it than was taken back. It is the cautious order for whoever paid
-hosts with it: no other order lets more of it reach them.
+The ledger does not say which micro-unit of a wallet pays for what, so this module defines it: "taken back first". As
+long as a wallet holds some of the money in question, whatever leaves it is that money, and what arrived first leaves
+first (Clayton's rule: first in, first out, among the money in question). Nothing is created or lost: the money in
+question lies in one place at a time, and the places never hold more of it than was taken back. This is the cautious
+order for the market: no other order lets more of the money reach hosts.
 
     leaves(x) = min(x, lying)        lying' = lying − leaves(x) + arrives
 
-What leaves the market goes the other way round, or it would carry off the money in question and leave a clean wallet: a
-refund or a dispute takes what is in question of its own payment, a repayment what its own debtor owes, and then the money
-that is not in question. Of what else is in question it takes only what the balance that stays cannot hold.
+Money that leaves the market is treated in the opposite way, or it would remove the money in question and leave a
+clean wallet. A refund or a dispute takes first the money in question of its own payment, a repayment first that of
+its own debtor, and then money that is not in question. Of the other money in question it takes only what the
+remaining balance cannot hold.
 
     leaves(x) = own(x) + min(x − own(x), max(0, lying − own(x) − stays))
 
-What is not its own of it has paid back somebody else's payment, which was spent before: then that payment's money is in
+The part that is not its own has paid back somebody else's payment, which was spent before: that payment's money is in
 question instead, wherever it has gone (`Traced.paid_back`).
 
-Of a charge the host's share counts first and the platform's fee last. What a host gives back to the payer is in question
-again as far as it was before. What has been paid out to a host does not end it: later earnings answer for it.
+Of a charge, the host's share counts first and the platform's fee last. What a host gives back to the payer is in
+question again as far as it was before. A payout to the host does not end it: later earnings answer for it.
 """
 
 from collections import defaultdict, deque
@@ -37,9 +38,10 @@ Earned = tuple[Place, UUID]
 
 @dataclass(frozen=True)
 class Flow:
-    """Money that leaves `source`; of it `arrives` gets to `target`, and the rest is nobody's that answers for it.
+    """Money that leaves `source`; `arrives` of it reaches `target`, and nobody answers for the rest.
 
-    Without a `target` it leaves the market: it is `of` a payment or a debtor, and `stays` is what is left at the source.
+    Without a `target` it leaves the market: `of` names its payment or debtor, and `stays` is what is left at the
+    source.
     """
 
     number: int  # of the ledger's entry: what comes first
@@ -53,7 +55,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Start:
-    """Money in question appears: `debtor` is who owes it, for a `payment` that was taken back."""
+    """Appearance of money in question: `debtor` owes it, for a `payment` that was taken back."""
 
     number: int
     debtor: UUID
@@ -71,7 +73,7 @@ class _Lot:
 
 @dataclass(frozen=True)
 class Traced:
-    """Where the money lies, by whose debt it is; and which payments other money in question has paid back."""
+    """Places of the money by debtor, and payments that other money in question has paid back."""
 
     places: dict[Place | Earned, dict[UUID, int]]
     paid_back: dict[UUID, dict[UUID, int]]
@@ -82,7 +84,7 @@ Read = Callable[[Place, int, bool], Sequence[Flow]]
 
 
 class _Lots:
-    """Money in question in one place: whose debt it is, in the order in which it arrived."""
+    """Money in question in one place, by debt, in order of arrival."""
 
     def __init__(self) -> None:
         self.lots: deque[_Lot] = deque()
@@ -92,7 +94,7 @@ class _Lots:
             self.lots.append(lot)
 
     def take(self, micros: int, of: UUID | None = None) -> list[_Lot]:
-        """The first of them; with `of` only those of this payment or debtor."""
+        """Remove and return the first lots; with `of`, only those of this payment or debtor."""
         taken, kept = [], deque[_Lot]()
         for lot in self.lots:
             part = min(micros, lot.micros) if of is None or of in (lot.payment, lot.debtor) else 0
@@ -105,7 +107,7 @@ class _Lots:
         return taken
 
     def leave(self, flow: Flow) -> list[_Lot]:
-        """Out of the market; what of it was not its own."""
+        """Remove what leaves the market and return the part that was not its own."""
         own = 0 if flow.of is None else sum(lot.micros for lot in self.take(flow.micros, flow.of))
         lying = sum(lot.micros for lot in self.lots)
         return self.take(min(flow.micros - own, max(0, lying - flow.stays)))
@@ -118,7 +120,7 @@ class _Lots:
 
 
 class _Reader:
-    """The flows of one place that have not been followed yet."""
+    """Flows of one place that have not been traced yet."""
 
     def __init__(self, place: Place, read: Read) -> None:
         self.place, self.read = place, read
@@ -131,9 +133,9 @@ class _Reader:
 
 
 def follow(starts: Iterable[Start], read: Read) -> Traced:
-    """Where the money lies after all that the ledger says.
+    """Return where the money lies after everything in the ledger.
 
-    Bounded: only places that the money reached are read, from the entry on by which it came.
+    The work is bounded: only places that the money reached are read, from the entry that brought it on.
     """
     return _Walk(read).run(sorted(starts, key=lambda start: start.number))
 

@@ -1,4 +1,4 @@
-"""Usage rows as records that payer and payee get alike, each signed by the market."""
+"""Usage rows as records, identical for payer and payee, and signed by the market."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ FROM billing_usage used
 JOIN billing_meter meter ON meter.id = used.meter_id
 JOIN billing_posting posting ON posting.id = used.posting_id
 """
-# Of use that a prepaid term pays, the payer is the market's escrow; whose it was says who prepaid the term.
+# For use that a prepaid term pays, the payer is the market's escrow; the term's prepayment names the renter.
 _RECORDS: Final = f"""
 WITH own AS (SELECT id FROM billing_wallet WHERE owner_id = %(owner)s AND kind IN ('renter', 'host')), found AS (
     SELECT used.id FROM own JOIN billing_entry entry ON entry.wallet_id = own.id AND entry.kind = 'charge'
@@ -43,7 +43,7 @@ _ONE: Final = f"{_COLUMNS} WHERE used.id = %(usage)s"
 
 @dataclass(frozen=True)
 class SignedRecord:
-    """A charged period in words that both sides get to the same byte, and the market's signature under them."""
+    """A charged period, byte for byte the same for both sides, with the market's signature."""
 
     record: dict[str, Any]
     signature: str
@@ -52,13 +52,16 @@ class SignedRecord:
 def usage_records(
     *, owner_id: UUID, since: datetime | None, until: datetime | None, after: int, limit: int
 ) -> list[SignedRecord]:
-    """What the owner paid for or earned by, booked in [since, until), after the row numbered `after`; oldest first."""
+    """Return signed records of what the owner paid for or earned by, oldest first.
+
+    Limited to usage booked in [since, until), after row `after`.
+    """
     found = rows(_RECORDS, owner=owner_id, since=since, until=until, after=after, limit=limit)
     return [_signed(row) for row in found]
 
 
 def usage_record(usage_id: int) -> SignedRecord:
-    """The record of one row, whoever asks: let the caller see to that."""
+    """Return the record of one row; the caller checks who may read it."""
     return _signed(rows(_ONE, usage=usage_id)[0])
 
 

@@ -1,4 +1,4 @@
-"""Opens wallets and puts money into them."""
+"""Opens wallets and grants credit."""
 
 from uuid import UUID
 
@@ -12,20 +12,23 @@ from common.errors import InvalidInput
 
 
 def open_wallet(*, owner_id: UUID | None, kind: str = Wallet.Kind.RENTER) -> Wallet:
-    """The owner's wallet of this kind, made when missing; without an owner the market's own (platform, funding)."""
+    """Return the owner's wallet of this kind, created when missing.
+
+    Without an owner it is the market's own wallet (platform, funding).
+    """
     wallet = _existing(owner_id, kind)
     if wallet is None:
-        # Two at once: the unique index lets one of them in, and both read that one.
+        # Of two at once, the unique index accepts one, and both read that row.
         Wallet.objects.bulk_create([Wallet(owner_id=owner_id, kind=kind)], ignore_conflicts=True)
         wallet = Wallet.objects.get(owner_id=owner_id, kind=kind)
     return wallet
 
 
 def grant_credit(*, owner_id: UUID, amount_micros: int, actor: str, key: str, memo: str, confirmed_by: str = "") -> None:
-    """Give a renter money from outside the market. The same key again changes nothing.
+    """Give a renter money from outside the market; repeating the same key changes nothing.
 
-    Who gives it and why is kept, and the database wants both; above GRANT_ALONE_MICROS also who else has confirmed it.
-    Staff grant by `billing.staff_credit.services`, which asks for that second person.
+    The database requires who gives it and why, and above GRANT_ALONE_MICROS also who else confirmed it. Staff
+    grant by `billing.staff_credit.services`, which requests that second person.
     """
     if amount_micros <= 0:
         raise InvalidInput("A grant must be more than zero.")
@@ -48,12 +51,12 @@ def grant_credit(*, owner_id: UUID, amount_micros: int, actor: str, key: str, me
 
 
 def lock_granting(owner_id: UUID) -> None:
-    """The two wallets that a grant moves money between, before anything else: so there is one grant at a time."""
+    """Lock the two wallets of a grant before anything else, so that one grant runs at a time."""
     lock_wallets([open_wallet(owner_id=owner_id).pk, open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING).pk])
 
 
 def post_grant(grant: Grant) -> None:
-    """Inside the caller's transaction, which has called `lock_granting`. One that is posted already stays as it is."""
+    """Post a grant inside the caller's transaction, after `lock_granting`; a posted grant stays as it is."""
     renter = open_wallet(owner_id=grant.owner_id)
     funding = open_wallet(owner_id=None, kind=Wallet.Kind.FUNDING)
     post(
