@@ -1,4 +1,4 @@
-"""Shells around the sweeps of the money."""
+"""Celery tasks of billing."""
 
 from uuid import UUID
 

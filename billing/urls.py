@@ -1,4 +1,4 @@
-"""Addresses of the money: pages, and the API below /api/v1."""
+"""URLs of billing: pages, and the API below /api/v1."""
 
 from django.urls import URLPattern, path
 

@@ -1,1 +1,1 @@
-"""Commands of the money."""
+"""Management commands of billing."""

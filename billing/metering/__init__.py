@@ -1,1 +1,1 @@
-"""Meters and holds: what runs is held in advance and charged as it is used."""
+"""Meters and holds: money for running sources is held in advance and charged as it is used."""

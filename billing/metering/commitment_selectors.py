@@ -1,4 +1,4 @@
-"""What early ends of a renter's terms would cost beyond their deposits, as of now."""
+"""Reads of what ending a renter's terms early would cost beyond their deposits, as of now."""
 
 from uuid import UUID
 
@@ -10,9 +10,9 @@ from common import clock
 
 
 def committed_micros(owner_id: UUID) -> int:
-    """This much of the wallet answers for terms that are paid by the hour: it is neither passed on nor sent back to a card.
+    """Return the money that secures terms paid by the hour; it is neither passed on nor refunded.
 
-    For each of them what its early end would cost now, less the deposit that is held for it.
+    For each term, it is what an early end would cost now, less the deposit that is held for it.
     """
     found = list(Commitment.objects.filter(owner_id=owner_id, ended_at=None))
     if not found:

@@ -1,4 +1,4 @@
-"""Terms without prepayment: a deposit from the order on, given back when the term ends."""
+"""Deposits of terms without prepayment, held from the order until the term ends."""
 
 from uuid import UUID
 
@@ -10,9 +10,13 @@ from common import clock
 
 
 def commit(*, owner_id: UUID, term_id: UUID, rate_micros: int, list_rate_micros: int, total_micros: int) -> None:
-    """Hold the deposit, in cash: coupons would go back with it. Raises InsufficientFunds, OwesMoney.
+    """Hold the deposit of a term, in cash, since coupon money would be returned with it.
 
-    Inside the caller's transaction, like every hold; the same term again changes nothing.
+    Runs inside the caller's transaction, like every hold; repeating it for the same term changes nothing.
+
+    Raises:
+        InsufficientFunds: the wallet cannot pay the deposit.
+        OwesMoney: the owner has a debt.
     """
     Commitment.objects.get_or_create(
         term_id=term_id,
@@ -34,6 +38,9 @@ def commit(*, owner_id: UUID, term_id: UUID, rate_micros: int, list_rate_micros:
 
 
 def end_commitment(*, term_id: UUID) -> None:
-    """The term is over: its deposit is spendable again. Its owner's wallet is locked before; twice is as good as once."""
+    """Release the deposit of a term that is over; repeating it is harmless.
+
+    The caller has locked the owner's wallet.
+    """
     release_hold(source_kind=DEPOSIT_SOURCE, source_id=term_id)
     Commitment.objects.filter(term_id=term_id, ended_at=None).update(ended_at=clock.now())

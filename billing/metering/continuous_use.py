@@ -1,4 +1,4 @@
-"""How long sources have been used without a break that counts."""
+"""Reads of how long sources have been used without an interruption that counts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,6 +17,9 @@ ORDER BY source_id, closed_at IS NULL DESC, proven_until DESC, opened_at DESC
 
 
 def continuous_use(*, source_kind: str, source_ids: Sequence[UUID], now: datetime) -> dict[UUID, tuple[int, datetime]]:
-    """Of each source that ever had a meter: microseconds of continuous use, and until when that was."""
+    """Return for each source its continuous use in microseconds, and when that use ended.
+
+    Sources that never had a meter are left out.
+    """
     found = rows(_LAST, kind=source_kind, sources=list(source_ids), now=now)
     return {source_id: (int(used_us), ends) for source_id, used_us, ends in found}

@@ -1,4 +1,4 @@
-"""What sources have cost so far, what is held for them, and which of them nobody can pay any more."""
+"""Reads of what sources have cost, what is held for them, and which of them can no longer be paid."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +31,8 @@ WHERE source_kind = ANY(%(kinds)s) AND source_id = ANY(%(sources)s::uuid[])
 GROUP BY source_kind, source_id
 """
 
-# Only those whose wallet cannot pay the next hour, at the most that it can cost: after an outage of the renewal sweep a
-# rich renter is not stopped.
+# Only those whose wallet cannot pay the next hour at its highest possible price: an outage of the renewal sweep must
+# not stop a renter with enough money.
 _EXHAUSTED = """
 SELECT meter.source_id
 FROM billing_meter meter
@@ -50,7 +50,7 @@ ORDER BY meter.funded_until, meter.id
 
 @dataclass(frozen=True)
 class Cost:
-    """What one source has cost so far, or several kinds of one id together: an instance, its disk, its kept GPUs."""
+    """Cost so far of one source, or of several kinds with one id: an instance, its disk, its kept GPUs."""
 
     settled_micros: int = 0
     accrued_micros: int = 0
@@ -67,7 +67,7 @@ class Cost:
 
 
 def costs_of(*, source_kind: str | Sequence[str], source_ids: Sequence[UUID], now: datetime) -> dict[UUID, Cost]:
-    """What each source has cost so far, all these kinds together; one without a meter has cost nothing."""
+    """Return what each source has cost so far, all these kinds together; 0 for one without a meter."""
     kinds = [source_kind] if isinstance(source_kind, str) else list(source_kind)
     costs = {source_id: Cost() for source_id in source_ids}
     found = planned_rows(_COSTS, kinds=kinds, sources=list(source_ids), now=now)
@@ -87,22 +87,26 @@ def costs_of(*, source_kind: str | Sequence[str], source_ids: Sequence[UUID], no
 
 
 def exhausted_sources(*, source_kind: str, now: datetime, source_id: UUID | None = None) -> list[UUID]:
-    """Sources that run on although their hold is used up and their wallet cannot pay for another hour; or whether one does.
+    """Return sources that still run although their hold is used up and their wallet cannot pay an hour.
 
-    Call `extend_holds` first: a coupon, or what is left of a hold, may still pay.
+    Call `extend_holds` first: a coupon, or the rest of a hold, may still pay. `source_id` limits the search to
+    one source.
     """
     return [row[0] for row in rows(_EXHAUSTED, kind=source_kind, now=now, source=source_id)]
 
 
 def open_holds(*, source_kind: str, source_ids: Sequence[UUID] | None = None) -> dict[UUID, int]:
-    """What is held for each source of this kind, or for these of them; a source without an open hold is left out."""
+    """Return the held amount of each source of this kind, or of these sources.
+
+    Sources without an open hold are left out.
+    """
     holds = Hold.objects.filter(source_kind=source_kind, released_at__isnull=True)
     chosen = holds if source_ids is None else holds.filter(source_id__in=source_ids)
     return dict(chosen.order_by().values_list("source_id", "amount_micros"))
 
 
 def metered_sources(*, source_kind: str, source_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the sources that have an open meter."""
+    """Return those of the sources that have an open meter."""
     meters = Meter.objects.filter(source_kind=source_kind, source_id__in=source_ids, closed_at__isnull=True)
     return set(meters.order_by().values_list("source_id", flat=True))
 

@@ -1,4 +1,4 @@
-"""Prepaid terms: the whole price goes from the renter into escrow at the order, and what was not used comes back."""
+"""Escrow of prepaid terms: it gets the whole price at the order, and the unused part is returned."""
 
 from uuid import UUID
 
@@ -18,9 +18,10 @@ ACTOR = "term"
 
 
 def lock_parties(*, renter_id: UUID, host_owner_id: UUID) -> Wallet:
-    """The wallets that a decision about a term may move, in the house order; the renter's, fresh. First in a use case.
+    """Lock the wallets that a decision about a term may move, in the fixed order, and return the renter's.
 
-    The platform's is left out: every end of a run moves it, so it is locked last and briefly.
+    Must be the first step of a use case. The platform's wallet is left out: every end of a run moves it, so it is
+    locked last and briefly.
     """
     renter, escrow = _pair(renter_id)
     host = open_wallet(owner_id=host_owner_id, kind=Wallet.Kind.HOST).pk
@@ -28,7 +29,11 @@ def lock_parties(*, renter_id: UUID, host_owner_id: UUID) -> Wallet:
 
 
 def prepay(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: str, scope: Scope) -> None:
-    """Pay a term's whole price into escrow, coupons first. Raises InsufficientFunds; the same term again changes nothing."""
+    """Pay a term's whole price into escrow, coupons first; repeating it for the term changes nothing.
+
+    Raises:
+        InsufficientFunds: the wallet and the coupons cannot pay it.
+    """
     renter, escrow = _pair(renter_id)
     locked = lock_wallets([renter, escrow])
     key = f"term:{term_id.hex}:prepaid"
@@ -43,13 +48,13 @@ def prepay(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: str, sco
 
 
 def net_charged(term_id: UUID) -> int:
-    """What the term's meters have charged, less what was given back for its host's faults. Its meter is closed."""
+    """Return what the term's closed meters have charged, less the credits for its host's faults."""
     cost = costs_of(source_kind=TERM_SOURCE, source_ids=[term_id], now=clock.now())[term_id]
     return cost.total_micros
 
 
 def return_unused(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: str) -> None:
-    """Out of escrow to the renter what a prepaid term did not use; the part that coupons had paid goes back to them."""
+    """Return the unused part of a prepaid term from escrow; the part paid by coupons goes back to them."""
     renter, escrow = _pair(renter_id)
     lock_wallets([renter, escrow])
     if amount_micros > 0:
@@ -61,10 +66,10 @@ def return_unused(*, renter_id: UUID, term_id: UUID, amount_micros: int, memo: s
 def charge_early_end(
     *, renter_id: UUID, host_owner_id: UUID, term_id: UUID, amount_micros: int, prepaid: bool, memo: str
 ) -> None:
-    """What the early end of a term costs beyond its use: out of escrow when it was prepaid, else of the renter's wallet.
+    """Charge what the early end of a term costs beyond its use, from escrow or the renter's wallet.
 
-    What the wallet cannot pay is owed. Host and platform share it as they share use; the host's share of what is owed is
-    kept until it is repaid (`billing.ledger.trace_selectors`). Release the deposit before.
+    What the wallet cannot pay is owed. Host and platform share it as they share use; the host's share of the debt
+    is kept until it is repaid (`billing.ledger.trace_selectors`). Release the deposit before.
     """
     if amount_micros <= 0:
         return

@@ -1,4 +1,4 @@
-"""Renews the holds of meters about to run out, from what is really left of them; many in a few statements."""
+"""Renews the holds of meters about to run out, counting what is really left; many in a few statements."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ WHERE closed_at IS NULL AND funded_until <= %(soon)s AND payer.owner_id IS NOT N
   AND (capped_at IS NULL OR calendar AND capped_at > funded_until)
 """
 
-# With what the source's other meters have proven and not been charged for yet: the hold pays that first.
+# Includes what the source's other meters have proven and not charged yet: the hold pays that first.
 _RENEWABLE = """
 SELECT meter.id, hold.id, hold.wallet_id, meter.source_kind, meter.source_id, meter.mode, meter.gpu_model,
        meter.rate_micros, meter.rate_hours, meter.steps_us, meter.steps_micros, meter.most_micros, meter.base_us,
@@ -71,7 +71,7 @@ WHERE wallet.id = total.wallet_id
 
 @dataclass(frozen=True)
 class _Renewable:
-    """An open meter whose hold is nearly used up."""
+    """Open meter whose hold is nearly used up."""
 
     meter_id: UUID
     hold_id: UUID
@@ -87,11 +87,11 @@ class _Renewable:
     held_micros: int  # for this meter: what the source's other meters owe is left out
 
     def missing_micros(self, until: datetime, now: datetime) -> int:
-        """What its hold lacks to pay, at the worst, all from what is settled up to `until`."""
+        """Return what its hold lacks to pay the worst case from the last settlement up to `until`."""
         return self._worst_charge(until, now) - self.held_micros
 
     def lasts_until(self, now: datetime) -> datetime:
-        """How far its hold reaches without more money."""
+        """Return until when its hold lasts without more money."""
         left = -self.missing_micros(self.funded_until, now)
         if left <= 0:
             return self.funded_until
@@ -102,7 +102,11 @@ class _Renewable:
         return self.tariff.most_micros is not None
 
     def _worst_charge(self, until: datetime, now: datetime) -> int:
-        """Where the rate moves, what is behind us is known and the rest costs the most; one more for the rounding."""
+        """Return the highest possible charge up to `until`.
+
+        Where the rate changes, past use has its known price, the rest costs the most, and one micro-unit is
+        added for rounding.
+        """
         if not self._moves:
             return charge(self.tariff, self._used(self.settled_until), self._used(until))
         known = min(until, max(self.settled_until, now - HOLD_RENEWAL_LEAD))
@@ -115,7 +119,7 @@ class _Renewable:
 
 @dataclass(frozen=True)
 class _Renewal:
-    """How far a meter is funded now, and what that adds to its hold."""
+    """New end of a meter's funded time, and the amount that it adds to the hold."""
 
     meter: _Renewable
     until: datetime
@@ -123,11 +127,11 @@ class _Renewal:
 
 
 def extend_holds(*, now: datetime) -> int:
-    """Hold one more hour for each open meter about to run out whose wallet can pay; how many meters were renewed.
+    """Hold one more hour for each open meter about to run out whose wallet can pay; return how many.
 
-    What is left of a hold since the use cost less than the most is counted first, and coupons are drawn before cash. After
-    an outage of this sweep a meter gets as many hours at once as it needs to be ahead of `now` again. Where the wallet
-    cannot pay an hour, the meter runs on for as long as its hold really lasts.
+    The rest of a hold whose use cost less than the most is counted first, and coupons are drawn before cash.
+    After an outage of this sweep, a meter gets at once as many hours as it needs to be ahead of `now` again.
+    Where the wallet cannot pay an hour, the meter runs on for as long as its hold really lasts.
     """
     soon = now + HOLD_RENEWAL_LEAD
     with connection.cursor() as cursor:
@@ -168,8 +172,10 @@ def _renewals(
     soon: datetime,
     now: datetime,
 ) -> Iterator[_Renewal]:
-    """First come, first served: who runs out first is renewed first; one that is too dear does not stand in the way, nor
-    one that a hard budget has no room for."""
+    """Yield renewals in the order in which meters run out.
+
+    A meter that is too expensive, or that a hard budget refuses, does not block those after it.
+    """
     for meter in meters:
         wanted = _within_budgets(meter, rooms, (soon - meter.funded_until) // _HOUR + 1, now)
         owner_id = owners.get(meter.wallet_id)
@@ -186,7 +192,10 @@ def _renewals(
 
 
 def _within_budgets(meter: _Renewable, rooms: Rooms, wanted: int, now: datetime) -> int:
-    """Data that is kept and terms that were agreed on go on: a budget counts them and stops the rest."""
+    """Return the hours that hard budgets allow.
+
+    Kept data and agreed terms go on in any case: a budget counts them and stops the rest.
+    """
     if meter.source_kind not in STOPPED_KINDS:
         return wanted
 
@@ -197,7 +206,7 @@ def _within_budgets(meter: _Renewable, rooms: Rooms, wanted: int, now: datetime)
 
 
 def _affordable(meter: _Renewable, wanted: int, spendable: int, now: datetime) -> int:
-    """The most whole hours, up to those wanted, that hold and wallet can pay together."""
+    """Return the most whole hours, up to `wanted`, that hold and wallet can pay together."""
     fewest, most = 0, wanted
     while fewest < most:
         middle = (fewest + most + 1) // 2

@@ -1,4 +1,4 @@
-"""Sets money aside for a source before it costs anything, and gives back what is left."""
+"""Holds money for a source before it costs anything, and releases the rest."""
 
 from datetime import datetime
 from uuid import UUID
@@ -48,12 +48,17 @@ def hold_funds(
     first: bool = False,
     is_deposit: bool = False,
 ) -> None:
-    """Set money of the owner's wallet aside for the source, inside the caller's transaction; raises InsufficientFunds,
-    BudgetExceeded or OwesMoney.
+    """Hold money of the owner's wallet for the source, inside the caller's transaction.
 
-    Coupons that fit the `scope` are drawn first. A source that has an open hold already keeps it, raised to the amount
-    where it was less. `from_escrow`: of what was prepaid; lock the owner's wallet before. `first`: nothing
-    can be held for the source yet, since nobody else knows it. `is_deposit`: cash alone, which is no spending to a budget.
+    Coupons that fit the `scope` are drawn first. A source with an open hold keeps it, raised to the amount where
+    it was less. With `from_escrow`, prepaid money is held; the caller has locked the owner's wallet. With
+    `first`, the source is new and cannot have a hold yet. With `is_deposit`, only cash is held, and budgets do
+    not count it as spending.
+
+    Raises:
+        InsufficientFunds: the money is not there.
+        BudgetExceeded: a hard budget does not allow it.
+        OwesMoney: the owner has a debt.
     """
     if amount_micros < 0:
         raise InvalidInput("Less than nothing cannot be held.")
@@ -81,9 +86,9 @@ def hold_funds(
 
 
 def release_hold(*, source_kind: str, source_id: UUID, at: datetime | None = None) -> None:
-    """Charge what the source still owes, then free the rest of its hold. Does nothing when no hold is open.
+    """Charge what the source has used and release the rest of its hold; do nothing without an open hold.
 
-    `at` is where a calendar meter ends, by default now. Coupon money that was drawn and not charged goes back.
+    `at` is the end of a calendar meter, by default now. Drawn coupon money that was not charged is returned.
     """
     if not lock_source(source_kind=source_kind, source_id=source_id):
         return
@@ -98,9 +103,9 @@ def release_hold(*, source_kind: str, source_id: UUID, at: datetime | None = Non
 
 
 def pause_source(*, source_kind: str, source_id: UUID, at: datetime) -> None:
-    """Charge a calendar meter up to `at` and end it there; its hold stays, for the meter that goes on later.
+    """Charge a calendar meter up to `at` and end it there; its hold stays for a later meter.
 
-    What is settled already stays. Takes the wallets, then the meter.
+    What is settled already stays. Locks the wallets, then the meter.
     """
     if lock_source(source_kind=source_kind, source_id=source_id):
         open_hold(source_kind, source_id)
@@ -108,7 +113,7 @@ def pause_source(*, source_kind: str, source_id: UUID, at: datetime) -> None:
 
 
 def open_hold(source_kind: str, source_id: UUID) -> Hold | None:
-    """The source's hold that has not been released, locked."""
+    """Return the source's unreleased hold, locked."""
     return _HOLD.first(source_kind=source_kind, source_id=source_id)
 
 
@@ -125,7 +130,7 @@ def _draft(wallet: Wallet, source_kind: str, source_id: UUID, scope: Scope, amou
 
 
 def _locked_wallet(owner_id: UUID) -> Wallet:
-    """The renter's wallet in one statement; only a renter without one takes more."""
+    """Lock the renter's wallet in one statement; only a renter without a wallet needs more."""
     wallet = _WALLET.first(owner_id=owner_id)
     return _locked(open_wallet(owner_id=owner_id).pk) if wallet is None else wallet
 

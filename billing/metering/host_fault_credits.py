@@ -1,4 +1,4 @@
-"""Gives back what the end of a run cost when the fault of its host ended it: the charge of those seconds, reversed."""
+"""Credits for host faults: reverses the charge of the last seconds of a run that its host ended."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from common import clock
 
 @dataclass(frozen=True)
 class _Piece:
-    """A stretch of one meter that is settled and is given back."""
+    """Settled part of a meter's time that is credited."""
 
     meter: Meter
     begin: datetime
@@ -28,7 +28,7 @@ class _Piece:
 
     @property
     def cut(self) -> tuple[int, int]:
-        """In microseconds of continuous use."""
+        """Return its begin and end in microseconds of continuous use."""
         return self.meter.used_us(self.begin), self.meter.used_us(self.end)
 
     @property
@@ -40,7 +40,7 @@ class _Piece:
         return charge(self.meter.tariff, *self.cut)
 
     def movements(self, platform_id: UUID) -> list[Movement]:
-        """The usage's own entries the other way round: each wallet returns exactly what it got for these seconds."""
+        """Return the usage's entries reversed: each wallet returns exactly what it got for these seconds."""
         fee, share = split_charge(self.meter.tariff, self.meter.fee_bps, self.cut)
         return [
             Movement(self.meter.payer_id, Entry.Kind.REFUND, fee + share),
@@ -52,12 +52,18 @@ class _Piece:
 def credit_source(
     *, source_kind: str, source_id: UUID, key: str, since: datetime, until: datetime, reason: str, actor: str
 ) -> int:
-    """Give back what the last CREDITED_SPAN of the run from `since` to `until` was charged; the micro-units given back.
+    """Credit the charge for the last CREDITED_SPAN of a run from `since` to `until`.
 
-    Less where CREDITED_PER_DAY was given back in the last 24 hours: what a host and a renter can agree to report is bounded.
-    `key` is <kind>:<id>:<run>: all that begins with the same <kind>:<id> is bounded together, whatever its source.
-    Inside the caller's transaction, after the meter is closed (else StillMetered). What the run still owes is charged
-    first, so no more is ever given back than was charged, whatever the order. The same key again changes nothing.
+    Returns the credited micro-units.
+
+    The credit is smaller where CREDITED_PER_DAY was reached in the last 24 hours, which bounds what a host and a
+    renter can agree to report. `key` is <kind>:<id>:<run>; all keys that begin with the same <kind>:<id> share
+    that limit, whatever their source. Runs inside the caller's transaction, after the meter was closed. What the
+    run still owes is charged first, so that no more is ever credited than was charged, whatever the order.
+    Repeating the same key changes nothing.
+
+    Raises:
+        StillMetered: the meter is open.
     """
     platform_id = open_wallet(owner_id=None, kind=Wallet.Kind.PLATFORM).pk
     meters = Meter.objects.filter(source_kind=source_kind, source_id=source_id, opened_at__lt=until, proven_until__gt=since)
@@ -91,7 +97,7 @@ def credit_source(
 
 
 def _given_back_until(source_kind: str, source_id: UUID, since: datetime, until: datetime) -> datetime:
-    """Where what was given back of this time ends: two faults of one moment are made good once."""
+    """Return where the credited part of this time ends, so that simultaneous faults are credited once."""
     own = Posting.objects.filter(kind=Posting.Kind.CREDIT, source_kind=source_kind, source_id=source_id)
     ends: datetime | None = own.filter(period_from__lt=until, period_to__gt=since).aggregate(ends=Max("period_to"))["ends"]
     return since if ends is None else ends
@@ -108,7 +114,7 @@ def _of_the_last_day(source_kind: str, source_id: UUID, key: str) -> timedelta:
 
 
 def _last(newest_first: Sequence[Meter], since: datetime, left: timedelta) -> Iterator[_Piece]:
-    """The last `left` of settled time, gaps in the proof left out, and nothing before `since`."""
+    """Yield the last `left` of settled time without gaps in the proof, and nothing before `since`."""
     for meter in newest_first:
         begin = max(meter.opened_at, since, meter.settled_until - left)
         if begin < meter.settled_until and left > timedelta(0):

@@ -1,4 +1,4 @@
-"""Opens, proves, reprices, caps and closes the meters of opaque sources, inside the caller's transaction."""
+"""Opens, proves, reprices, caps and closes meters of opaque sources, inside the caller's transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ from common.db.prepared import insert, run
 from common.errors import InvalidInput
 from common.ids import new_uuid
 
-# Locks the meters in pk order, moves the proof of all that are within the bridge, and names those that are not.
+# Locks the meters by primary key, moves the proof of those within the bridge, and returns the others.
 _PROVE = """
 WITH seen AS (
     SELECT id, proven_until FROM billing_meter
@@ -34,7 +34,7 @@ WITH seen AS (
 SELECT id FROM seen WHERE proven_until < %(bridge_from)s
 """
 
-# What the hold still pays is what it holds less what the source's meters have proven and not yet been charged for.
+# A hold still pays its amount less what the source's meters have proven and not charged yet.
 _REMAINING_HOLDS = """
 SELECT asked.id, hold.amount_micros - (
     SELECT COALESCE(sum(billing_meter_cost(meter, GREATEST(settled_until, billing_meter_end(meter, %(at)s)))
@@ -47,7 +47,7 @@ JOIN billing_hold hold USING (source_kind, source_id)
 WHERE asked.id = ANY(%(meters)s::uuid[]) AND hold.released_at IS NULL
 """
 
-# What the source's last meter says, and the wallets that a new one needs, NULL where there is none yet.
+# The source's last meter, and the wallets that a new one needs; NULL where there is none yet.
 _BEFORE = """
 SELECT last.closed_at IS NULL AND last.id IS NOT NULL, last.proven_until, counted.used_us, counted.ends,
        (SELECT id FROM billing_wallet WHERE owner_id = %(payer)s AND kind = 'renter'),
@@ -79,11 +79,14 @@ def open_meter(
     from_escrow: bool = False,
     continue_within: timedelta | None = None,
 ) -> None:
-    """Start charging the source at `at`; payer and payee are users. Does nothing while a meter of the source is open.
+    """Start charging the source at `at`; do nothing while a meter of the source is open.
 
-    A `calendar` meter is charged by the clock, every other one by its proofs. `from_escrow`: what was prepaid pays. A last
-    meter that ended at most `continue_within` ago: continuous use goes on counting. Raises NoOpenHold when no money is
-    held for it. The hold's lock keeps a release from slipping in between.
+    Payer and payee are users. A `calendar` meter is charged by the clock, every other one by its proofs. With
+    `from_escrow`, prepaid money pays. Where the last meter ended at most `continue_within` ago, continuous use
+    goes on counting. The hold's lock keeps a release from running in between.
+
+    Raises:
+        NoOpenHold: no money is held for the source.
     """
     hold = _locked_hold(source_kind, source_id)
     counts = continue_within is not None
@@ -118,10 +121,11 @@ def open_meter(
 
 
 def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime, bridge: timedelta | None = None) -> None:
-    """The sources were seen running at `at`. A meter whose last proof is older than `bridge` ends there and another begins.
+    """Record that the sources were seen running at `at`.
 
-    Without `bridge` it is the market's own.
-    Takes meter rows only, in pk order: call it in a transaction of its own or after all that locks wallets.
+    A meter whose last proof is older than `bridge` ends there and another begins; without `bridge`, the market's
+    own limit (PROOF_BRIDGE) applies. Locks only meter rows, by primary key: call it in a transaction of its own,
+    or after everything that locks wallets.
     """
     bridge_from = at - (PROOF_BRIDGE if bridge is None else bridge)
     with connection.cursor() as cursor:
@@ -132,9 +136,12 @@ def prove_meters(*, source_kind: str, source_ids: Sequence[UUID], at: datetime, 
 
 
 def reprice_meter(*, source_kind: str, source_id: UUID, rate_micros: int, at: datetime) -> None:
-    """From `at` on the source's open meter costs another rate; what is before it, or charged already, stays as it is.
+    """Change the rate of the source's open meter from `at` on; earlier and charged time keeps its rate.
 
-    Takes the meter's row only. Raises InvalidInput for a rate above the most that its hold reckons with.
+    Locks only the meter's row.
+
+    Raises:
+        InvalidInput: the rate is above the most that its hold was computed with.
     """
     open_meters = Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True)
     meter = open_meters.select_for_update(of=("self",), no_key=True).first()
@@ -158,9 +165,10 @@ def reprice_meter(*, source_kind: str, source_id: UUID, rate_micros: int, at: da
 
 
 def raise_most(*, source_kind: str, source_id: UUID, most_micros: int) -> None:
-    """The source's open meter may cost up to so much from now on; its hold has been raised before. It never goes down.
+    """Raise the most that the source's open meter may cost from now on; it is never lowered.
 
-    Takes the meter's row only. What is proven is reckoned as it was priced, and only what comes at the new most.
+    The caller has raised its hold before. Locks only the meter's row. Proven time keeps its price; only later
+    time is computed at the new most.
     """
     open_meters = Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True)
     meter = open_meters.select_for_update(of=("self",), no_key=True).first()
@@ -173,16 +181,16 @@ def raise_most(*, source_kind: str, source_id: UUID, most_micros: int) -> None:
 
 
 def cap_meter(*, source_kind: str, source_id: UUID, at: datetime) -> None:
-    """Charge nothing after `at`. The earliest cap wins; what is settled already stays."""
+    """Charge nothing after `at`; the earliest cap counts, and settled time stays charged."""
     Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True).update(
         capped_at=Least(F("capped_at"), Greatest(F("settled_until"), at))  # PostgreSQL's LEAST passes over NULL
     )
 
 
 def close_meter(*, source_kind: str, source_id: UUID, at: datetime | None = None) -> None:
-    """Charge what is proven, close, and release the hold. Does nothing for a source that is closed already.
+    """Charge what is proven, close the meter, and release the hold; do nothing for a closed source.
 
-    A calendar meter ends at `at`, by default now; what is settled already stays.
+    A calendar meter ends at `at`, by default now; settled time stays charged.
     """
     release_hold(source_kind=source_kind, source_id=source_id, at=at)
 
@@ -198,10 +206,10 @@ def _columns(tariff: Tariff) -> dict[str, object]:
 
 
 def _reopen_meters(meter_ids: Sequence[UUID], at: datetime) -> None:
-    """Close interrupted meters at their last proof and open successors at `at` on what is left of their holds.
+    """Close interrupted meters at their last proof and open successors on the rest of their holds.
 
-    Their rows are locked, so no settlement can consume a hold between reading it and using it; the closed ones are
-    charged by the next `settle_meters`, out of the part of the hold that is left out here.
+    Their rows are locked, so no settlement can consume a hold between its reading and its use. The next
+    `settle_meters` charges the closed ones from the part of the hold that is left out here.
     """
     remaining = _remaining(meter_ids, at)
     interrupted = list(Meter.objects.filter(pk__in=meter_ids))
@@ -210,7 +218,10 @@ def _reopen_meters(meter_ids: Sequence[UUID], at: datetime) -> None:
 
 
 def _successor(meter: Meter, at: datetime, held_micros: int) -> Meter:
-    """One with steps counts on: an outage of the host is no break of the renter's."""
+    """Return the meter that continues this one; with steps, it continues their count.
+
+    An outage of the host must not count as the renter's interruption.
+    """
     used_us = meter.used_us(meter.proven_until) if meter.steps_us else 0
     return Meter(
         id=new_uuid(),
@@ -234,7 +245,7 @@ def _successor(meter: Meter, at: datetime, held_micros: int) -> Meter:
 
 
 def _succeed(meter: Meter, begins: datetime, rate_micros: int) -> None:
-    """Its steps are many: it closes at its last proof and another one goes on from there, with the present rate alone."""
+    """Replace a meter that has too many steps by one with the present rate alone, from its last proof on."""
     ends = max(meter.settled_until, begins) if meter.calendar else max(meter.settled_until, meter.proven_until)
     present = meter.tariff.rate_at(meter.used_us(ends))
     steps = ((elapsed_microseconds(ends, begins), rate_micros),) if begins > ends else ()
@@ -250,14 +261,17 @@ def _succeed(meter: Meter, begins: datetime, rate_micros: int) -> None:
 
 
 def _remaining(meter_ids: Sequence[UUID], at: datetime, *, own: bool = True) -> dict[UUID, int]:
-    """What the holds of these meters' sources still pay, after all that is owed; not `own`: but for the meter itself."""
+    """Return what the holds of these meters' sources still pay, after all that is owed.
+
+    Without `own`, what the meter itself owes is not subtracted.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_REMAINING_HOLDS, {"meters": list(meter_ids), "at": at, "own": own})
         return {meter_id: int(micros) for meter_id, micros in cursor.fetchall()}
 
 
 def _funded_until(meter: Meter, tariff: Tariff) -> datetime:
-    """How far its hold reaches at another tariff, after what its predecessors still owe."""
+    """Return until when its hold lasts at another tariff, after what its predecessors still owe."""
     held = _remaining([meter.pk], meter.settled_until, own=False).get(meter.pk, 0)
     settled_us = meter.used_us(meter.settled_until)
     return meter.settled_until + funded_span(max(0, held), tariff, settled_us)

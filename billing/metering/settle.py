@@ -1,4 +1,7 @@
-"""Charges proven use of many meters in a few statements; safe to run by several workers, to break off and to repeat."""
+"""Charges proven use of many meters in a few statements; safe to run in parallel and to repeat.
+
+It can be interrupted at any step.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -24,9 +27,9 @@ __all__ = ["extend_holds", "lock_source", "settle_meters", "settle_source"]
 
 logger = logging.getLogger(__name__)
 
-# Who owes for full hours of open meters or for the rest of closed ones, cut into batches of about so many hours and at
-# least as many batches as can be charged at once; a payer is in one alone, so that its wallet gets one entry. Only the
-# meters that are not finished are read.
+# Payers with full hours of open meters or the rest of closed ones, cut into batches of about this many hours, and at
+# least as many batches as can be charged in parallel. A payer is in one batch only, so that its wallet gets one
+# entry. Only meters that are not finished are read.
 _DUE = """
 WITH due AS (
     SELECT payer_id, sum(hours) AS hours
@@ -46,8 +49,9 @@ FROM (SELECT payer_id, floor((sum(hours) OVER (ORDER BY payer_id) - hours) / siz
 GROUP BY batch ORDER BY batch
 """
 
-# Payers that another transaction has in hand are left to it or to the next pass. The escrow of prepaid terms pays too: it
-# comes after the hosts, as everywhere, so where it pays, hosts are locked before it and not when all else is written.
+# Payers that another transaction has locked are left to it or to the next pass. The escrow of prepaid terms is a
+# payer too and is locked after the hosts, as everywhere; where it pays, hosts are therefore locked before it, not
+# after everything else is written.
 _LOCK_PAYERS = """
 SELECT array_agg(id)::text FROM (
     SELECT id FROM billing_wallet WHERE id = ANY(%(payers)s::uuid[]) AND (owner_id IS NULL) = %(market)s
@@ -78,7 +82,7 @@ WHERE id = ANY(%(meters)s::uuid[]) AND closed_at IS NULL
 
 
 def settle_meters(*, now: datetime) -> int:
-    """Charge every full hour of open meters and the rest of closed ones; the number of usage rows written."""
+    """Charge every full hour of open meters and the rest of closed ones; return the usage rows written."""
     with connection.cursor() as cursor:
         cursor.execute(_DUE, {"now": now, "most": SETTLE_BATCH, "least": SETTLE_LEAST, "lanes": SETTLE_LANES})
         batches = [row[0] for row in cursor.fetchall()]
@@ -93,7 +97,7 @@ def settle_meters(*, now: datetime) -> int:
 
 
 def _settle_apart(waiting: SimpleQueue[Any], now: datetime) -> int:
-    """A lane in a thread, on a connection of its own."""
+    """Settle batches in a thread, on a connection of its own."""
     try:
         return _settle_waiting(waiting, now)
     finally:
@@ -109,10 +113,10 @@ def _settle_waiting(waiting: SimpleQueue[Any], now: datetime) -> int:
 
 
 def lock_source(*, source_kind: str, source_id: UUID) -> bool:
-    """Lock every wallet that closing this source will move: first thing in the use case, before hosts and instances.
+    """Lock every wallet that closing this source will move; return False when there is nothing to close.
 
-    False when nothing is held or owed for it, so that there is nothing to close. The platform's wallet is moved last and
-    not locked before: every end of a run needs it.
+    Must be the first step of the use case, before hosts and instances are locked. The platform's wallet is moved
+    last and not locked here: every end of a run needs it.
     """
     with connection.cursor() as cursor:
         run(cursor, _SOURCE_WALLETS, {"kind": source_kind, "source": source_id})
@@ -120,9 +124,9 @@ def lock_source(*, source_kind: str, source_id: UUID) -> bool:
 
 
 def settle_source(*, source_kind: str, source_id: UUID, at: datetime | None = None) -> None:
-    """Close the source's open meter and charge all that it has proven, in a transaction that has called `lock_source`.
+    """Close the source's open meter and charge all that it has proven.
 
-    A calendar meter ends at `at`, by default now.
+    The transaction has called `lock_source`. A calendar meter ends at `at`, by default now.
     """
     meter_ids = _lock_meters(source_kind, source_id)
     now = clock.now()
@@ -132,11 +136,12 @@ def settle_source(*, source_kind: str, source_id: UUID, at: datetime | None = No
 
 
 def _lock_meters(source_kind: str, source_id: UUID) -> list[UUID]:
-    """The source's open or unsettled meters, locked until the transaction ends.
+    """Lock the source's open or unsettled meters until the transaction ends and return their ids.
 
-    Locking waits for a proof that is just being written. One that came after a gap has replaced the meter by a successor,
-    which no earlier snapshot holds: so look again until nothing new turns up. Every snapshot holds one of the two, and the
-    lock asks for keys alone, lest a row that was closed while we waited drop out and end the search.
+    Locking waits for a proof that is just being written. A proof after a gap replaces the meter by a successor
+    that no earlier snapshot contains, so the search repeats until nothing new turns up: every snapshot contains
+    one of the two. The lock selects by primary key alone, because a row that was closed during the wait would
+    otherwise drop out and end the search.
     """
     unsettled = Meter.objects.filter(is_finished=False, source_kind=source_kind, source_id=source_id)
     locked: set[UUID] = set()
@@ -147,7 +152,10 @@ def _lock_meters(source_kind: str, source_id: UUID) -> list[UUID]:
 
 
 def _settle_batch(payers: Any, now: datetime) -> int:
-    """One transaction; when the database refuses it, halves, so that one broken meter cannot stop everybody's bill."""
+    """Settle payers in one transaction; when the database refuses it, settle each half alone.
+
+    So one broken meter cannot stop the charges of everybody else.
+    """
     try:
         with use_case():
             return post_usage_of(payers=_lock(payers), at=clock.now(), until=now)
@@ -160,7 +168,7 @@ def _settle_batch(payers: Any, now: datetime) -> int:
 
 
 def _settle_meters_of(payer_id: UUID, now: datetime) -> int:
-    """One meter of a payer is broken: the others are charged one by one."""
+    """Charge the meters of a payer one by one, since one of them is broken."""
     meters = Meter.objects.filter(payer_id=payer_id, is_finished=False).order_by("pk").values_list("pk", flat=True)
     return sum(_settle_alone(payer_id, meter_id, now) for meter_id in list(meters))
 
@@ -176,7 +184,10 @@ def _settle_alone(payer_id: UUID, meter_id: UUID, now: datetime) -> int:
 
 
 def _lock(payers: Any) -> Any:
-    """Lock the payers' wallets as far as nobody has them in hand, and their hosts'; the payers that may be charged now."""
+    """Lock the wallets of payers that nobody else has locked, and those of their hosts.
+
+    Returns the payers that may be charged now.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '256MB'")  # a batch is worked out in memory
         cursor.execute(_LOCK_PAYERS, {"payers": payers, "market": False})
@@ -190,5 +201,5 @@ def _lock(payers: Any) -> Any:
 
 
 def _ids(array: Any) -> Sequence[UUID]:
-    """PostgreSQL's text of an array of uuids, or a list of them."""
+    """Return the ids in a list or in PostgreSQL's text of a uuid array."""
     return [UUID(text) for text in array.strip("{}").split(",") if text] if isinstance(array, str) else array

@@ -1,4 +1,4 @@
-"""What is metered and held for now, by opaque sources: for those who know what a source is."""
+"""Reads of what is metered and held now, by opaque source, for callers that know what a source is."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from billing.models import Commitment, Hold, Meter, Wallet
 
 @dataclass(frozen=True)
 class OpenMeter:
-    """How far a running meter is proven, and where a stop has capped it."""
+    """Proven time of a running meter, and the cap set by a stop."""
 
     proven_until: datetime
     capped_at: datetime | None
@@ -21,7 +21,10 @@ class OpenMeter:
 
     @property
     def proves_something(self) -> bool:
-        """One that was opened between two reports, as at the end of a term, proves no time until the next one."""
+        """Return whether any time is proven.
+
+        A meter that was opened between two reports, as at the end of a term, proves none until the next one.
+        """
         return self.proven_until > self.opened_at
 
 
@@ -32,7 +35,10 @@ def open_meters(*, source_kind: str) -> dict[UUID, OpenMeter]:
 
 
 def paused_sources(*, source_kind: str, source_ids: Collection[UUID]) -> set[UUID]:
-    """Which of these were metered, hold money, and are not metered now: their hosts were silent."""
+    """Return sources that were metered and hold money but have no open meter.
+
+    Their hosts were silent.
+    """
     own = {"source_kind": source_kind, "source_id": OuterRef("source_id")}
     held = Hold.objects.filter(source_kind=source_kind, source_id__in=source_ids, released_at__isnull=True)
     waiting = held.filter(Exists(Meter.objects.filter(**own))).exclude(
@@ -42,30 +48,33 @@ def paused_sources(*, source_kind: str, source_ids: Collection[UUID]) -> set[UUI
 
 
 def last_openings(*, source_kind: str, source_ids: Collection[UUID]) -> dict[UUID, datetime]:
-    """When the last meter of each of these began; those that never had one are left out."""
+    """Return when the last meter of each source began; sources without one are left out."""
     rows = Meter.objects.filter(source_kind=source_kind, source_id__in=source_ids).order_by()
     return dict(rows.values_list("source_id").annotate(Max("opened_at")))
 
 
 def locked_meter(*, source_kind: str, source_id: UUID) -> OpenMeter | None:
-    """The source's open meter, locked until the transaction ends: after wallets, before hosts and instances."""
+    """Return the source's open meter, locked until the transaction ends.
+
+    Locked after wallets, before hosts and instances.
+    """
     rows = Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True)
     meter = rows.select_for_update(of=("self",), no_key=True).order_by("pk").first()
     return None if meter is None else OpenMeter(meter.proven_until, meter.capped_at, meter.opened_at, meter.settled_until)
 
 
 def sources_in_use() -> set[tuple[str, UUID]]:
-    """Kind and id of everything that holds money or runs a meter."""
+    """Return kind and id of everything that holds money or runs a meter."""
     holds = Hold.objects.filter(released_at__isnull=True).order_by().values_list("source_kind", "source_id")
     meters = Meter.objects.filter(closed_at__isnull=True).order_by().values_list("source_kind", "source_id")
     return {*holds, *meters}
 
 
 def committed_among(term_ids: Iterable[UUID]) -> set[UUID]:
-    """Which of these terms are paid by the hour and have not ended: a deposit is held for them."""
+    """Return those of the terms that are paid by the hour and have not ended: a deposit is held for them."""
     return set(Commitment.objects.filter(term_id__in=term_ids, ended_at=None).values_list("term_id", flat=True))
 
 
 def wallets_among(ids: Iterable[UUID]) -> set[UUID]:
-    """Which of these are wallets: money that somebody owes is frozen under the wallet that it lies in."""
+    """Return those of the ids that are wallets: owed money is frozen under the wallet that it lies in."""
     return set(Wallet.objects.filter(pk__in=ids).values_list("pk", flat=True))

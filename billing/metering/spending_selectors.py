@@ -1,4 +1,4 @@
-"""What a renter has spent: by day, billing mode, or source."""
+"""Reads of what a renter has spent: by day, billing mode, or source."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,8 +7,8 @@ from uuid import UUID
 
 from billing.ledger.raw_rows import rows
 
-# Usage counts when it happened: a period that crosses the end of a span or of a day (UTC) counts where it began. What is
-# paid at once for a term and what is given back count when they were posted.
+# Usage counts when it happened: a period that crosses the end of a span or of a day (UTC) counts where it began.
+# One-time payments for a term and refunds count when they were posted.
 _SPEND = """
 WITH spent AS (
     SELECT usage.period_from AS moment, meter.mode, meter.source_kind, meter.source_id, meter.label, charge_micros AS micros,
@@ -46,7 +46,7 @@ _QUERIES: Final = {by: _SPEND.format(key=key) for by, key in _KEYS.items()}
 
 @dataclass(frozen=True)
 class Spend:
-    """What went to one day ("2026-11-21"), one mode, or one source ("instance:<uuid>")."""
+    """Amount spent on one day ("2026-11-21"), in one mode, or on one source ("instance:<uuid>")."""
 
     key: str
     label: str
@@ -57,5 +57,5 @@ class Spend:
 
 
 def spend_by(*, owner_id: UUID, since: datetime, until: datetime, by: Literal["day", "mode", "source"]) -> list[Spend]:
-    """What the renter's wallet spent in [since, until), in the order of the keys. What was given back is taken off."""
+    """Return what the renter's wallet spent in [since, until), less refunds, ordered by key."""
     return [Spend(*row) for row in rows(_QUERIES[by], owner=owner_id, since=since, until=until)]

@@ -1,4 +1,4 @@
-"""Charges many meters at once: one posting with an entry for each wallet, and a usage row for each period."""
+"""Charges many meters at once: one posting, an entry per wallet, and a usage row per period."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,11 +12,11 @@ from billing.models import Entry
 from common.db.prepared import run
 from common.ids import new_uuid
 
-# Cuts each meter at whole hours since it opened and where its rate changes; an open one only as far as its last full
-# hour. Meters that another transaction has in hand are left to the next pass: a settlement never waits for a meter while
-# it holds wallets. The trigger on the usage rows moves the meters on. Entries get their numbers here, so that usage rows
-# can name them. Wallets that others wait for are left to the statements after it: the platform's, which every end of a
-# run needs, and where many payers are charged, their hosts'.
+# Cuts each meter at whole hours since it opened and where its rate changes; an open one only up to its last full
+# hour. Meters that another transaction has locked are left to the next pass: a settlement never waits for a meter
+# while it holds wallets. The trigger on usage rows advances the meters. Entries get their numbers here, so that usage
+# rows can refer to them. Wallets that others wait for are left to later statements: the platform's, which every end
+# of a run needs, and, where many payers are charged, those of their hosts.
 _POST_USAGE = """
 WITH due AS MATERIALIZED (
     SELECT id, payer_id, payee_id, source_kind, source_id, rate_micros, rate_hours, steps_us, steps_micros, base_us, fee_bps,
@@ -111,10 +111,10 @@ _PAY_PLATFORM = "UPDATE billing_wallet SET balance_micros = balance_micros + %(f
 
 
 def post_usage(*, meter_ids: Sequence[UUID], at: datetime, until: datetime | None = None) -> int:
-    """Charge what these meters have proven; the number of usage rows written.
+    """Charge what these meters have proven and return the number of usage rows written.
 
-    Inside a transaction that has locked the meters' wallets (`lock_wallets`). Open meters are charged for whole hours
-    since they opened, closed ones to their end; nothing after `until`, when it is given.
+    The transaction has locked the meters' wallets (`lock_wallets`). Open meters are charged for whole hours since
+    they opened, closed ones to their end; nothing after `until`, when it is given.
     """
     values = _values(list(meter_ids), at, until, late=[Entry.Kind.PLATFORM_FEE])
     with connection.cursor() as cursor:
@@ -125,10 +125,11 @@ def post_usage(*, meter_ids: Sequence[UUID], at: datetime, until: datetime | Non
 
 
 def post_usage_of(*, payers: Any, at: datetime, until: datetime) -> int:
-    """The same for all meters of these payers: wallets' ids, as a list or as PostgreSQL's text of an array.
+    """Charge what all meters of these payers have proven and return the number of usage rows written.
 
-    Of wallets only the payers' need be locked. Their hosts are locked here, when all else is written: a batch takes seconds,
-    and whatever ends on one of those hosts meanwhile must not wait for it.
+    `payers` are wallet ids, as a list or as PostgreSQL's text of an array. Only the payers' wallets must be
+    locked. Their hosts' wallets are locked here, after everything else is written: a batch takes seconds, and
+    whatever ends on one of those hosts meanwhile must not wait for it.
     """
     values = _values(payers, at, until, late=[Entry.Kind.PLATFORM_FEE, Entry.Kind.HOST_SHARE])
     with connection.cursor() as cursor:

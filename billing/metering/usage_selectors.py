@@ -1,4 +1,4 @@
-"""Usage rows in the words of a bill."""
+"""Reads of usage rows as lines of a bill."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from billing.ledger.raw_rows import rows
 
-# By the payer's or the payee's entries, newest first; of one source by its meters.
+# By the payer's or the payee's entries, newest first; for one source, by its meters.
 _USAGE = """
 SELECT usage.id, usage.posting_id, usage.meter_id, meter.source_kind, meter.source_id, meter.label, meter.mode,
        meter.gpu_model, posting.created_at,
@@ -30,7 +30,7 @@ _EARNED = _USAGE.format(side="share_entry_id")
 
 @dataclass(frozen=True)
 class UsageLine:
-    """A charged period of a meter: `rate_micros` for each `hours` hours."""
+    """Charged period of a meter, at `rate_micros` for each `hours` hours."""
 
     id: int
     posting_id: int
@@ -65,8 +65,11 @@ def usage_lines(
     until: datetime | None = None,
     source: tuple[str, UUID] | None = None,
 ) -> list[UsageLine]:
-    """What the owner's wallet of this kind paid for (renter) or earned by (host), oldest first; periods that touch
-    [since, until). Whole periods: one that crosses an end of the span is given whole."""
+    """Return what the owner's wallet paid for (renter) or earned by (host), oldest first.
+
+    Includes every period that overlaps [since, until), in full: a period that crosses an end of the span is not
+    cut.
+    """
     found = rows(
         _EARNED if kind == "host" else _PAID,
         owner=owner_id,

@@ -1,4 +1,4 @@
-"""Money: wallets, double-entry postings, holds, meters; payments, coupons, papers, limits and payouts."""
+"""Tables of billing: the ledger, meters, holds, payments, coupons, invoices, budgets and payouts."""
 
 from billing.models.budgets import Budget, Notice, Standing
 from billing.models.commitments import Commitment

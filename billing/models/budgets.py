@@ -1,4 +1,4 @@
-"""Budgets, and how a wallet stands: in good standing, running low, exhausted."""
+"""Budgets, notices about money, and the standing of wallets: good, low or exhausted."""
 
 from typing import ClassVar
 
@@ -15,10 +15,11 @@ from common.ids import new_uuid
 
 
 class Budget(models.Model):
-    """At most so much in a calendar month (UTC), or in all. Soft: its people are told; hard: what it covers is stopped.
+    """Limit of spending in each calendar month (UTC), or in total.
 
-    `subject_id` is an instance, a member or a team; what an instance is, is opaque here. Whom it covers is asked of the
-    teams each time, so a budget over others ends with its owner's place in the team.
+    A soft budget notifies people; a hard one stops what it covers. `subject_id` is an instance, a member or a
+    team, opaque here. Whom it covers is read from the teams each time, so a budget over others ends when its
+    owner leaves the team.
     """
 
     class Scope(models.TextChoices):
@@ -63,9 +64,9 @@ class Budget(models.Model):
 
 
 class Notice(models.Model):
-    """Something about money that one person has to know: told once by mail, and on their pages while it matters.
+    """Message about money to one person: mailed once, and shown on their pages while it matters.
 
-    `mailed_at` is when its mail went into the outbox. The words are made of `facts` in the reader's language.
+    `mailed_at` is when its mail entered the outbox. The text is made from `facts` in the reader's language.
     """
 
     class Kind(models.TextChoices):
@@ -100,7 +101,10 @@ class Notice(models.Model):
 
 
 class Standing(models.Model):
-    """How a renter's wallet stands, since when, and when the next step comes unless money does. No row: good."""
+    """Standing of a renter's wallet, since when, and when the next step is due unless money arrives.
+
+    A wallet without a row is in good standing.
+    """
 
     wallet = models.OneToOneField(Wallet, on_delete=models.CASCADE, primary_key=True, related_name="standing")
     state = models.CharField(max_length=10, choices=StandingState, default=StandingState.GOOD)

@@ -1,4 +1,4 @@
-"""What a renter has agreed to pay for later: terms that are charged hour by hour."""
+"""Commitments of renters to pay later: terms that are charged hour by hour."""
 
 from typing import ClassVar
 
@@ -10,7 +10,10 @@ from common import clock
 
 
 class Commitment(models.Model):
-    """A term without prepayment. Until it ends, a deposit is held for it, and what its early end would cost stays."""
+    """Term without prepayment.
+
+    Until it ends, a deposit is held for it, and the wallet keeps what its early end would cost.
+    """
 
     term_id = models.UUIDField(primary_key=True, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)

@@ -1,4 +1,4 @@
-"""Coupons: codes that staff make, the credit that a renter got by one, and what was drawn from it for whom."""
+"""Coupons: codes made by staff, the credit that a renter redeemed, and what sources drew from it."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -20,9 +20,10 @@ _WORTH = Coalesce(Coalesce(F("amount_micros"), F("most_micros")) * F("total_limi
 
 
 class CouponCode(models.Model):
-    """What staff hand out. `fixed` gives an amount at once, `percent` a part of the next top-up, up to `most_micros`.
+    """Code that staff hand out: `fixed` gives an amount at once, `percent` a bonus on the next top-up.
 
-    One that can give more than one person of the staff may grant alone `waits` for a second one (constraint).
+    The bonus is limited by `most_micros`. A code that can give more than one member of staff may grant alone
+    `waits` for a second one (constraint).
     """
 
     class Kind(models.TextChoices):
@@ -93,20 +94,20 @@ class CouponCode(models.Model):
 
     @property
     def worth_micros(self) -> int | None:
-        """What it can give in all; None where nothing bounds that."""
+        """Return what the code can give in all, or None where nothing limits it."""
         one = self.most_micros if self.amount_micros is None else self.amount_micros
         return None if one is None or self.total_limit is None else one * self.total_limit
 
     def credit_ends(self, begin: datetime) -> datetime | None:
-        """Until when credit that begins now can be spent."""
+        """Return until when credit that begins at `begin` can be spent."""
         return None if self.valid_days is None else begin + timedelta(days=self.valid_days)
 
 
 class Coupon(models.Model):
-    """Credit that a renter redeemed: spent before cash on what its code allows, never paid out.
+    """Redeemed credit: spent before cash on what its code allows, and never paid out.
 
-    Its money stands in the owner's coupon wallet; `remaining_micros` is this coupon's part. A percent coupon waits with
-    nothing in it for the next top-up.
+    Its money is in the owner's coupon wallet; `remaining_micros` is this coupon's part. A percent coupon is empty
+    until the next top-up.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -166,9 +167,10 @@ class Coupon(models.Model):
 
 
 class CouponDraw(models.Model):
-    """What a source's hold took from a coupon; what its use did not need goes back when the hold is released.
+    """Amount that a source's hold took from a coupon; releasing the hold returns the unused part.
 
-    Coupon money is consumed first: whatever the source pays beyond `seen_micros` adds to `used_micros` of its open draws.
+    Coupon money is consumed first: what the source pays beyond `seen_micros` adds to `used_micros` of its open
+    draws.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)

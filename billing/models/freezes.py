@@ -1,4 +1,4 @@
-"""Times in which no money may leave the market, since it is not known what has left already."""
+"""Periods in which no money may leave the market, since it is not known what has left already."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from common import clock
 
 
 class MoneyFreeze(models.Model):
-    """From a restore on, until Stripe and the ledger agree: no payouts, no refunds, no automatic top-ups."""
+    """Stop of payouts, refunds and automatic top-ups from a restore until Stripe and the ledger agree."""
 
     id = models.BigAutoField(primary_key=True)
     reason = models.CharField(_("reason"), max_length=200)

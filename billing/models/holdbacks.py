@@ -1,4 +1,4 @@
-"""Earnings of a host that are kept until staff have decided about what their renter reported."""
+"""Host earnings kept until staff have decided about a renter's report."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from common.ids import new_uuid
 
 
 class Holdback(models.Model):
-    """While it is open, nothing that was earned from the source is paid out."""
+    """Report under review: while it is open, earnings from the source are not paid out."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

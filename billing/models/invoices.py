@@ -1,4 +1,4 @@
-"""What a renter keeps: orders, invoices with numbers that have no gap, and the address on them."""
+"""Orders, invoices with gapless numbers, and the addresses on them."""
 
 from typing import ClassVar
 
@@ -57,7 +57,7 @@ class Order(models.Model):
 
 
 class BillingAddress(models.Model):
-    """To whom a renter's invoices are addressed."""
+    """Address on a renter's invoices."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="billing_address"
@@ -72,7 +72,7 @@ class BillingAddress(models.Model):
 
 
 class InvoiceSeries(models.Model):
-    """The last number given in a year: its row lock is what keeps the numbers without a gap."""
+    """Last number given in a year; its row lock keeps the numbers free of gaps."""
 
     year = models.PositiveIntegerField(primary_key=True)
     last_number = models.PositiveIntegerField(default=0)
@@ -82,9 +82,9 @@ class InvoiceSeries(models.Model):
 
 
 class Invoice(AppendOnly):
-    """What a renter used in a month, frozen when it was issued and never changed (a trigger refuses it).
+    """Use of a renter in one month, stored when issued and never changed (trigger).
 
-    A correction is a document of its own: a credit note that takes the whole back, and where asked for another invoice.
+    A correction is a document of its own: a credit note over the whole amount and, on request, a new invoice.
     """
 
     class Kind(models.TextChoices):
@@ -154,5 +154,5 @@ class Invoice(AppendOnly):
 
     @property
     def cash_micros(self) -> int:
-        """What the wallet itself paid."""
+        """Return what the wallet itself paid."""
         return self.total_micros - self.coupon_micros

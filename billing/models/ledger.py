@@ -1,4 +1,4 @@
-"""The ledger: wallets and double-entry postings. Postings and entries are never changed or deleted."""
+"""The ledger: wallets and double-entry postings; postings and entries are never changed or deleted."""
 
 from typing import Any, ClassVar, NoReturn
 
@@ -27,7 +27,10 @@ class TsTzRange(Func):
 
 
 class Wallet(models.Model):
-    """An account of the ledger. `balance_micros` is a cache of its entries, `held_micros` of its open holds."""
+    """Account of the ledger.
+
+    `balance_micros` caches the sum of its entries, `held_micros` that of its open holds.
+    """
 
     class Kind(models.TextChoices):
         RENTER = "renter", _("renter")
@@ -74,7 +77,7 @@ class Wallet(models.Model):
             models.UniqueConstraint(fields=["owner", "kind"], condition=Q(owner__isnull=False), name="one_wallet_per_owner"),
             models.UniqueConstraint(fields=["kind"], condition=Q(owner__isnull=True), name="one_market_wallet_per_kind"),
         ]
-        # Its condition knows no balance, so that moving money rewrites no index.
+        # The condition does not mention a balance, so that moving money rewrites no index.
         indexes: ClassVar = [models.Index(fields=["owner"], condition=Q(kind="debt"), name="wallet_of_debtor")]
 
     def __str__(self) -> str:
@@ -86,7 +89,7 @@ class Wallet(models.Model):
 
 
 class AppendOnly(models.Model):
-    """A row that can only be written once; the database's triggers say the same to whoever goes around this class."""
+    """Row that can be written only once; database triggers enforce the same for code outside this class."""
 
     class Meta:
         abstract = True
@@ -101,7 +104,7 @@ class AppendOnly(models.Model):
 
 
 class LedgerCurrency(AppendOnly):
-    """What the amounts of this ledger are in, written once when its tables are made: the only row there is."""
+    """Currency of this ledger's amounts: a single row, written once when the tables are created."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     code = models.CharField(max_length=3)
@@ -116,7 +119,7 @@ class LedgerCurrency(AppendOnly):
 
 
 class Posting(AppendOnly):
-    """A balanced set of entries with one reason. `idempotency_key` is unique for good. Append-only (trigger)."""
+    """Balanced set of entries with one reason and a unique `idempotency_key`; append-only (trigger)."""
 
     class Kind(models.TextChoices):
         USAGE = "usage", _("usage")
@@ -179,7 +182,10 @@ class Posting(AppendOnly):
 
 
 class Entry(AppendOnly):
-    """One movement of one wallet. The entries of a posting add up to zero (statement trigger). Append-only (trigger)."""
+    """One movement of one wallet; append-only (trigger).
+
+    The entries of a posting add up to zero (statement trigger).
+    """
 
     class Kind(models.TextChoices):
         CHARGE = "charge", _("charge")
@@ -216,10 +222,10 @@ class Entry(AppendOnly):
 
 
 class Grant(models.Model):
-    """Money from outside the market for a renter: who gives it, why, and above a sum who else of the staff agreed.
+    """Money from outside the market for a renter: who gives it, why, and who confirmed a large one.
 
-    The database lets no posting of this kind be written without its grant, and no grant above the sum count without a
-    second person (constraint). Each change of the row is recorded (trigger).
+    The database allows no posting of this kind without its grant, and no large grant counts without a second
+    person (constraint). Each change of the row is recorded (trigger).
     """
 
     class State(models.TextChoices):

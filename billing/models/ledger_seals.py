@@ -1,4 +1,4 @@
-"""What proves the books: records of changes, seals over both, and the results of audits."""
+"""Evidence for the books: records of changes, seals over both, and results of audits."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from common.ids import new_uuid
 
 
 class Record(AppendOnly):
-    """What a row about money said from one moment on: meters, grants, payments, refunds, disputes, payouts.
+    """State of a money row from one moment on: meters, grants, payments, refunds, disputes, payouts.
 
-    Their tables' triggers write it, as the owner of the tables; nobody else may (docs/proof.md). So each row has its whole
-    history, and one that was changed or deleted past the triggers no longer says what its last record says.
+    Triggers write it with the rights of the tables' owner, and nobody else may (docs/proof.md). Each row has its
+    whole history, and a row that was changed or deleted past the triggers no longer matches its last record.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -31,11 +31,12 @@ class Record(AppendOnly):
 
 
 class Seal(AppendOnly):
-    """A link of the hash chain: all postings with ids in (after, upto], their entries and usage rows. Append-only (trigger).
+    """Link of the hash chain over all postings with ids in (after, upto], their entries and usage rows.
 
-    `body` is the SHA-256 of the digests of these rows, `head` of the link itself with the head before it; docs/proof.md
-    has the canonical form. Whoever wrote a head down can tell later whether anything before it has changed. Seals since
-    records exist cover those with ids in (records_after, records_upto] too; the columns are NULL in the ones before.
+    Append-only (trigger). `body` is the SHA-256 of the digests of these rows, `head` that of the link together
+    with the previous head; docs/proof.md has the canonical form. Whoever has recorded a head can tell later
+    whether anything before it has changed. Seals written since records exist also cover those with ids in
+    (records_after, records_upto]; older ones have NULL there.
     """
 
     number = models.PositiveIntegerField(_("number"), primary_key=True)
@@ -68,9 +69,9 @@ class Seal(AppendOnly):
 
 
 class LedgerAudit(AppendOnly):
-    """One run of the ledger's checks: every night, and whenever staff ask. Append-only (trigger).
+    """One run of the ledger's checks: every night, and on request of staff. Append-only (trigger).
 
-    Each run remembers the last seal that it saw, and later runs compare the chain with it.
+    Each run stores the last seal that it saw, and later runs compare the chain with it.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)

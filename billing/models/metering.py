@@ -1,4 +1,4 @@
-"""Metering: what runs and at which price, the money held for it, and a row for each period that was charged."""
+"""Metering: what runs at which price, the money held for it, and a row for each charged period."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -20,14 +20,14 @@ _END = Least("proven_until", "funded_until", "capped_at")  # PostgreSQL's LEAST 
 
 
 class Meter(models.Model):
-    """One uninterrupted stretch of use of an opaque source, with the tariff frozen when it opened.
+    """Uninterrupted use of an opaque source, at the tariff that was fixed when it opened.
 
-    Charged is [opened_at, min(proven_until, funded_until, capped_at)), see `billing.pricing`. A gap in the proof of
-    more than `PROOF_BRIDGE` closes the meter and opens another. A `calendar` meter needs no proof: while it is open, it
-    is charged by the clock; `proven_until` is written when it closes.
+    [opened_at, min(proven_until, funded_until, capped_at)) is charged, see `billing.pricing`. A gap of more than
+    `PROOF_BRIDGE` between proofs closes the meter and opens another. A `calendar` meter needs no proof: while it
+    is open, it is charged by the clock; `proven_until` is written when it closes.
 
-    Only usage rows move `settled_until` (trigger). No index knows it nor `proven_until`, so that proofs and settlements
-    rewrite no index: `is_finished`, which changes once, stands in for them.
+    Only usage rows move `settled_until` (trigger). No index contains it or `proven_until`, so that proofs and
+    settlements rewrite no index; indexes use `is_finished` instead, which changes once.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -110,8 +110,9 @@ class Meter(models.Model):
                     ("source_id", RangeOperators.EQUAL),
                     (TsTzRange("opened_at", "proven_until"), RangeOperators.OVERLAPS),
                 ],
-                # Of the closed ones: at most one is open, and it is compared when it closes. Keeping its growing range in
-                # this index too made every proof of every running source half as dear again (72 against 46 µs).
+                # Over closed meters only: at most one is open, and it is checked when it closes.
+                # Keeping its growing range in this index too made every proof of a running source
+                # half as expensive again (72 instead of 46 µs).
                 condition=Q(closed_at__isnull=False),
             ),
         ]
@@ -132,20 +133,22 @@ class Meter(models.Model):
         return Tariff(self.rate_micros, self.rate_hours, steps, self.most_micros)
 
     def used_us(self, moment: datetime) -> int:
-        """Continuous use up to a moment, in microseconds: where a tariff's steps are counted from."""
+        """Return the continuous use up to a moment in microseconds; the steps of a tariff are counted on it."""
         return self.base_us + elapsed_microseconds(self.opened_at, moment)
 
     def moment(self, used_us: int) -> datetime:
-        """When so much continuous use was reached."""
+        """Return when this much continuous use was reached."""
         return self.opened_at + timedelta(microseconds=used_us - self.base_us)
 
 
 class Usage(AppendOnly):
-    """A period of a meter that was charged: a line of the payer's statement and of the payee's. Append-only (trigger).
+    """Charged period of a meter, as a line of the payer's and the payee's statement.
 
-    Written with the two entries that it is a part of. Each begins where the meter's last one ended, which the trigger
-    that moves the meter sees to, so there is no gap and no overlap. References are checked by that trigger for all rows
-    of a statement at once: constraints would look each of them up.
+    Append-only (trigger).
+
+    Written with the two entries that it is part of. Each begins where the meter's last one ended, so that there
+    is no gap and no overlap; the trigger that advances the meter checks it. That trigger also checks references,
+    for all rows of a statement at once: constraints would look each of them up.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -196,7 +199,7 @@ class Usage(AppendOnly):
 
 
 class Hold(models.Model):
-    """Money set aside for one source until it is charged or released."""
+    """Money held for one source until it is charged or released."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     wallet = models.ForeignKey(Wallet, on_delete=models.PROTECT, related_name="holds", verbose_name=_("wallet"))

@@ -1,4 +1,4 @@
-"""Money from outside: saved cards, payments by Stripe, its events, refunds and disputes."""
+"""Money from outside: saved cards, payments by Stripe with their events, refunds and disputes."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from common.ids import new_uuid
 
 
 class PaymentProfile(models.Model):
-    """What Stripe knows a renter by, the saved card, and the rule by which the wallet fills itself."""
+    """A renter's customer id at Stripe, the saved card, and the rule of automatic top-ups."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -64,7 +64,10 @@ class PaymentProfile(models.Model):
 
 
 class Payment(models.Model):
-    """A top-up: its own id is Stripe's idempotency key, and its posting's. Credited once, when Stripe says it is paid."""
+    """Top-up, credited once when Stripe says it is paid.
+
+    Its id is the idempotency key at Stripe and of its posting.
+    """
 
     class Origin(models.TextChoices):
         CHECKOUT = "checkout", _("checkout")
@@ -109,7 +112,7 @@ class Payment(models.Model):
 
 
 class StripeEvent(models.Model):
-    """A message that Stripe signed, once for each id, however often it came. What it is about is fetched afresh."""
+    """Message signed by Stripe, stored once per id; the object that it is about is fetched again."""
 
     id = models.CharField("ID", primary_key=True, max_length=100)
     kind = models.CharField(_("kind"), max_length=80)
@@ -135,7 +138,7 @@ class StripeEvent(models.Model):
 
 
 class Refund(models.Model):
-    """Cash given back to the card that paid. Its id is Stripe's idempotency key."""
+    """Cash given back to the card that paid; its id is Stripe's idempotency key."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="refunds", verbose_name=_("payment"))
@@ -162,7 +165,7 @@ class Refund(models.Model):
 
 
 class Dispute(models.Model):
-    """A cardholder's bank took a payment back, for good or until the case is decided."""
+    """Payment that the cardholder's bank took back, finally or until the case is decided."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes", verbose_name=_("payment"))
@@ -185,7 +188,7 @@ class Dispute(models.Model):
 
 
 class Reconciliation(models.Model):
-    """One comparison of the ledger with Stripe. The last one that ended without a failure is where the next begins."""
+    """One comparison of the ledger with Stripe; the next begins where the last successful one ended."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     requested_by = models.CharField(_("asked for by"), max_length=80)

@@ -1,4 +1,4 @@
-"""Where a payout goes to: what a host owner filled in, checked, and as a payout keeps it."""
+"""Destinations of payouts: as entered by a host owner, validated, and as stored with a payout."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ _STRIPE_ACCOUNT: Final = re.compile(r"acct_[A-Za-z0-9]{6,58}")
 _LOOKS_LIKE_IBAN: Final = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]*")
 _IBAN: Final = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _PLAIN_NUMBER: Final = re.compile(r"[0-9][0-9A-Z-]{3,33}")
-# A spreadsheet reads a cell that begins so as a formula, and the bank export is opened in one.
+# A spreadsheet reads a cell that begins with one of these as a formula, and the bank export is opened in one.
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t")
 _LETTERS_BEFORE: Final = 10  # A is 10, Z is 35
 _MODULUS: Final = 97
@@ -22,7 +22,7 @@ _IDENTITY_AT_MOST: Final = 200
 
 @dataclass(frozen=True)
 class Destination:
-    """`method` is stripe or bank; only its own fields are filled."""
+    """Account that receives a payout; `method` is stripe or bank, and only its own fields are filled."""
 
     method: str
     stripe_account_id: str = ""
@@ -32,12 +32,15 @@ class Destination:
 
     @property
     def ending(self) -> str:
-        """Enough to know it by, too little to misuse."""
+        """Return the last characters of the account: enough to recognise it, too few to misuse."""
         return (self.stripe_account_id or self.iban)[-_SHOWN:]
 
     @property
     def identity(self) -> str:
-        """The same for each way of writing the same account: an IBAN names its bank itself, a plain number does not."""
+        """Return a text that is the same for each way of writing the same account.
+
+        An IBAN contains its bank, a plain number does not.
+        """
         if self.stripe_account_id:
             return self.stripe_account_id
         number = "".join(self.iban.split()).replace("-", "").upper()
@@ -46,7 +49,7 @@ class Destination:
         return f"{number} {_letters(self.bank)}".strip()[:_IDENTITY_AT_MOST]
 
     def kept(self) -> dict[str, str]:
-        """As a payout keeps it."""
+        """Return the fields as a payout stores them."""
         return asdict(self)
 
 
@@ -57,7 +60,11 @@ def destination_of(kept: Mapping[str, str]) -> Destination:
 def read_destination(
     *, method: str, stripe_account_id: str = "", holder: str = "", iban: str = "", bank: str = ""
 ) -> Destination:
-    """What was typed, tidied and checked. Raises InvalidInput that names each wrong field."""
+    """Return the entered destination, tidied and validated.
+
+    Raises:
+        InvalidInput: a field is wrong; the error names each one.
+    """
     if method == "stripe":
         account = stripe_account_id.strip()
         _refuse({} if _STRIPE_ACCOUNT.fullmatch(account) else {"stripe_account_id": "It begins with acct_."})
@@ -69,14 +76,17 @@ def read_destination(
 
 
 def iban_adds_up(number: str) -> bool:
-    """ISO 13616: the first four characters go to the end, letters become numbers, and the rest by 97 is 1."""
+    """Return whether an IBAN's check digits are right (ISO 13616).
+
+    The first four characters move to the end, letters become numbers, and the remainder by 97 is 1.
+    """
     turned = number[4:] + number[:4]
     digits = "".join(str(ord(each) - ord("A") + _LETTERS_BEFORE) if each.isalpha() else each for each in turned)
     return int(digits) % _MODULUS == 1
 
 
 def _letters(name: str) -> str:
-    """A bank's name without case, width, spaces and punctuation."""
+    """Return a bank's name without case, width, spaces and punctuation."""
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return "".join(letter for letter in plain if letter.isalnum())
 

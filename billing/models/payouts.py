@@ -1,4 +1,4 @@
-"""Paying host owners: where to, and each payout."""
+"""Payouts to host owners and the accounts that receive them."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -20,7 +20,7 @@ class PayoutMethod(models.TextChoices):
 
 
 class PayoutAccount(models.Model):
-    """Where a host owner's earnings go."""
+    """Account that receives a host owner's earnings."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -66,7 +66,7 @@ class PayoutAccount(models.Model):
 
 
 class ConnectedAccount(models.Model):
-    """A host owner's account at Stripe that was begun here, and whether Stripe says that it can be paid."""
+    """A host owner's account at Stripe, created here, and whether Stripe can pay it."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="connected_account"
@@ -81,7 +81,10 @@ class ConnectedAccount(models.Model):
 
 
 class Payout(models.Model):
-    """Matured earnings on their way out. Its id is Stripe's idempotency key and its postings'."""
+    """Matured earnings on their way to the host owner.
+
+    Its id is the idempotency key at Stripe and of its postings.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(
@@ -127,5 +130,5 @@ class Payout(models.Model):
 
     @property
     def ending(self) -> str:
-        """The last characters of the account that it goes to."""
+        """Return the last characters of the receiving account."""
         return destination_of(self.destination).ending

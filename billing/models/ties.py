@@ -1,4 +1,4 @@
-"""What tells that two accounts belong to one person, or to people who share their money."""
+"""Evidence that two accounts belong to one person, or to people who share their money."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from common import clock
 
 
 class Tie(models.Model):
-    """A card, a payout account or a team that a user has had. Kept for good: taking the card off again changes nothing.
+    """Card, payout account or team that a user has had; it stays when the card is removed.
 
-    Staff may remove one, which says who and why: the row stays, counts for nothing, and keeps the same tie from coming back.
-    Anybody can type anybody's payout account: what that means, `billing.people.selectors` says.
+    Staff may dismiss one, which records who and why: the row stays, does not count, and keeps the same tie from
+    coming back. Anybody can enter anybody's payout account: `billing.people.selectors` says what that means.
     """
 
     class Kind(models.TextChoices):

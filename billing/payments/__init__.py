@@ -1,1 +1,1 @@
-"""Top-ups by card: payments, refunds, disputes, automatic top-ups."""
+"""Card payments: top-ups, refunds, disputes, automatic top-ups."""

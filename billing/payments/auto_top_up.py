@@ -1,4 +1,4 @@
-"""Wallets that fill themselves: a saved card is charged when too little is left to spend, at most once an hour."""
+"""Automatic top-ups: charges a saved card when a wallet runs low, at most once an hour."""
 
 import logging
 from datetime import datetime
@@ -29,7 +29,7 @@ _UNCONFIRMED = frozenset({"requires_action", "requires_confirmation"})
 
 
 def top_up_low_wallets(*, now: datetime) -> int:
-    """Charge the cards of wallets that run low, and ask again about charges that got no answer; how many were charged."""
+    """Charge the cards of wallets that run low, and retry unanswered charges; return how many succeeded."""
     if not client.is_open() or money_is_frozen():
         return 0
     begun = [payment for payment in (_begin(owner, now) for owner in _low(now)) if payment is not None]
@@ -43,7 +43,7 @@ def top_up_low_wallets(*, now: datetime) -> int:
 
 
 def tell_auto_failures(*, now: datetime) -> int:
-    """Write to everyone whose card was refused and who was not written to; how many messages are in the outbox for it."""
+    """Mail everyone whose card was refused and who was not mailed yet; return how many mails were queued."""
     untold = PaymentProfile.objects.filter(auto_told_at=None).exclude(auto_failure="").select_related("owner")
     return sum(_tell(profile, now) for profile in untold[:200])
 
@@ -53,7 +53,7 @@ def _low(now: datetime) -> list[UUID]:
 
 
 def _begin(owner_id: UUID, now: datetime) -> Payment | None:
-    """Write the payment down before Stripe is asked: a lost answer is found again by its key."""
+    """Store the payment before the request to Stripe, so that a lost answer is found again by its key."""
     with use_case():
         lock_wallets([open_wallet(owner_id=owner_id).pk])
         profile = PaymentProfile.objects.select_for_update(of=("self",), no_key=True).order_by("pk").get(pk=owner_id)
@@ -98,7 +98,10 @@ def _charge(payment: Payment, now: datetime) -> bool:
 
 
 def _cancel(intent_id: str) -> None:
-    """Nobody is there to confirm it; were it confirmed all the same, it would count."""
+    """Cancel a payment that needs its holder's confirmation, since nobody is present to give it.
+
+    Were it confirmed all the same, it would count.
+    """
     try:
         client.cancel_intent(intent_id)
     except (StripeRefused, StripeUnreachable):

@@ -1,4 +1,4 @@
-"""Each movement of the market's money at Stripe has its posting with the same amount, and each posting its movement."""
+"""Comparison of movements of money at Stripe with postings of the same amounts, in both directions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -25,7 +25,10 @@ _KINDS = (Posting.Kind.TOP_UP, Posting.Kind.REFUND, Posting.Kind.DISPUTE)
 
 
 def compare_balance(*, since: datetime, until: datetime, foreign: set[str]) -> Iterator[str]:
-    """What differs, in words. Stripe's own fees are not looked at: they are the market's cost, not the renters' money."""
+    """Yield the differences as texts.
+
+    Stripe's own fees are ignored: they are the market's cost, not the renters' money.
+    """
     seen: set[str] = set()
     lines = (line for line in client.balance_since(since) if line.kind in _WATCHED and line.source_id not in foreign)
     for batch in _batches(lines):
@@ -52,7 +55,7 @@ def _difference(line: BalanceLine, key: str | None, posted: dict[str, int]) -> I
 
 
 def _keys(lines: Sequence[BalanceLine]) -> dict[str, str]:
-    """The key of the posting that each movement must have, where its payment, refund or dispute is known."""
+    """Return the posting key that each movement must have, where its payment, refund or dispute is known."""
     sources = [line.source_id for line in lines]
     charges = dict(Payment.objects.filter(charge_id__in=sources).values_list("charge_id", "pk"))
     refunds = dict(Refund.objects.filter(stripe_id__in=sources).values_list("stripe_id", "pk"))
@@ -69,14 +72,17 @@ def _keys(lines: Sequence[BalanceLine]) -> dict[str, str]:
 
 
 def _posted(keys: Iterable[str]) -> dict[str, int]:
-    """What each posting says the market's money at Stripe gained."""
+    """Return for each posting what the market's money at Stripe gained by it."""
     entries = Entry.objects.filter(posting__idempotency_key__in=list(keys), wallet__kind=Wallet.Kind.STRIPE)
     rows = entries.values_list("posting__idempotency_key").annotate(total=Sum("amount_micros"))
     return {key: -total for key, total in rows}
 
 
 def _without_movement(since: datetime, until: datetime, seen: set[str]) -> Iterator[str]:
-    """Postings of the span whose movement Stripe's list of the span did not show: it may be older, so ask for it alone."""
+    """Yield postings of the span that have no movement in Stripe's list of the span.
+
+    The movement may be older, so it is requested by itself.
+    """
     postings = Posting.objects.filter(kind__in=_KINDS, created_at__gte=since, created_at__lt=until)
     for posting in postings.order_by("pk").iterator(chunk_size=_BATCH):
         if posting.idempotency_key in seen:
@@ -90,13 +96,16 @@ def _without_movement(since: datetime, until: datetime, seen: set[str]) -> Itera
 
 
 def _never_sent(posting: Posting) -> bool:
-    """A refund that Stripe refused at once moved nothing there, and has been taken back here."""
+    """Return whether Stripe refused the posting's refund at once.
+
+    Nothing moved there, and the refund is reversed here.
+    """
     refunds = Refund.objects.filter(pk=posting.source_id, state=RefundState.FAILED, stripe_id=None)
     return posting.source_kind == REFUND_SOURCE and refunds.exists()
 
 
 def _source(posting: Posting) -> str:
-    """Stripe's id of what the posting is about."""
+    """Return Stripe's id of the posting's payment, refund or dispute."""
     found: str | None = None
     if posting.source_kind == TOP_UP_SOURCE:
         found = Payment.objects.filter(pk=posting.source_id).values_list("charge_id", flat=True).first()

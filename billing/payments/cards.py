@@ -1,4 +1,4 @@
-"""Saved cards and the rule by which a wallet fills itself: what Stripe knows a renter by is kept here, never a number."""
+"""Saved cards and rules of automatic top-up; only ids of Stripe are stored, never a card number."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class AutoRule:
-    """When less than `threshold` can be spent, `amount` is charged to the saved card, at most `monthly_cap` a month."""
+    """Rule of automatic top-up.
+
+    When less than `threshold` can be spent, `amount` is charged to the saved card, at most `monthly_cap` a month.
+    """
 
     enabled: bool
     threshold_micros: int
@@ -37,7 +40,7 @@ class AutoRule:
 
 
 def customer_of(*, owner: User) -> str:
-    """Stripe's id of the renter, made at the first need."""
+    """Return the renter's customer id at Stripe, created when missing."""
     known = PaymentProfile.objects.filter(owner=owner).values_list("customer_id", flat=True).first()
     if known:
         return known
@@ -51,7 +54,7 @@ def customer_of(*, owner: User) -> str:
 
 
 def with_customer(*, owner: User, ask: Callable[[str], Answer]) -> Answer:
-    """What Stripe answers when it is asked about this renter. A customer that was deleted there is made anew."""
+    """Call `ask` with the renter's customer id; create the customer again if it was deleted at Stripe."""
     customer_id = customer_of(owner=owner)
     try:
         return ask(customer_id)
@@ -62,7 +65,10 @@ def with_customer(*, owner: User, ask: Callable[[str], Answer]) -> Answer:
 
 
 def forget_customer(*, owner_id: UUID, customer_id: str) -> None:
-    """Stripe does not know it any more, so its card is gone too. Inside a use case."""
+    """Forget a customer that Stripe no longer knows, and with it the card.
+
+    Runs inside a use case.
+    """
     profile = lock_profile(owner_id)
     if profile.customer_id == customer_id:
         PaymentProfile.objects.filter(pk=owner_id).update(
@@ -80,7 +86,7 @@ def _customer_instead_of(owner: User, gone: str) -> str:
 
 
 def start_card_setup(*, owner: User, key: str) -> str:
-    """The address of Stripe's page on which a card can be saved."""
+    """Return the address of Stripe's page for saving a card."""
     page = f"{settings.SITE_URL}{reverse('top_up')}"
     returns = Returns(done=f"{page}?card=1", left=page)
 
@@ -91,7 +97,10 @@ def start_card_setup(*, owner: User, key: str) -> str:
 
 
 def keep_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
-    """Remember a card that Stripe has saved, inside the caller's transaction. It ends what kept the rule from working."""
+    """Store a card that Stripe has saved, and clear a failure of the rule.
+
+    Runs inside the caller's transaction.
+    """
     profile = lock_profile(owner_id)
     PaymentProfile.objects.filter(pk=owner_id).update(
         customer_id=profile.customer_id or customer_id or None,
@@ -106,7 +115,7 @@ def keep_card(*, owner_id: UUID, customer_id: str, card: Card) -> None:
 
 
 def remove_card(*, owner_id: UUID) -> None:
-    """Forget the card, here and at Stripe; the wallet does not fill itself any more. Twice is as good as once."""
+    """Remove the card here and at Stripe, and stop automatic top-ups; repeating it is harmless."""
     with use_case():
         profile = lock_profile(owner_id)
         PaymentProfile.objects.filter(pk=owner_id).update(
@@ -120,7 +129,12 @@ def remove_card(*, owner_id: UUID) -> None:
 
 
 def save_auto_rule(*, owner_id: UUID, rule: AutoRule) -> None:
-    """Raises NoSavedCard or InvalidInput. Saving it is also how its owner says: try again."""
+    """Save the rule of automatic top-up; saving it also makes it try again after a failure.
+
+    Raises:
+        NoSavedCard: the rule is enabled without a card.
+        InvalidInput: an amount is not allowed.
+    """
     _check(rule)
     with use_case():
         profile = lock_profile(owner_id)
@@ -140,7 +154,10 @@ def save_auto_rule(*, owner_id: UUID, rule: AutoRule) -> None:
 
 
 def note_auto_failure(*, owner_id: UUID, failure: str) -> None:
-    """The card was refused: the rule rests until its owner has seen to it; a sweep writes to them. In a transaction."""
+    """Record that the card was refused, inside a transaction.
+
+    The rule pauses until its owner acts; a sweep mails them.
+    """
     PaymentProfile.objects.filter(pk=owner_id).update(auto_failure=failure[:200], auto_told_at=None)
 
 
@@ -163,6 +180,6 @@ def _wrong(name: str, detail: str) -> InvalidInput:
 
 
 def lock_profile(owner_id: UUID) -> PaymentProfile:
-    """Made at the first need; locked until the caller's transaction ends."""
+    """Lock and return the owner's payment profile, created when missing, until the transaction ends."""
     PaymentProfile.objects.bulk_create([PaymentProfile(owner_id=owner_id)], ignore_conflicts=True)
     return PaymentProfile.objects.select_for_update(of=("self",), no_key=True).order_by("pk").get(pk=owner_id)

@@ -1,4 +1,7 @@
-"""Disputes: a cardholder's bank takes a payment back. The wallet gives what it can, the rest is owed; history stays."""
+"""Disputes: a bank takes a payment back.
+
+The wallet gives what it can, the rest is owed, and history stays.
+"""
 
 from billing.constants import DISPUTE_SOURCE
 from billing.ledger.grants import lock_purse, paid_in, taken_back
@@ -14,7 +17,10 @@ _ACTOR = "stripe"
 
 
 def apply_disputes(*, payment: Payment, remotes: list[RemoteDispute]) -> None:
-    """What Stripe says of a payment's disputes. The caller holds the owner's wallets and the payment."""
+    """Apply Stripe's state of a payment's disputes.
+
+    The caller has locked the owner's wallets and the payment.
+    """
     for remote in remotes:
         dispute = _locked(remote) or (_open(payment, remote) if remote.takes_money else None)
         if dispute is None:

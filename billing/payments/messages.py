@@ -1,4 +1,4 @@
-"""What the market writes to renters about their card."""
+"""Mails to renters about their card."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,17 @@ from common.money import format_money
 
 @dataclass(frozen=True)
 class Mail:
-    """One message."""
+    """Subject and text of one mail."""
 
     subject: str
     body: str
 
 
 def auto_failure_mail(profile: PaymentProfile) -> Mail:
-    """The saved card was refused, so the wallet did not fill itself; in the language of the page where the rule was set."""
+    """Return the mail about a refused automatic top-up.
+
+    It is in the language of the page where the rule was saved.
+    """
     with override(profile.language):
         amount = f"{format_money(profile.auto_amount_micros)} {settings.MARKET_CURRENCY}"
         card = {"amount": amount, "card": f"{profile.card_brand} •••• {profile.card_last4}".strip()}

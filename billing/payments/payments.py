@@ -1,7 +1,7 @@
-"""Card payments into a renter's wallet: begun on a page of Stripe's, credited when Stripe says that they are paid.
+"""Card payments into a renter's wallet: started at Stripe, credited when Stripe reports them paid.
 
-Whatever event tells of a payment, the whole payment is fetched afresh and brought up to date: the order of events does
-not matter, a repeated one changes nothing, and an old picture only lacks what a newer one has added already.
+Whatever event is about a payment, the whole payment is fetched again and applied: the order of events does not
+matter, a repeated one changes nothing, and outdated data only lacks what newer data has added already.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ MEMO = "Top-up by card"
 
 @dataclass(frozen=True)
 class Remote:
-    """A payment as Stripe has it now."""
+    """Payment in its present state at Stripe."""
 
     intent: Intent
     refunds: list[RemoteRefund]
@@ -54,7 +54,12 @@ class Remote:
 
 
 def check_amount(amount_micros: int) -> None:
-    """Raises InvalidInput for what one top-up may not be, and PaymentsOff."""
+    """Refuse an amount that a single top-up may not have.
+
+    Raises:
+        InvalidInput: the amount is outside the limits.
+        PaymentsOff: card payments are not configured.
+    """
     if not client.is_open():
         raise PaymentsOff("The operator of this market has not set up card payments.")
     limits = top_up_limits(settings.MARKET_CURRENCY)
@@ -65,9 +70,9 @@ def check_amount(amount_micros: int) -> None:
 
 
 def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, key: str | None = None) -> Payment:
-    """A payment with Stripe's page on which it can be paid. Nothing is charged and nothing is credited here.
+    """Create a payment with its page at Stripe; nothing is charged or credited here.
 
-    The same `key` again gives the same payment, also when the first attempt never saw Stripe's answer.
+    Repeating the same `key` returns the same payment, also when the first attempt never got Stripe's answer.
     """
     check_amount(amount_micros)
     payment_id = uuid5(NAMESPACE_URL, f"topup:{owner.pk.hex}:{key}") if key else new_uuid()
@@ -95,13 +100,19 @@ def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, ke
 
 
 def draft_top_up(*, owner: User, amount_micros: int) -> Payment:
-    """What `start_top_up` would begin, checked, with nothing written and Stripe not asked."""
+    """Return the payment that `start_top_up` would create, checked but not saved.
+
+    No request to Stripe is made.
+    """
     check_amount(amount_micros)
     return Payment(owner=owner, amount_micros=amount_micros, created_at=clock.now())
 
 
 def look_at_return(*, payment: Payment) -> None:
-    """The renter is back from Stripe's page: look there now instead of waiting for the webhook. Only a hint."""
+    """Enqueue a check of a payment whose renter is back from Stripe's page, ahead of the webhook.
+
+    Only a hint: losing it loses no payment.
+    """
     if payment.state == PaymentState.PENDING and payment.session_id:
         enqueue("billing.look_at_payment", payment.pk.hex)
 
@@ -114,7 +125,7 @@ def look_at_payment(*, payment_id: UUID) -> str:
 
 
 def sync_session(*, session_id: str) -> str:
-    """Bring what a page of Stripe's was for up to date; says what it found."""
+    """Apply the present state of a Stripe page (Checkout session) and return what was found."""
     session = client.fetch_session(session_id)
     if session.mode == "setup":
         return _apply_setup(session)
@@ -128,9 +139,10 @@ def sync_session(*, session_id: str) -> str:
 
 
 def sync_intent(*, intent_id: str, thorough: bool = False) -> str:
-    """Fetch a payment from Stripe and bring ours up to date, in one transaction; says what it found.
+    """Fetch a payment from Stripe, apply it in one transaction, and return what was found.
 
-    `thorough` asks for refunds and disputes even where nothing hints at any: one may have come and gone.
+    With `thorough`, refunds and disputes are requested even when nothing indicates any: one may have come and
+    gone.
     """
     remote = _fetch(intent_id, thorough)
     if _is_up_to_date(remote):
@@ -143,7 +155,10 @@ def sync_intent(*, intent_id: str, thorough: bool = False) -> str:
 
 
 def expire_unopened(*, payment_id: UUID) -> None:
-    """A payment whose page was never made: nobody can pay it. Should it turn out to be paid all the same, it counts."""
+    """Expire a payment whose page was never created, so that nobody can pay it.
+
+    Should it turn out to be paid all the same, it counts.
+    """
     with use_case():
         payment = _locked(pk=payment_id)
         if payment is not None and payment.state == PaymentState.PENDING:
@@ -151,7 +166,10 @@ def expire_unopened(*, payment_id: UUID) -> None:
 
 
 def attend_payments() -> int:
-    """Look at what has been pending for long: a page may have expired without a message. How many were looked at."""
+    """Check payments that have been pending for long, and return how many.
+
+    Their page may have expired without a message.
+    """
     if not client.is_open():
         return 0
     now = clock.now()
@@ -166,8 +184,9 @@ def attend_payments() -> int:
 
 def _begin(payment_id: UUID, owner: User, amount_micros: int) -> Payment:
     with use_case():
-        # Two at once may not both open the last page of the limit. Not the wallet: with an Idempotency-Key the call to
-        # Stripe is inside the same transaction, and settlement must not wait for that.
+        # Serializes starts of top-ups, so that two at once cannot both open the last page of the limit. The
+        # wallet is not locked for this: with an Idempotency-Key, the call to Stripe is inside the same
+        # transaction, and settlement must not wait for that.
         lock_profile(owner.pk)
         existing = Payment.objects.filter(pk=payment_id, owner=owner).first()
         if existing is not None:
@@ -184,7 +203,7 @@ def _begin(payment_id: UUID, owner: User, amount_micros: int) -> Payment:
 
 
 def _fetch(intent_id: str, thorough: bool) -> Remote:
-    """With its refunds and disputes, where Stripe or we know of any that are not settled."""
+    """Fetch a payment, with refunds and disputes where Stripe or we know of unsettled ones."""
     intent = client.fetch_intent(intent_id)
     if not intent.is_paid:
         return Remote(intent, [], [])
@@ -200,14 +219,20 @@ def _fetch(intent_id: str, thorough: bool) -> Remote:
 
 
 def _is_up_to_date(remote: Remote) -> bool:
-    """Most messages tell of what another one has told already; they need no lock."""
+    """Return whether there is nothing to apply.
+
+    Most messages repeat what an earlier one has said; they need no lock.
+    """
     if remote.refunds or remote.disputes or not remote.intent.is_paid:
         return False
     return Payment.objects.filter(intent_id=remote.intent.id, state=PaymentState.SUCCEEDED).exists()
 
 
 def _owner_of(intent: Intent) -> UUID | None:
-    """Ours by our own row, else by the marks that we left at Stripe: a row may have been lost with a restored backup."""
+    """Return the owner from our own row, else from our metadata at Stripe.
+
+    A row may have been lost with a restored backup.
+    """
     known = Q(intent_id=intent.id) if intent.payment_id is None else Q(intent_id=intent.id) | Q(pk=intent.payment_id)
     owner_id = Payment.objects.filter(known).values_list("owner_id", flat=True).first()
     if owner_id is None and intent.payment_id is not None and intent.owner_id is not None:
@@ -232,7 +257,7 @@ def _apply(remote: Remote, purse: Purse) -> str:
 
 
 def _payment_of(intent: Intent) -> Payment | None:
-    """Our row, locked; none when another charge has paid it already."""
+    """Return our row, locked, or None when another charge has paid it already."""
     payment = _locked(intent_id=intent.id) or (_locked(pk=intent.payment_id) if intent.payment_id else None)
     if payment is not None and payment.state == PaymentState.SUCCEEDED and payment.intent_id != intent.id:
         return None
@@ -240,7 +265,10 @@ def _payment_of(intent: Intent) -> Payment | None:
 
 
 def _found_at_stripe(intent: Intent, owner_id: UUID) -> Payment:
-    """Paid, ours by its marks, and without a row here: lost with a restored backup, or a second charge for one payment."""
+    """Create a row for a paid charge that bears our metadata and has none.
+
+    It was lost with a restored backup, or is a second charge for one payment.
+    """
     taken = intent.payment_id is None or Payment.objects.filter(pk=intent.payment_id).exists()
     return Payment.objects.create(
         pk=uuid5(NAMESPACE_URL, f"stripe:{intent.id}") if taken else intent.payment_id,
@@ -289,7 +317,10 @@ def _credit(payment: Payment, intent: Intent, purse: Purse) -> None:
 
 
 def _note_unpaid(payment: Payment, intent: Intent) -> str:
-    """A refused card on a page of Stripe's can be replaced there; a saved card that is refused ends its payment."""
+    """Record an unsuccessful attempt.
+
+    A card refused on Stripe's page can be replaced there; a saved card that is refused ends its payment.
+    """
     over = intent.status in ("canceled", "requires_payment_method", "requires_action")
     if payment.state == PaymentState.PENDING and payment.origin == Payment.Origin.AUTO and over:
         failure = (intent.failure or "The card needs its holder's confirmation.")[:200]

@@ -1,4 +1,4 @@
-"""Compares the ledger with Stripe, daily and on demand: what no delivery told is found in Stripe's lists and healed."""
+"""Compares the ledger with Stripe daily and on demand, and repairs what no webhook delivery reported."""
 
 import logging
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def request_reconciliation(*, actor: str) -> Reconciliation:
-    """Write down that a comparison is wanted; a worker makes it."""
+    """Request a comparison; a worker runs it."""
     with use_case():
         wanted = Reconciliation.objects.create(requested_by=actor, created_at=clock.now())
         enqueue("billing.run_reconciliation", wanted.pk.hex)
@@ -41,7 +41,10 @@ def request_reconciliation(*, actor: str) -> Reconciliation:
 
 
 def reconcile_daily(*, now: datetime) -> None:
-    """Sweep: make the comparisons that are wanted and were not made, and one a day of its own; one process at a time."""
+    """Run requested comparisons that are still missing, and one a day of its own.
+
+    Run as a sweep, in one process at a time.
+    """
     if not client.is_open():
         return
     with only_one(_LOCK) as ours:
@@ -60,10 +63,10 @@ def _reconcile_due(now: datetime) -> None:
 
 
 def run_reconciliation(*, reconciliation_id: UUID) -> Reconciliation:
-    """From a little before the end of the last good comparison until now. A failure leaves that end where it was.
+    """Compare from shortly before the end of the last successful comparison until now.
 
-    In a freeze all comparisons begin where the first did: what one has found is not settled by the next one's not looking
-    there.
+    A failure leaves that end where it was. During a freeze, all comparisons begin where the first one did: a
+    difference that one has found is not settled because the next one does not cover it.
     """
     row = Reconciliation.objects.get(pk=reconciliation_id)
     if row.finished_at is not None:
@@ -102,7 +105,10 @@ def _compare(row: Reconciliation, since: datetime, until: datetime) -> None:
 
 
 def _stale(row: Reconciliation, since: datetime, foreign: set[str]) -> Iterator[str]:
-    """Payments of which Stripe's lists know more than our rows. `foreign` gets the charges that are not this market's."""
+    """Yield payments about which Stripe's lists know more than our rows.
+
+    `foreign` collects charges that do not belong to this market.
+    """
     for intents in _batches(client.intents_since(since)):
         row.seen += len(intents)
         foreign.update(intent.charge_id for intent in intents if intent.payment_id is None)
@@ -123,7 +129,10 @@ def _stale(row: Reconciliation, since: datetime, foreign: set[str]) -> Iterator[
 
 
 def _unknown_transfers(since: datetime) -> Iterator[str]:
-    """Payouts that have left for a host owner and that the ledger does not know: made after the backup that was restored."""
+    """Yield payouts that were sent to a host owner and are missing in the ledger.
+
+    They were made after the backup that was restored.
+    """
     for transfers in _batches(transfers_since(since)):
         known = Payout.objects.filter(pk__in=[payout_id for payout_id, _ in transfers if payout_id is not None])
         ours = set(known.values_list("pk", flat=True))
@@ -145,7 +154,7 @@ def _refund_state(status: str) -> str:
 
 
 def _undecided() -> set[UUID]:
-    """Payments with a refund or a dispute that Stripe may have decided long after its events went out of its list."""
+    """Return payments with a refund or dispute that Stripe may have decided after its events expired."""
     refunded = Refund.objects.filter(state=RefundState.PENDING).exclude(stripe_id=None)
     disputed = Dispute.objects.filter(state=DisputeState.OPEN)
     return {*refunded.values_list("payment_id", flat=True), *disputed.values_list("payment_id", flat=True)}

@@ -1,7 +1,7 @@
-"""Cash back to the card that paid: only what is spendable cash, never more than the payment, each refund at Stripe once.
+"""Refunds of unspent cash to the card that paid, at most the payment, each sent to Stripe once.
 
-The money leaves the wallet when the refund is decided and returns to it when Stripe fails it. Sending is a sweep's work,
-with the refund's id as Stripe's key, so an answer that was lost makes no second refund.
+The money leaves the wallet when the refund is decided and returns to it when Stripe fails it. A sweep sends refunds
+with their id as Stripe's key, so a lost answer causes no second refund.
 """
 
 import logging
@@ -47,11 +47,17 @@ def refund_payment(
     refund_id: UUID,
     most_bonus_micros: int | None = None,
 ) -> Refund:
-    """Take the amount out of the wallet and have it sent back to the card. The same `refund_id` again changes nothing.
+    """Take the amount from the wallet and have it sent to the card.
 
-    With it goes what the rest of the payment does not give of its bonus, for what was used of that in cash;
-    `most_bonus_micros`: at most so much cash, or nothing is done.
-    Raises InvalidInput, NotFound, or RefundRefused with what can be given back at most.
+    Repeating a `refund_id` changes nothing.
+
+    It also takes cash for the used part of the bonus that the rest of the payment no longer covers. With
+    `most_bonus_micros`, nothing is done when that would take more cash.
+
+    Raises:
+        InvalidInput: the amount is not positive, or not a whole number of the currency's units.
+        NotFound: there is no such payment.
+        RefundRefused: it is more than can be refunded; the error says how much can be.
     """
     if amount_micros <= 0:
         raise InvalidInput("A refund is more than zero.", errors=[FieldError("amount", "too_small", "More than zero.")])
@@ -81,9 +87,9 @@ def refund_payment(
 
 
 def refund_own(*, payment: Payment, amount_micros: int, refund_id: UUID, most_bonus_micros: int = 0) -> Refund:
-    """A renter takes back unspent cash of a payment of their own, within `RENTER_REFUND_WITHIN` of it.
+    """Refund unspent cash of the renter's own payment, within `RENTER_REFUND_WITHIN` of it.
 
-    `most_bonus_micros`: what they were told that they pay for its used bonus.
+    `most_bonus_micros` is what the renter was told to pay for the used bonus.
     """
     if payment.paid_at is None or clock.now() - payment.paid_at > RENTER_REFUND_WITHIN:
         raise RefundRefused(f"You may do this within {RENTER_REFUND_WITHIN.days} days of the payment; ask the operator.")
@@ -98,7 +104,7 @@ def refund_own(*, payment: Payment, amount_micros: int, refund_id: UUID, most_bo
 
 
 def send_refunds(*, now: datetime) -> int:
-    """Send what was decided and has not reached Stripe; how many did."""
+    """Send decided refunds that have not reached Stripe and return how many did."""
     if not client.is_open():
         return 0
     waiting = Refund.objects.filter(state=RefundState.PENDING, stripe_id=None, created_at__lte=now - _RESENT_AFTER)
@@ -112,7 +118,10 @@ def send_refunds(*, now: datetime) -> int:
 
 
 def send_refund(*, refund_id: UUID) -> bool:
-    """Ask Stripe for it, unless Stripe has it: its answer may have been lost, and it forgets a key after a day."""
+    """Send a refund unless Stripe has it already.
+
+    Its answer may have been lost, and Stripe forgets an idempotency key after a day.
+    """
     refund = Refund.objects.select_related("payment").get(pk=refund_id)
     intent_id = refund.payment.intent_id
     if refund.state != RefundState.PENDING or refund.stripe_id or not intent_id or money_is_frozen():
@@ -128,7 +137,10 @@ def send_refund(*, refund_id: UUID) -> bool:
 
 
 def apply_refunds(*, payment: Payment, remotes: list[RemoteRefund]) -> None:
-    """What Stripe says of a payment's refunds; those made at Stripe's own site too. The caller holds wallets and payment."""
+    """Apply Stripe's state of a payment's refunds, including those made on Stripe's own site.
+
+    The caller has locked the wallets and the payment.
+    """
     for remote in remotes:
         refund = _known(payment, remote)
         _follow(refund or _made_at_stripe(payment, remote), remote, "Stripe failed it")
@@ -175,7 +187,10 @@ def _known(payment: Payment, remote: RemoteRefund) -> Refund | None:
 
 
 def _made_at_stripe(payment: Payment, remote: RemoteRefund) -> Refund:
-    """The card has its money already: what the wallet cannot give is owed."""
+    """Record a refund made at Stripe.
+
+    The card has its money already, so what the wallet cannot give is owed.
+    """
     refund = Refund(
         payment=payment,
         amount_micros=remote.amount_micros,
@@ -209,7 +224,7 @@ def _follow(refund: Refund, remote: RemoteRefund, failure: str) -> None:
 
 
 def _give_back(refund: Refund, why: str) -> None:
-    """The card did not take it: the money is the wallet's again."""
+    """Return the money of a failed refund to the wallet."""
     payment = refund.payment
     Payment.objects.filter(pk=payment.pk).update(refunded_micros=F("refunded_micros") - refund.amount_micros)
     payment.refunded_micros -= refund.amount_micros

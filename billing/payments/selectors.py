@@ -1,4 +1,4 @@
-"""Reads of card payments: a renter's own, what may be refunded, who is in dispute, what the staff must see to."""
+"""Reads of card payments: a renter's own, refundable amounts, disputes, and what staff must act on."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +17,11 @@ from billing.states import DisputeState, PaymentState
 from billing.stripe.currencies import round_down, step_micros
 from common.errors import NotFound
 
-# What is not cash is spent first: grants, coupon money, credits, transfers and returned prepayments. Walking the wallet's
-# entries in order, that part never falls below nothing: it is the running sum less the lowest that the sum has been.
-# Cash itself (top-ups, refunds to the card, disputes, what is repaid of a used bonus) does not touch that part. Here a
-# transfer that leaves counts as money that came without a card; what the market gave is never passed on, so that what
-# is refunded is `cash_micros` at most.
+# Non-cash money is spent first: grants, coupon money, credits, transfers and returned prepayments. In the order of
+# the wallet's entries, that part never falls below zero: it is the running sum less the lowest value that the sum has
+# had. Movements of cash (top-ups, refunds to the card, disputes, repayments of a used bonus) do not change that part.
+# An outgoing transfer counts here as non-cash money. Money given by the market is never passed on, so refunds never
+# exceed `cash_micros`.
 _NOT_CASH = """
 SELECT COALESCE((array_agg(total ORDER BY id DESC))[1], 0) - LEAST(0, COALESCE(min(total), 0))
 FROM (SELECT id, sum(amount_micros) OVER (ORDER BY id) AS total FROM billing_entry
@@ -37,7 +37,11 @@ def payments_of(owner_id: UUID) -> QuerySet[Payment]:
 
 
 def payment_of(owner_id: UUID, payment_id: UUID) -> Payment:
-    """Raises NotFound for a payment that is not theirs."""
+    """Return one of the owner's payments.
+
+    Raises:
+        NotFound: the owner has no such payment.
+    """
     payment = payments_of(owner_id).filter(pk=payment_id).first()
     if payment is None:
         raise NotFound("There is no such top-up.")
@@ -45,12 +49,12 @@ def payment_of(owner_id: UUID, payment_id: UUID) -> Payment:
 
 
 def profile_of(owner_id: UUID) -> PaymentProfile:
-    """The saved card and the rule; an empty one for who has neither."""
+    """Return the saved card and the rule of automatic top-up, or an empty profile."""
     return PaymentProfile.objects.filter(pk=owner_id).first() or PaymentProfile(owner_id=owner_id)
 
 
 def owed_micros(owner_id: UUID) -> int:
-    """What a renter owes after a dispute, a refund or an early end of a term that the wallet could not pay."""
+    """Return what a renter owes after a dispute, refund or early end that the wallet could not pay."""
     balance = (
         Wallet.objects.filter(owner_id=owner_id, kind=Wallet.Kind.DEBT).values_list("balance_micros", flat=True).first()
     )
@@ -58,19 +62,22 @@ def owed_micros(owner_id: UUID) -> int:
 
 
 def frozen_micros(owner_id: UUID) -> int:
-    """What lies in the wallet of money that somebody else owes: it came by a transfer, and is held until that is repaid."""
+    """Return the money in the wallet that somebody else owes.
+
+    It came by a transfer, and is held until the debt is repaid.
+    """
     held = Hold.objects.filter(source_kind=FROZEN_SOURCE, released_at=None, wallet__owner=owner_id)
     return held.aggregate(total=Sum("amount_micros"))["total"] or 0
 
 
 def pending_micros(owner_id: UUID) -> int:
-    """Paid at Stripe, or being paid there, and not credited yet."""
+    """Return what is paid at Stripe, or being paid there, and not credited yet."""
     pending = Payment.objects.filter(owner_id=owner_id, state=PaymentState.PENDING, failure="").exclude(intent_id=None)
     return pending.aggregate(total=Sum("amount_micros"))["total"] or 0
 
 
 def unspent_cash_micros(owner_id: UUID) -> int:
-    """Cash in the wallet that nothing is held for and no term answers to; nothing while something is owed."""
+    """Return the wallet's cash that is neither held nor secures a term; 0 while the renter owes money."""
     wallet = Wallet.objects.filter(owner_id=owner_id, kind=Wallet.Kind.RENTER).first()
     if wallet is None or owed_micros(owner_id):
         return 0
@@ -83,7 +90,7 @@ def unspent_cash_micros(owner_id: UUID) -> int:
 
 @dataclass(frozen=True)
 class RefundQuote:
-    """What a refund does: so much goes to the card, the wallet pays so much for a used bonus, and the rest of it lapses."""
+    """Effect of a refund: amount to the card, payment for a used bonus, and lapsing rest of the bonus."""
 
     amount_micros: int
     bonus_micros: int = 0
@@ -91,9 +98,10 @@ class RefundQuote:
 
 
 def refundable_micros(payment: Payment) -> int:
-    """How much of a payment may go back to its card now: unspent cash, less what went back or is disputed.
+    """Return how much of a payment can go back to its card now.
 
-    The cash also pays for what was used of a bonus that the rest of the payment does not give.
+    It is limited by the unspent cash, and by the payment less what was refunded or is disputed. The cash also
+    pays for the used part of a bonus that the rest of the payment does not cover.
     """
     if payment.state != PaymentState.SUCCEEDED:
         return 0
@@ -105,7 +113,7 @@ def refundable_micros(payment: Payment) -> int:
 
 
 def refund_quote(payment: Payment, amount_micros: int) -> RefundQuote:
-    """Of so much of the payment, as things stand."""
+    """Return the effect of refunding this amount of the payment now."""
     bonus = bonus_for(payment) if amount_micros else None
     if bonus is None:
         return RefundQuote(amount_micros)
@@ -114,14 +122,14 @@ def refund_quote(payment: Payment, amount_micros: int) -> RefundQuote:
 
 
 def auto_topped_up_micros(owner_id: UUID, month_from: datetime) -> int:
-    """What the rule has charged, or may yet have charged, since the beginning of the month."""
+    """Return what the rule has charged, or may still have charged, since the beginning of the month."""
     counted = [PaymentState.PENDING, PaymentState.SUCCEEDED]
     own = Payment.objects.filter(owner_id=owner_id, origin=Payment.Origin.AUTO, state__in=counted)
     return own.filter(created_at__gte=month_from).aggregate(total=Sum("amount_micros"))["total"] or 0
 
 
 def wallets_to_fill(now: datetime, tried_before: datetime) -> list[UUID]:
-    """Owners whose wallet has less to spend than their rule says, and whose card may be tried now."""
+    """Return owners whose wallet is below their rule's threshold and whose card may be tried now."""
     low = Wallet.objects.filter(
         kind=Wallet.Kind.RENTER,
         owner__payment_profile__auto_enabled=True,
@@ -134,12 +142,12 @@ def wallets_to_fill(now: datetime, tried_before: datetime) -> list[UUID]:
 
 
 def wallets_in_dispute() -> set[UUID]:
-    """Owners of whom a payment is disputed and not decided: their spot instances stop."""
+    """Return owners with an undecided dispute: their spot instances stop."""
     return set(Dispute.objects.filter(state=DisputeState.OPEN).values_list("payment__owner_id", flat=True))
 
 
 def last_reconciled_until(before: datetime | None = None) -> datetime | None:
-    """Where the last good comparison ended; of those that had ended `before`."""
+    """Return where the last successful comparison ended, optionally of those that ended before `before`."""
     good = Reconciliation.objects.filter(failure="", finished_at__isnull=False)
     good = good if before is None else good.filter(until__lt=before)
     return good.order_by("-until").values_list("until", flat=True).first()

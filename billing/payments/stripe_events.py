@@ -1,7 +1,7 @@
-"""Stripe's messages: believed only by their signature, kept once each, applied apart from their receipt.
+"""Stripe's webhook events: verified by signature, stored once each, and applied separately.
 
-A message says no more than what to look at. What it is about is fetched afresh, so that neither order nor repetition nor
-age of messages matters; what was kept and not applied, a sweep applies.
+An event only says which object to check. The object is fetched again, so neither order, repetition nor age of events
+matters; a sweep applies events that were stored but not applied.
 """
 
 import json
@@ -35,7 +35,7 @@ _LONGEST_WAIT = timedelta(hours=6)
 _BATCH = 500
 
 
-# One statement for the first delivery and every later one; xmax is 0 in a row that this statement made.
+# One statement for the first and every later delivery; xmax is 0 in a row that this statement inserted.
 _REMEMBER = """
 INSERT INTO billing_stripeevent AS event
     (id, kind, object_id, created_at, received_at, retry_at, deliveries, tries, outcome)
@@ -46,7 +46,7 @@ RETURNING xmax = 0
 
 
 class Refused(Exception):
-    """A message that is not believed, or says nothing that can be read."""
+    """Raised for an event whose signature is wrong or whose content cannot be read."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -54,7 +54,11 @@ class Refused(Exception):
 
 
 def receive_event(*, body: bytes, signature: str) -> bool:
-    """Keep a signed message; True when it is a new one. Raises Refused, and then only a count is kept."""
+    """Store a signed event and return whether it is new.
+
+    Raises:
+        Refused: the event is not valid; only a counter is kept then.
+    """
     try:
         verify(body=body, header=signature, secrets=settings.STRIPE_WEBHOOK_SECRETS, now_s=clock.now().timestamp())
         head = event_of(json.loads(body))
@@ -69,7 +73,10 @@ def receive_event(*, body: bytes, signature: str) -> bool:
 
 
 def remember_event(*, head: EventHead, deliveries: int) -> bool:
-    """One row for each id, however often it comes: by delivery, or (with none) from Stripe's list. True: it is new."""
+    """Store an event once per id and return whether it is new.
+
+    `deliveries` is 0 for an event from Stripe's list.
+    """
     now = clock.now()
     with use_case(), connection.cursor() as cursor:
         cursor.execute(_REMEMBER, [head.id, head.kind, head.subject, head.created_at, now, now, deliveries])
@@ -78,14 +85,17 @@ def remember_event(*, head: EventHead, deliveries: int) -> bool:
 
 
 def apply_event(*, event_id: str) -> None:
-    """What the hint after a receipt asks for; the sweep does the same later."""
+    """Apply one stored event on the hint after its receipt; the sweep would do it later."""
     event = StripeEvent.objects.filter(pk=event_id, applied_at=None).first()
     if event is not None:
         _apply_about(event.object_id)
 
 
 def apply_events(*, now: datetime) -> int:
-    """Apply what was kept and not applied, each object once; how many objects. Stops when Stripe does not answer."""
+    """Apply stored events, each object once, and return how many objects.
+
+    Stops when Stripe does not answer.
+    """
     if not client.is_open():
         return 0
     waiting = StripeEvent.objects.filter(applied_at=None, retry_at__lte=now).order_by("received_at")
@@ -98,7 +108,7 @@ def apply_events(*, now: datetime) -> int:
 
 
 def refusal_counts() -> dict[str, int]:
-    """How many messages were refused, by reason, while the counters stood."""
+    """Return how many events were refused, by reason, since the counters were reset."""
     try:
         found = cache.get_many([_counter(reason) for reason in REFUSALS])
     except redis.RedisError:
@@ -107,7 +117,7 @@ def refusal_counts() -> dict[str, int]:
 
 
 def _apply_about(subject: str) -> bool:
-    """Bring the object up to date, then tick off the messages about it that had come before it was fetched."""
+    """Apply an object's present state, then close the events about it that arrived before it was fetched."""
     began = clock.now()
     try:
         outcome = _look_at(subject)
@@ -133,7 +143,7 @@ def _look_at(subject: str) -> str:
 
 
 def _put_off(subject: str, why: str) -> None:
-    """Stripe does not know it, or does not show it to us: try again, less and less often."""
+    """Postpone an object that Stripe does not know or does not show to us, with increasing intervals."""
     now = clock.now()
     with use_case():
         for event in StripeEvent.objects.filter(object_id=subject, applied_at=None):

@@ -1,1 +1,1 @@
-"""What hosts earned and how they are paid."""
+"""Earnings of hosts and their payouts."""

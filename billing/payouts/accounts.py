@@ -1,4 +1,4 @@
-"""Where a host owner's earnings go, and whether staff let them go at all."""
+"""Accounts that receive a host owner's earnings, and staff's freeze of payouts."""
 
 from typing import Any
 from uuid import UUID
@@ -16,11 +16,16 @@ from common.money import format_money
 
 
 def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_micros: int, automatic: bool) -> PayoutAccount:
-    """Payouts go there from three days on; those that are open keep the account they were opened with. Its owner is told.
+    """Set the account for payouts from three days on, and notify its owner.
 
-    Who asks has just given their password or second factor again: the caller has seen to that.
+    Open payouts keep the account that they were opened with. The caller has just checked the owner's password or
+    second factor. Stripe is asked whether it knows the account.
 
-    Stripe is asked whether it knows the account: raises StripeRefused, StripeUnreachable or PaymentsOff.
+    Raises:
+        InvalidInput: the minimum is too low.
+        StripeRefused: Stripe does not accept the account.
+        StripeUnreachable: Stripe does not answer.
+        PaymentsOff: Stripe is not configured.
     """
     if minimum_micros < PAYOUT_LEAST_MICROS:
         detail = f"At least {format_money(PAYOUT_LEAST_MICROS)}."
@@ -48,7 +53,7 @@ def save_payout_account(*, owner_id: UUID, destination: Destination, minimum_mic
 
 
 def freeze_payouts(*, owner_id: UUID, reason: str) -> None:
-    """Nothing is opened or sent until staff unfreeze it; what is pending waits."""
+    """Stop opening and sending payouts until staff unfreeze them; pending ones wait."""
     if not reason.strip():
         raise InvalidInput("Say why; the host owner reads it.")
     _set_frozen(owner_id, frozen=True, reason=reason.strip()[:200])

@@ -1,4 +1,4 @@
-"""A batch of payouts as the table that a bank's upload or a bookkeeper reads."""
+"""CSV table of a batch of payouts, for a bank's upload or a bookkeeper."""
 
 import csv
 import io
@@ -13,7 +13,10 @@ _HEAD = ("payout", "holder", "iban", "bank", "amount", "currency", "remittance")
 
 
 def bank_csv(payouts: Iterable[Payout], currency: str) -> str:
-    """One row for each payout; holders and banks cannot begin like a formula, which the account's form refuses."""
+    """Return the table with one row for each payout.
+
+    Holders and banks cannot begin like a spreadsheet formula: the form of the account refuses that.
+    """
     text = io.StringIO()
     table = csv.writer(text)
     table.writerow(_HEAD)

@@ -1,4 +1,4 @@
-"""Payouts by bank: staff take the pending ones out as one batch, and say later what became of each."""
+"""Payouts by bank transfer: staff export pending ones as a batch and report their outcome later."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -15,10 +15,10 @@ _SHORT = 6
 
 
 def export_batch(*, actor: str, payout_ids: Sequence[UUID] | None = None) -> str:
-    """Take the pending payouts by bank, or these of them, into a new batch, as sent; its name, "" when none was taken.
+    """Mark pending payouts by bank, or these of them, as sent in a new batch and return its name.
 
-    Each payout is in one batch at most, however many people press the button. What the bank is told is read by
-    `bank_batch`, as often as needed.
+    The name is empty when there was none to export. Each payout is in one batch at most, however many people
+    press the button. `bank_batch` returns what the bank is told, as often as needed.
     """
     frozen = PayoutAccount.objects.filter(frozen=True).values("owner_id")
     waiting = Payout.objects.filter(method=PayoutMethod.BANK, state=PayoutState.PENDING).exclude(owner__in=frozen)
@@ -31,7 +31,7 @@ def export_batch(*, actor: str, payout_ids: Sequence[UUID] | None = None) -> str
 
 
 def confirm_payout(*, payout_id: UUID, actor: str, reference: str) -> None:
-    """The bank has carried it out. Stripe's own are confirmed by Stripe alone."""
+    """Record that the bank has paid; payouts by Stripe are confirmed only by Stripe."""
     if not reference.strip():
         raise InvalidInput("Give the bank's reference; the host owner may ask for it.")
     if Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).exists():
@@ -40,9 +40,9 @@ def confirm_payout(*, payout_id: UUID, actor: str, reference: str) -> None:
 
 
 def return_payout(*, payout_id: UUID, actor: str, reason: str) -> None:
-    """The bank has refused it or sent it back, or staff call it off: the money returns to the host's earnings.
+    """Return a payout's money to the earnings, as the bank refused it or staff cancelled it.
 
-    One by Stripe can be called off only before it is sent: later, nobody but Stripe knows.
+    A payout by Stripe can be cancelled only before it is sent: later, only Stripe knows its state.
     """
     if not reason.strip():
         raise InvalidInput("Say why; the host owner reads it.")

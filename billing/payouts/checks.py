@@ -1,4 +1,4 @@
-"""What must hold between payouts, what had matured, and the ledger: queries that find nothing."""
+"""Invariants of payouts, matured earnings and the ledger, as queries that must return no rows."""
 
 from billing.ledger.checks import Check
 

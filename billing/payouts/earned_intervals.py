@@ -1,4 +1,4 @@
-"""Reads of what a host owner has earned, in pieces that the floor above shares out between hosts and GPUs."""
+"""Reads of what a host owner has earned, in pieces that callers assign to hosts and GPUs."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -6,8 +6,9 @@ from uuid import UUID
 
 from billing.ledger.raw_rows import rows
 
-# Lines of use that cost the same are counted, not listed: most hours of a meter do. Everything else that moved the host's
-# wallet (what was given back, the early end of a term) is a posting of its own. Payouts and repayments are no earnings.
+# Lines of use with equal cost are counted, not listed: most hours of a meter are equal. Everything else that moved
+# the host's wallet (credits, the early end of a term) is a posting of its own. Payouts and repayments are not
+# earnings.
 _PIECES = """
 WITH earned AS (
     SELECT entry.id, entry.amount_micros, posting.id AS posting_id, posting.kind, posting.source_kind, posting.source_id,
@@ -44,9 +45,9 @@ FROM (SELECT fee_bps, billing_meter_cost(meter, settled_until) AS settled,
 
 @dataclass(frozen=True)
 class EarnedPiece:
-    """`count` equal lines of one day (UTC, by the moment they were booked), each of this charge and fee.
+    """`count` equal lines of one day (UTC, by time of booking), each with this charge and fee.
 
-    `at` is a moment within: who held the GPUs then, earned it. What was given back has a negative charge and fee.
+    `at` is a moment within the use: who held the GPUs then earned it. A credit has a negative charge and fee.
     """
 
     day: date
@@ -62,7 +63,7 @@ class EarnedPiece:
 
 
 def earned_pieces(*, owner_id: UUID, since: datetime, until: datetime) -> list[EarnedPiece]:
-    """What the owner earned in [since, until), fee and all, by day and source."""
+    """Return what the owner earned in [since, until), fee included, by day and source."""
     return [
         EarnedPiece(day, kind, source_kind, source_id, at, int(charge), int(fee), int(count), float(seconds), why)
         for day, kind, source_kind, source_id, at, charge, fee, count, seconds, why in rows(
@@ -72,5 +73,5 @@ def earned_pieces(*, owner_id: UUID, since: datetime, until: datetime) -> list[E
 
 
 def accrued_earnings(*, owner_id: UUID, now: datetime) -> int:
-    """The owner's share of what is used and proven, and not booked yet."""
+    """Return the owner's share of use that is proven and not booked yet."""
     return int(rows(_ACCRUED, owner=owner_id, now=now)[0][0])

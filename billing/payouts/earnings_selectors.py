@@ -1,4 +1,4 @@
-"""What a host owner has earned, day by day."""
+"""Reads of a host owner's earnings, day by day."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -43,7 +43,7 @@ ORDER BY day DESC, source_id, kind DESC
 
 @dataclass(frozen=True)
 class EarningLine:
-    """What one source earned on one day (UTC, by the day of posting); what was given back is a line of its own."""
+    """Earnings of one source on one day (UTC, by time of posting); credits are lines of their own."""
 
     day: date
     source_kind: str
@@ -61,7 +61,7 @@ class EarningLine:
 
 @dataclass(frozen=True)
 class Earnings:
-    """A host owner's earnings: posted in all, proven but not yet posted, and day by day."""
+    """A host owner's earnings: posted in total, proven but not posted yet, and day by day."""
 
     balance_micros: int
     charge_micros: int
@@ -72,7 +72,7 @@ class Earnings:
 
 
 def earnings_of(*, owner_id: UUID) -> Earnings:
-    """What the host owner has earned."""
+    """Return the host owner's earnings."""
     lines = tuple(EarningLine(*row) for row in rows(_EARNINGS, owner=owner_id))
     wallet = Wallet.objects.filter(owner_id=owner_id, kind=Wallet.Kind.HOST).first()
     return Earnings(

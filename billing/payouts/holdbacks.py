@@ -1,4 +1,4 @@
-"""Keep what a host earned from one source until staff have decided about it."""
+"""Holds back what a host earned from one source until staff have decided about it."""
 
 from uuid import UUID
 
@@ -7,7 +7,7 @@ from common import clock
 
 
 def hold_back(*, owner_id: UUID, source_kind: str, source_id: UUID) -> None:
-    """Inside the caller's transaction; the same source again changes nothing."""
+    """Hold back the earnings from a source, inside the caller's transaction; repeating it changes nothing."""
     row = Holdback(owner_id=owner_id, source_kind=source_kind, source_id=source_id)
     Holdback.objects.bulk_create([row], ignore_conflicts=True)
 

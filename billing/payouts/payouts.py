@@ -1,4 +1,7 @@
-"""Pays matured earnings out: opens payouts, and moves each to its end. The money leaves the host's wallet at the opening."""
+"""Pays matured earnings out: opens payouts and finishes them.
+
+Opening a payout takes the money from the host's wallet.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,10 +41,15 @@ _TAKEN_BACK = "Money that it was made of was taken back or is owed by now; ask a
 
 
 def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | None = None) -> Payout:
-    """Open a payout of all that can be paid out, or of so much of it; the money is on its way from then on.
+    """Open a payout of the given amount, or of everything that can be paid out.
 
-    Raises NoPayoutAccount, PayoutAccountWaits, PayoutsFrozen, PayoutUnderWay, NotPayable, or InvalidInput for an amount that
-    no bank can pay.
+    Raises:
+        NoPayoutAccount: no account is set.
+        PayoutAccountWaits: the account is too new.
+        PayoutsFrozen: staff or a restore have frozen payouts.
+        PayoutUnderWay: another payout is open.
+        NotPayable: the amount is more than can be paid out.
+        InvalidInput: no bank can pay the amount.
     """
     if money_is_frozen():
         raise PayoutsFrozen("The market was restored from a backup: nothing is paid out until its books have been compared.")
@@ -78,14 +86,15 @@ def request_payout(*, owner_id: UUID, requested_by: str, amount_micros: int | No
 
 
 def start_due_payouts(*, now: datetime) -> int:
-    """Open what is due of accounts that are paid by themselves; how many were opened."""
+    """Open due payouts of accounts with automatic payout and return how many."""
     return sum(_start(owner_id) for owner_id in due_owners(now=now))
 
 
 def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
-    """It may have been carried out from now on. False when it is not pending any more, or must not leave now.
+    """Mark a payout as sent, since it may be carried out from now on; False when it must not be.
 
-    One may wait for days, for staff or for its account: what was taken back meanwhile fails it, and its money is kept.
+    It may have waited for days, for staff or for its account: money that was taken back meanwhile fails it and
+    stays here.
     """
     with use_case():
         pocket = _lock_pocket(_owner_of(payout_id))
@@ -104,7 +113,7 @@ def mark_sent(*, payout_id: UUID, actor: str, **fields: object) -> bool:
 
 
 def mark_paid(*, payout_id: UUID, actor: str, reference: str) -> bool:
-    """The money has arrived. False when that was known."""
+    """Mark a payout as arrived; return False when that was known."""
     with use_case():
         payout = _lock(payout_id)
         if payout.state == PayoutState.PAID:
@@ -115,9 +124,12 @@ def mark_paid(*, payout_id: UUID, actor: str, reference: str) -> bool:
 
 
 def mark_failed(*, payout_id: UUID, actor: str, failure: str, lawful: Sequence[str]) -> bool:
-    """It did not arrive, or came back: the money returns to the host's earnings. False when that was known.
+    """Fail a payout that did not arrive or came back, and return its money to the host's earnings.
 
-    Raises UnlawfulMove when its state is none of `lawful`.
+    Returns False when that was known.
+
+    Raises:
+        UnlawfulMove: the payout's state is none of `lawful`.
     """
     with use_case():
         pocket = _lock_pocket(_owner_of(payout_id))
@@ -142,7 +154,7 @@ def _forget_proof(returned: Payout) -> None:
 
 @dataclass(frozen=True)
 class _Pocket:
-    """The two wallets between which a payout moves money, both locked."""
+    """Wallets between which a payout moves money, both locked."""
 
     host_id: UUID
     bank_id: UUID
@@ -171,7 +183,10 @@ class _Pocket:
 
 
 def _lock_pocket(owner_id: UUID) -> _Pocket:
-    """First thing in a use case, in the house order: two payouts of one owner, or a payout and a refund, wait here."""
+    """Lock both wallets, as the first step of a use case.
+
+    Concurrent payouts and refunds of one owner wait here.
+    """
     host = open_wallet(owner_id=owner_id, kind=Wallet.Kind.HOST)
     bank = open_wallet(owner_id=None, kind=Wallet.Kind.BANK)
     lock_wallets([host.pk, bank.pk])
@@ -193,7 +208,10 @@ def _amount(payable: Payable, wanted: int | None) -> int:
 
 
 def _start(owner_id: UUID) -> bool:
-    """One owner's refusal (frozen meanwhile, a rival's payout) is nobody else's."""
+    """Open one owner's payout and return whether it was opened.
+
+    A refusal (frozen meanwhile, another payout under way) must not affect other owners.
+    """
     try:
         request_payout(owner_id=owner_id, requested_by="weekly")
     except DomainError:
@@ -212,7 +230,10 @@ def _is_frozen(owner_id: UUID) -> bool:
 
 
 def _is_unfinished(method: str, account_id: str) -> bool:
-    """Whether Stripe has said that the account cannot be paid; what was not begun here was looked at when it was saved."""
+    """Return whether Stripe has said that the account cannot be paid.
+
+    Accounts that were not created here were checked when they were saved.
+    """
     unready = ConnectedAccount.objects.filter(account_id=account_id, is_ready=False)
     return method == PayoutMethod.STRIPE and unready.exists()
 

@@ -1,4 +1,4 @@
-"""Reads of host owners' payouts: what can be paid out, to whom it is due, and lists of them."""
+"""Reads of host owners' payouts: payable amounts, due owners, and lists of payouts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ LEFT JOIN LATERAL (
 WHERE wallet.kind = 'host' AND wallet.owner_id = ANY(%(owners)s::uuid[])
 """
 
-# The matured shares of sources about which staff have still to decide.
+# The matured shares of sources about which staff have not decided yet.
 _REPORTED = """
 SELECT held.owner_id, COALESCE(sum(usage.charge_micros - usage.fee_micros), 0)
 FROM billing_holdback held
@@ -60,7 +60,7 @@ WHERE account.automatic AND NOT account.frozen AND (account.pays_from IS NULL OR
 
 
 def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payable]:
-    """What can be paid out to each of these owners; who has earned nothing is left out."""
+    """Return what can be paid out to each of these owners; those without earnings are left out."""
     owners, currency = list(owner_ids), str(settings.MARKET_CURRENCY)
     since = {"matured": now - PAYOUT_HOLDING, "reserved": now - PAYOUT_RESERVE_SPAN}
     found = rows(_PAYABLE, owners=owners, **since)
@@ -84,12 +84,12 @@ def payables_of(*, owner_ids: Sequence[UUID], now: datetime) -> dict[UUID, Payab
 
 
 def payable_of(*, owner_id: UUID, now: datetime) -> Payable:
-    """One owner's; all zeros for who has earned nothing."""
+    """Return what can be paid out to one owner; all zeros without earnings."""
     return payables_of(owner_ids=[owner_id], now=now).get(owner_id, Payable(str(settings.MARKET_CURRENCY)))
 
 
 def due_owners(*, now: datetime) -> list[UUID]:
-    """Owners whose weekly payout is due and comes to their minimum."""
+    """Return owners whose weekly payout is due and reaches their minimum."""
     times = {"now": now, "week_ago": now - PAYOUT_EVERY, "tried": now - PAYOUT_TRY_AGAIN}
     minimums = dict(rows(_DUE, least=PAYOUT_LEAST_MICROS, **times))
     payables = payables_of(owner_ids=list(minimums), now=now)
@@ -97,12 +97,16 @@ def due_owners(*, now: datetime) -> list[UUID]:
 
 
 def payouts_of(owner_id: UUID) -> QuerySet[Payout]:
-    """The owner's payouts, newest first."""
+    """Return the owner's payouts, newest first."""
     return Payout.objects.filter(owner_id=owner_id).order_by("-created_at", "-id")
 
 
 def payout_of(*, owner_id: UUID, payout_id: UUID) -> Payout:
-    """One of the owner's payouts; NotFound for everyone else's."""
+    """Return one of the owner's payouts.
+
+    Raises:
+        NotFound: the owner has no such payout.
+    """
     payout = payouts_of(owner_id).filter(pk=payout_id).first()
     if payout is None:
         raise NotFound("There is no such payout.")
@@ -118,7 +122,11 @@ def connected_account_of(owner_id: UUID) -> ConnectedAccount | None:
 
 
 def bank_batch(batch: str) -> list[Payout]:
-    """The payouts of one bank export, in the order in which they were asked for."""
+    """Return the payouts of one bank export in the order of their requests.
+
+    Raises:
+        NotFound: there is no such batch.
+    """
     payouts = list(Payout.objects.filter(batch=batch).order_by("created_at", "pk")) if batch else []
     if not payouts:
         raise NotFound("There is no such batch.")
@@ -126,5 +134,5 @@ def bank_batch(batch: str) -> list[Payout]:
 
 
 def payouts_to_send() -> int:
-    """How many wait for staff to take them to the bank."""
+    """Return how many payouts wait for staff to bring them to the bank."""
     return Payout.objects.filter(state=PayoutState.PENDING, method=PayoutMethod.BANK).count()

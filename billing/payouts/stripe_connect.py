@@ -1,4 +1,4 @@
-"""A host owner's account at Stripe from its beginning here until Stripe says that it can be paid, and afterwards."""
+"""Accounts of host owners at Stripe: onboarding, readiness, and later changes."""
 
 from uuid import UUID
 
@@ -21,10 +21,14 @@ _FIRST_MINIMUM = 10_000_000
 
 
 def begin_onboarding(*, owner: User) -> str:
-    """The address of Stripe's page on which the owner says who they are; their account is made at the first need, and anew
-    where Stripe does not know it any more.
+    """Return the address of Stripe's page on which the owner verifies their identity.
 
-    Raises PaymentsOff, StripeRefused or StripeUnreachable.
+    Their account is created when missing, and again where Stripe no longer knows it.
+
+    Raises:
+        PaymentsOff: Stripe is not configured.
+        StripeRefused: Stripe refused the request.
+        StripeUnreachable: Stripe does not answer.
     """
     account_id = ConnectedAccount.objects.filter(owner=owner).values_list("account_id", flat=True).first()
     if account_id is None:
@@ -55,9 +59,10 @@ def _instead_of(owner: User, gone: str) -> str:
 
 
 def finish_onboarding(*, owner_id: UUID) -> ConnectedAccount:
-    """The owner is back from Stripe: look there. Once it can be paid, payouts from now on go there.
+    """Check the account after the owner's return from Stripe; once it is ready, payouts go there.
 
-    Raises NoPayoutAccount where nothing was begun.
+    Raises:
+        NoPayoutAccount: no onboarding was started.
     """
     row = ConnectedAccount.objects.filter(pk=owner_id).first()
     if row is None:
@@ -70,7 +75,10 @@ def finish_onboarding(*, owner_id: UUID) -> ConnectedAccount:
 
 
 def sync_account(*, account_id: str) -> str:
-    """Bring what we know of an account up to date with Stripe; says what it found. One that is not ours is left alone."""
+    """Update an account from Stripe and return what was found.
+
+    Accounts that are not of this market are ignored.
+    """
     if not ConnectedAccount.objects.filter(account_id=account_id).exists():
         return "not an account of this market"
     remote = _remote(account_id)
@@ -85,7 +93,7 @@ def sync_account(*, account_id: str) -> str:
 
 
 def _remote(account_id: str) -> RemoteAccount:
-    """One that Stripe does not know any more cannot be paid."""
+    """Fetch an account; one that Stripe no longer knows counts as not ready."""
     try:
         return connect.fetch_account(account_id)
     except StripeRefused as error:
@@ -95,7 +103,7 @@ def _remote(account_id: str) -> RemoteAccount:
 
 
 def _pay_there(row: ConnectedAccount) -> None:
-    """As if its owner had typed it; what they had chosen of amounts and weeks stays."""
+    """Make the account the owner's payout account, keeping the chosen amounts and interval."""
     before = PayoutAccount.objects.filter(pk=row.pk).first()
     if before is not None and before.method == PayoutMethod.STRIPE and before.stripe_account_id == row.account_id:
         return

@@ -1,4 +1,4 @@
-"""Carries payouts to Stripe. Killed at any step, or without an answer, the next pass finds out what has happened."""
+"""Sends payouts to Stripe; after a crash or a missing answer, the next pass finds out what happened."""
 
 import logging
 from datetime import datetime
@@ -21,7 +21,7 @@ _REVERSED = "Stripe has reversed the transfer."
 
 
 def send_payouts(*, now: datetime) -> int:
-    """Send what is pending, and ask again about what got no answer; how many payouts were looked at."""
+    """Send pending payouts, ask again about unanswered ones, and return how many were handled."""
     open_ones = Payout.objects.filter(method=PayoutMethod.STRIPE).order_by("created_at", "pk")
     pending = open_ones.filter(state=PayoutState.PENDING)
     silent = open_ones.filter(state=PayoutState.SENT, sent_at__lte=now - PAYOUT_RETRY_AFTER)
@@ -32,7 +32,10 @@ def send_payouts(*, now: datetime) -> int:
 
 
 def send_payout(*, payout_id: UUID) -> None:
-    """One payout by Stripe, from where it stands. Its three steps are three transactions; the call is in none of them."""
+    """Continue one payout by Stripe from its present state.
+
+    Its three steps are three transactions, and the call to Stripe is in none of them.
+    """
     payout = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE).first()
     if payout is None or money_is_frozen():
         return
@@ -54,7 +57,7 @@ def send_payout(*, payout_id: UUID) -> None:
 
 
 def _send_apart(payout_id: UUID) -> None:
-    """What goes wrong with one payout is not in the way of the next."""
+    """Send one payout; its failure must not affect the next ones."""
     try:
         send_payout(payout_id=payout_id)
     except DomainError:
@@ -62,7 +65,7 @@ def _send_apart(payout_id: UUID) -> None:
 
 
 def check_transfer(*, payout_id: UUID) -> bool:
-    """Ask Stripe about a payout that counts as paid; True when its transfer was reversed and the money is back here."""
+    """Ask Stripe about a paid payout; True when its transfer was reversed and the money is back."""
     payout = Payout.objects.filter(pk=payout_id, method=PayoutMethod.STRIPE, state=PayoutState.PAID).first()
     transfer = None if payout is None else find_transfer(payout_id=payout_id)
     if transfer is None or not transfer.reversed:
@@ -71,7 +74,7 @@ def check_transfer(*, payout_id: UUID) -> bool:
 
 
 def sync_transfer(*, transfer_id: str) -> str:
-    """Stripe has told something of a transfer: one that counts as paid and was reversed brings its money back, once."""
+    """Apply an event about a transfer: the money of a reversed transfer returns once."""
     payout_id, transfer = fetch_transfer(transfer_id)
     if payout_id is None or not Payout.objects.filter(pk=payout_id).exists():
         return "not a transfer of this market"
@@ -84,7 +87,7 @@ def sync_transfer(*, transfer_id: str) -> str:
 
 
 def _conclude(payout_id: UUID, transfer: Transfer) -> None:
-    """A transfer that was found later can have been reversed in the meantime."""
+    """Finish a payout by its transfer, which may have been reversed before it was found."""
     if transfer.reversed:
         mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.SENT,))
     else:
@@ -100,7 +103,7 @@ def _transfer(payout: Payout, *, first: bool) -> Transfer:
 
 
 def _take_up(payout_id: UUID) -> bool:
-    """Whether this worker is the one that asks again: whoever moves the time of the last try on."""
+    """Claim the retry of a payout for this worker by moving the time of its last try forward."""
     now = clock.now()
     silent = Payout.objects.filter(pk=payout_id, state=PayoutState.SENT, sent_at__lte=now - PAYOUT_RETRY_AFTER)
     return silent.update(sent_at=now) == 1

@@ -1,4 +1,4 @@
-"""Which accounts belong together: one person's, and those of the people who are or were in a team with that person."""
+"""Accounts of one person, and of people who are or were in a team with that person."""
 
 from uuid import UUID
 
@@ -7,9 +7,9 @@ from billing.people.self_rental import close_to
 
 
 def related_accounts(user_id: UUID) -> frozenset[UUID]:
-    """The account itself, all others of the same person (by card or payout account), and the people close to them.
+    """Return the account, other accounts of the same person (by card or payout account), and close people.
 
-    Who typed the payout account counts too, but not their team: that would let them bar strangers.
-    Who rented of each other in one team stays close after leaving it, as for payouts.
+    Accounts that only entered the same payout account count too, but not their teams: that would let them bar
+    strangers. Renters who rented from each other within one team stay close after leaving it, as for payouts.
     """
     return linked_accounts(user_id) | close_to(person_of(user_id))

@@ -1,13 +1,15 @@
-"""Which accounts are one person's, as far as cards and payout accounts tell, and what that person owes.
+"""Reads of which accounts belong to one person, by cards and payout accounts, and of their debts.
 
-A card is charged before it counts, and ties both its users. A payout account is only typed, and may be anybody's, until a
-payout has arrived there or Stripe says that it is ready: then it is proven. A tie has a direction: one account *answers
-for* another's debts and rentals.
+A card is charged before it counts, and ties both its users. A payout account is only entered, and may be anybody's,
+until a payout has arrived there or Stripe says that it is ready: then it is proven. A tie has a direction: one
+account *answers for* another's debts and rentals.
 
-* Who has typed an account answers for everybody who has proven it. Two who have both proven it answer for each other.
-* A tie that staff have removed counts for nothing.
-* Of two who have only typed it, the later answers for the earlier, but only with orders and bids, never with earnings:
-  else whoever types a stranger's account first could keep that stranger's payout, and with it the proof, away for good.
+* Whoever has entered an account answers for everybody who has proven it. Two who have both proven it answer for
+  each other.
+* A tie that staff have removed does not count.
+* Of two who have only entered it, the later answers for the earlier, but only with orders and bids, never with
+  earnings: otherwise whoever enters a stranger's account first could block that stranger's payout for good, and with
+  it the proof.
 """
 
 from collections.abc import Iterable
@@ -23,7 +25,10 @@ _TYPED_TOO = f"{_PROVEN} OR (own.proven_at IS NULL AND (theirs.seen_at, theirs.i
 
 
 def _chain(name: str, rule: str, *, frm: str = "own", to: str = "theirs") -> str:
-    """Whom the account answers for, and so on from there; the other way round: who answers for it."""
+    """Return SQL for all accounts that the account answers for, transitively.
+
+    With `frm` and `to` exchanged: all that answer for it.
+    """
     return f"""
 {name} (owner_id) AS (
     SELECT unnest(%(owners)s::uuid[])
@@ -53,30 +58,36 @@ _DEBT, _BLOCKING_DEBT = _debt(_PROVEN), _debt(_TYPED_TOO)
 
 
 def person_of(owner_id: UUID) -> frozenset[UUID]:
-    """The account and all others that it answers for with what it earns."""
+    """Return the account and all others that it answers for with its earnings."""
     return frozenset(row[0] for row in _read(_IDS, owner_id))
 
 
 def accounts_of_same(owner_ids: Iterable[UUID]) -> frozenset[UUID]:
-    """These accounts and all that they share a card or a payout account with that both have proven.
+    """Return these accounts and all that share a card or a payout account with them that both have proven.
 
-    Nobody gets in here by what somebody else has typed.
+    Nobody is included because of what somebody else has entered.
     """
     return frozenset(row[0] for row in planned_rows(_SAME, owners=list(owner_ids)))
 
 
 def linked_accounts(owner_id: UUID) -> frozenset[UUID]:
-    """The account, all that it answers for and all that answer for it, be it that they only typed its payout account."""
+    """Return the account, all that it answers for, and all that answer for it.
+
+    This includes accounts that only entered its payout account.
+    """
     return frozenset(row[0] for row in _read(_LINKED, owner_id))
 
 
 def debt_of_person(owner_id: UUID) -> int:
-    """What the account and all others that it answers for with what it earns owe."""
+    """Return what the account and all others that it answers for with its earnings owe."""
     return int(_read(_DEBT, owner_id)[0][0])
 
 
 def blocking_debt_of(owner_id: UUID) -> int:
-    """What keeps the account from ordering: also what is owed by those who typed its payout account before it did."""
+    """Return the debt that keeps the account from ordering.
+
+    It includes what those owe who entered its payout account before it did.
+    """
     return int(_read(_BLOCKING_DEBT, owner_id)[0][0])
 
 
@@ -85,6 +96,6 @@ def _read(query: str, owner_id: UUID) -> list[tuple[Any, ...]]:
 
 
 def sharers(tie: Tie) -> list[str]:
-    """Mail addresses of the other accounts with the same evidence, the first to have used it first."""
+    """Return mail addresses of the other accounts with the same evidence, in the order of first use."""
     others = Tie.objects.filter(kind=tie.kind, value=tie.value, removed_at=None).exclude(owner=tie.owner_id)
     return list(others.order_by("seen_at").values_list("owner__email", flat=True))

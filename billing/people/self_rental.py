@@ -1,4 +1,4 @@
-"""What a host earned from its own owner, and from gifts to people close to them: the owner is never paid that."""
+"""Earnings of a host from its own owner, and from gifts to people close to them; neither is paid out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from billing.people.selectors import accounts_of_same, person_of
 
 Paid = Literal["all", "cash", "nothing"]
 
-# A host's shares by the renter who paid them; of a prepaid term, which the market's escrow pays, by who prepaid it. In all,
-# and of it what is younger than two moments.
+# A host's shares by the renter who paid them; for a prepaid term, which the market's escrow pays, by who prepaid it.
+# In total, and the parts that are younger than two moments.
 _SHARES = """
 WITH payer AS (
     SELECT id, owner_id FROM billing_wallet WHERE kind = 'renter' AND owner_id = ANY(%(payers)s::uuid[])
@@ -55,7 +55,10 @@ FROM share GROUP BY owner_id
 
 @dataclass(frozen=True)
 class Unpaid:
-    """What of a host's earnings is never paid out, and the wallets of the same person, whose money never is."""
+    """Part of a host's earnings that is never paid out.
+
+    `wallets` are those of the same person, whose money never is.
+    """
 
     micros: int = 0
     recent_micros: int = 0
@@ -64,10 +67,12 @@ class Unpaid:
 
 
 def unpaid_of(*, owner_id: UUID, wallet_id: UUID, matured: datetime, reserved: datetime) -> Unpaid:
-    """Of the same person (the account, its cards and payout accounts, now or ever) everything; of whoever is or was in
-    one team with them while renting, as much as the market ever gave them: credit and coupons, at the most.
+    """Return the part of a host's earnings that is never paid out.
 
-    Cautious where it cannot be known: which micro-unit of a wallet was a gift, and what ties two accounts only now.
+    From the same person (the account, its cards and payout accounts, now or ever) it is everything. From anybody
+    who is or was in one team with them while renting, it is at most what the market ever gave them in credit and
+    coupons. Where it cannot be known which micro-unit of a wallet was a gift, or what ties two accounts only now,
+    it decides against the payout.
     """
     person = person_of(owner_id)
     close = close_to(person)
@@ -83,7 +88,10 @@ def unpaid_of(*, owner_id: UUID, wallet_id: UUID, matured: datetime, reserved: d
 
 
 def what_pays_host(*, payer_id: UUID, owner_id: UUID) -> Paid:
-    """Which money of a renter an owner of hosts is paid: none of their own, of people in a team with them only cash."""
+    """Return which money of a renter the owner of hosts is paid.
+
+    Nothing from accounts of their own, and only cash from people in a team with them.
+    """
     person = person_of(owner_id)
     if payer_id in person:
         return "nothing"
@@ -91,7 +99,10 @@ def what_pays_host(*, payer_id: UUID, owner_id: UUID) -> Paid:
 
 
 def close_to(person: frozenset[UUID]) -> frozenset[UUID]:
-    """Who is in a team with the person, or was while they rented of each other: under any account of theirs."""
+    """Return accounts that are in a team with the person, or were while renting from each other.
+
+    All accounts of the person count.
+    """
     return accounts_of_same(teammates_of(person) | _were_together(list(person))) - person
 
 

@@ -1,4 +1,4 @@
-"""Remembers what tells that two accounts belong to one person."""
+"""Records evidence that two accounts belong to one person."""
 
 from uuid import UUID
 
@@ -14,30 +14,40 @@ from common.errors import NotFound, wrong_field
 
 
 def remember_card(*, owner_id: UUID, fingerprint: str) -> None:
-    """Inside the caller's transaction; Stripe's fingerprint is empty at servers that only imitate it."""
+    """Record a card's use, inside the caller's transaction.
+
+    Stripe's fingerprint is empty at servers that only imitate Stripe.
+    """
     _remember(owner_id, Tie.Kind.CARD, fingerprint)
 
 
 def remember_payout_account(*, owner_id: UUID, destination: Destination) -> None:
-    """That somebody has typed it. Inside the caller's transaction, as all of these."""
+    """Record that a user entered a payout account, inside the caller's transaction."""
     _remember(owner_id, Tie.Kind.PAYOUT_ACCOUNT, destination.identity)
 
 
 def prove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
-    """That money of theirs has arrived there, or can by Stripe's word: from now on it is known to be theirs."""
+    """Record that the payout account is the user's.
+
+    Their money has arrived there, or Stripe says that it can. Runs inside the caller's transaction.
+    """
     remember_payout_account(owner_id=owner_id, destination=destination)
     _claim(owner_id, destination).filter(proven_at=None).update(proven_at=clock.now())
 
 
 def disprove_payout_account(*, owner_id: UUID, destination: Destination) -> None:
-    """That what was sent there came back, and nothing else of theirs has arrived there."""
+    """Remove the proof, since money sent there came back and nothing else of theirs has arrived."""
     _claim(owner_id, destination).update(proven_at=None)
 
 
 def remove_tie(*, tie_id: int, reason: str, actor: str) -> Tie:
-    """Let it count for nothing from now on, whatever the same evidence says later: the row stays, and nobody writes another.
+    """Make a tie stop counting for good; the row stays, so that the same evidence does not create another.
 
-    A payout account that was removed takes no more payouts of its user. Raises NotFound or InvalidInput.
+    A removed payout account gets no more payouts of its user.
+
+    Raises:
+        NotFound: there is no such tie.
+        InvalidInput: no reason is given.
     """
     if not reason.strip():
         raise wrong_field("reason", "Say why; it is kept with your name.")
@@ -52,7 +62,7 @@ def remove_tie(*, tie_id: int, reason: str, actor: str) -> Tie:
 
 
 def is_removed(*, owner_id: UUID, destination: Destination) -> bool:
-    """Whether staff have found that this payout account is not the user's."""
+    """Return whether staff have found that this payout account is not the user's."""
     return _claim(owner_id, destination).filter(removed_at__isnull=False).exists()
 
 
@@ -61,9 +71,10 @@ def _claim(owner_id: UUID, destination: Destination) -> QuerySet[Tie]:
 
 
 def remember_teams(*, payer_id: UUID, payee_id: UUID) -> None:
-    """That a renter and the owner of the host are in one team when a run begins; leaving it later changes nothing.
+    """Record that a renter and the host's owner share a team when a run begins; later exits do not count.
 
-    Under whichever account of theirs: the tie is kept with those of this run. One's own host pays nothing out anyway.
+    All their accounts are searched; the tie is stored with those of this run. A host of one's own pays nothing
+    out in any case.
     """
     payee = accounts_of_same([payee_id])
     if payer_id not in payee:

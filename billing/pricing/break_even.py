@@ -1,4 +1,7 @@
-"""From how many hours of use on one billing mode is cheaper than another; exact, since costs are straight in pieces."""
+"""Hours of use from which one billing mode is cheaper than another.
+
+The result is exact, since costs are piecewise linear.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from billing.pricing.estimates import RESERVED, Plan, cost_at
 
 @dataclass(frozen=True)
 class Crossing:
-    """From `hours` of use on, `cheaper` costs less than `dearer`, which cost less or the same before."""
+    """Hours from which `cheaper` costs less than `dearer`, which cost less or the same before."""
 
     cheaper: str
     dearer: str
@@ -18,13 +21,13 @@ class Crossing:
 
 
 def crossings(plans: Mapping[str, Plan], until: Fraction) -> list[Crossing]:
-    """Each change of the cheaper one of two plans after the first hour's start and before `until`, earliest first."""
+    """Return each change of the cheaper of two plans, after the start and before `until`, earliest first."""
     found = [each for one, other in combinations(plans, 2) for each in _between(plans, one, other, until)]
     return sorted(found, key=lambda each: (each.hours, each.cheaper, each.dearer))
 
 
 def bends(plan: Plan) -> set[Fraction]:
-    """Where the line of the plan's cost turns."""
+    """Return the hours at which the slope of the plan's cost changes."""
     at = {step.from_hours for step in plan.steps}
     if plan.mode == RESERVED and plan.term_hours is not None:
         at.add(Fraction(plan.term_hours))

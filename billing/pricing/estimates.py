@@ -1,7 +1,8 @@
-"""The calculator: what use costs in each billing mode, line by line. Integers and exact fractions, no offer, no database.
+"""The calculator: cost of use in each billing mode, line by line, in integers and exact fractions.
 
-Two roundings, both half up to whole micro-units: a discounted price per GPU-hour is itself a price, as meters charge it;
-and the lines are cut from the exact total, so that they add up to it however it is divided.
+It needs no offer and no database. There are two roundings, both half up to whole micro-units: a discounted price per
+GPU-hour is itself a price, as meters charge it; and lines are cut from the exact total, so that they add up to it
+however it is divided.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ NO_UPFRONT: Final = "none"
 
 @dataclass(frozen=True)
 class Step:
-    """From so many hours of continuous use on a GPU-hour costs this much."""
+    """Price of a GPU-hour from this many hours of continuous use on."""
 
     from_hours: Fraction
     unit_micros: int
@@ -31,10 +32,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """A billing mode with its prices per GPU and hour.
+    """Billing mode with its prices per GPU and hour.
 
-    `unit_micros` is what is paid from the first hour on: the discounted price of a reserved term, the market price of a
-    spot rent. A reserved plan with a term commits to all of it, and goes on at `after_micros` when it is over.
+    `unit_micros` is the price from the first hour on: the discounted price of a reserved term, the market price
+    of a spot rent. A reserved plan with a term commits to all of it, and continues at `after_micros` when it is
+    over.
     """
 
     mode: str
@@ -47,7 +49,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Work:
-    """How long, on how many GPUs, with what storage. The peak factor multiplies everything."""
+    """Duration, number of GPUs and storage of a workload; the peak factor multiplies everything."""
 
     hours: Fraction
     gpu_count: int = 1
@@ -57,7 +59,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Line:
-    """One line: `quantity` × `unit_micros` is `amount_micros`, but for the rounding of the total."""
+    """Line of an estimate: `quantity` × `unit_micros` is `amount_micros`, up to rounding of the total."""
 
     item: str
     quantity: Fraction
@@ -68,7 +70,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the work costs. `commitment_micros` is what a reserved term comes to whether it is used or not."""
+    """Cost of the work; `commitment_micros` is the price of a reserved term, used or not."""
 
     mode: str
     total_micros: int
@@ -77,12 +79,16 @@ class Estimate:
 
 
 def discounted_micros(unit_micros: int, off: Fraction) -> int:
-    """A price less a share of it, rounded half up: the price that is charged."""
+    """Return a price less a share of it, rounded half up: the price that is charged."""
     return round_half_up(unit_micros * (1 - off))
 
 
 def spot_plan(*, market_micros: int, floor_micros: int = 0, max_micros: int | None = None) -> Plan:
-    """A spot rent at the market price. Raises InvalidInput when the price is not within floor and maximum."""
+    """Return the plan of a spot rent at the market price.
+
+    Raises:
+        InvalidInput: the price is not between floor and maximum.
+    """
     if max_micros is not None and max_micros < floor_micros:
         raise wrong_field("max_price", f"The maximum must reach the floor of {format_money(floor_micros)}.")
     if market_micros < floor_micros:
@@ -93,7 +99,7 @@ def spot_plan(*, market_micros: int, floor_micros: int = 0, max_micros: int | No
 
 
 def estimate(plan: Plan, work: Work) -> Estimate:
-    """The total of this work, exactly rounded, and its lines."""
+    """Return the rounded total of this work, and its lines."""
     parts = [
         (item, hours * work.gpu_count, "GPU-hour", Fraction(unit_micros))
         for item, hours, unit_micros in _pieces(plan, work.hours)
@@ -108,7 +114,7 @@ def estimate(plan: Plan, work: Work) -> Estimate:
 
 
 def cost_at(plan: Plan, hours: Fraction) -> Fraction:
-    """What a GPU costs that is used for so long, exactly; a reserved term is owed whole."""
+    """Return the exact cost of one GPU used for this long; a reserved term is owed in full."""
     used = max(hours, Fraction(plan.term_hours or 0)) if plan.mode == RESERVED else hours
     return sum((length * unit_micros for _item, length, unit_micros in _pieces(plan, used)), Fraction())
 
@@ -118,7 +124,7 @@ def round_half_up(value: Fraction) -> int:
 
 
 def _pieces(plan: Plan, hours: Fraction) -> list[tuple[str, Fraction, int]]:
-    """(what, hours, price per GPU-hour) of the stretches that `hours` fall into."""
+    """Return (what, hours, price per GPU-hour) for each part of the hours."""
     match plan.mode:
         case "tiered":
             return _stretches(plan, hours)
@@ -140,7 +146,7 @@ def _stretches(plan: Plan, hours: Fraction) -> list[tuple[str, Fraction, int]]:
 
 
 def _term(plan: Plan, hours: Fraction, term_hours: int) -> list[tuple[str, Fraction, int]]:
-    """Upfront the whole term is paid, else each hour of it that has passed; then the hourly price."""
+    """Return the parts of a term: all of it if paid upfront, else passed hours; then hourly use."""
     owed = Fraction(term_hours) if plan.payment == UPFRONT else min(hours, Fraction(term_hours))
     after = plan.unit_micros if plan.after_micros is None else plan.after_micros
     rest = hours - term_hours
@@ -154,7 +160,7 @@ def _commitment(plan: Plan, work: Work) -> int | None:
 
 
 def _lines(parts: Sequence[tuple[str, Fraction, str, Fraction]]) -> tuple[Line, ...]:
-    """Each amount is the difference of rounded sums, so that all of them add up to the rounded sum of everything."""
+    """Return lines whose amounts are differences of rounded sums, so that they add up to the total."""
     found, exact, rounded = [], Fraction(), 0
     for item, quantity, unit, price in parts:
         exact += quantity * price

@@ -1,4 +1,4 @@
-"""Prices as pure integer arithmetic; the same rules stand as SQL functions in migration 0005."""
+"""Prices as pure integer arithmetic; migration 0005 has the same rules as SQL functions."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,45 +18,54 @@ def elapsed_microseconds(opened_at: datetime, until: datetime) -> int:
 
 
 def cost(tariff: Tariff, used_us: int) -> int:
-    """What the first `used_us` microseconds of continuous use cost, rounded half up once."""
+    """Return the cost of the first `used_us` microseconds of continuous use, rounded half up once."""
     return divide_half_up(_numerator(tariff, used_us), tariff.hours * HOUR_US)
 
 
 def charge(tariff: Tariff, from_us: int, to_us: int) -> int:
-    """What [from, to) costs. A difference of cumulative sums, so the total never depends on where it is cut (D8)."""
+    """Return the cost of [from, to), in microseconds of continuous use.
+
+    It is a difference of cumulative sums, so the total never depends on where it is cut (D8).
+    """
     return cost(tariff, to_us) - cost(tariff, from_us)
 
 
 def split_fee(charge_micros: int, fee_bps: int) -> tuple[int, int]:
-    """The platform's fee and the host's share of a charge."""
+    """Return the platform's fee and the host's share of a charge."""
     fee = divide_half_up(charge_micros * fee_bps, _BPS)
     return fee, charge_micros - fee
 
 
 def split_charge(tariff: Tariff, fee_bps: int, cut: tuple[int, int]) -> tuple[int, int]:
-    """Fee and host's share of [from, to), cut-invariant like the charge: neither side gains by finer cuts."""
+    """Return fee and host's share of [from, to).
+
+    Like the charge, they do not depend on cuts: neither side gains by finer ones.
+    """
     (fee_before, share_before), (fee_after, share_after) = (split_fee(cost(tariff, us), fee_bps) for us in cut)
     return fee_after - fee_before, share_after - share_before
 
 
 def stretches(tariff: Tariff, from_us: int, to_us: int) -> Iterator[tuple[int, int]]:
-    """[from, to) cut where the rate changes, so that each stretch has one rate."""
+    """Return [from, to) cut where the rate changes, so that each part has one rate."""
     cuts = [from_us, *(begins_us for begins_us, _rate in tariff.steps if from_us < begins_us < to_us), to_us]
     return pairwise(cuts)
 
 
 def hold_for(rate_micros: int, hours: int = HOLD_HOURS) -> int:
-    """The money that must be set aside for whole hours; exact, since a rate is whole micro-units per hour."""
+    """Return the money to hold for whole hours; exact, since a rate is whole micro-units per hour."""
     return rate_micros * hours
 
 
 def hold_of(tariff: Tariff, hours: int = HOLD_HOURS) -> int:
-    """The money that must be set aside for the first whole hours of a tariff, at the most that they can cost."""
+    """Return the money to hold for the first whole hours of a tariff, at their highest possible cost."""
     return -(-_numerator(tariff.worst, hours * HOUR_US) // (tariff.hours * HOUR_US))
 
 
 def funded_span(held_micros: int, tariff: Tariff, used_us: int = 0) -> timedelta:
-    """How long `held_micros` lasts after `used_us` of continuous use, rounded down: its charge never exceeds the hold."""
+    """Return how long `held_micros` lasts after `used_us` of continuous use.
+
+    Rounded down, so that the charge never exceeds the hold.
+    """
     worst, used = (tariff, used_us) if tariff.most_micros is None else (tariff.worst, 0)
     left = (held_micros + cost(worst, used)) * worst.hours * HOUR_US - _numerator(worst, used)
     span, begins = 0, used
@@ -73,7 +82,7 @@ def _span(microseconds: int) -> timedelta:
 
 
 def _numerator(tariff: Tariff, used_us: int) -> int:
-    """The price of `used_us`, times the microseconds that a rate is for."""
+    """Return the price of `used_us`, multiplied by the microseconds that a rate is for."""
     total, rate_before = tariff.rate_micros * used_us, tariff.rate_micros
     for begins_us, rate in tariff.steps:
         total += (rate - rate_before) * max(0, used_us - begins_us)
@@ -82,14 +91,18 @@ def _numerator(tariff: Tariff, used_us: int) -> int:
 
 
 def deposit_of(*, rate_micros: int, total_micros: int) -> int:
-    """Of a term that is paid by the hour: DEPOSIT_HOURS at its discounted rate, never more than the whole term."""
+    """Return the deposit of a term paid by the hour.
+
+    DEPOSIT_HOURS at its discounted rate, but never more than the whole term.
+    """
     return min(DEPOSIT_HOURS * rate_micros, total_micros)
 
 
 def early_end(charged_micros: int, *, unit_micros: int, list_unit_micros: int, total_micros: int) -> int:
-    """What a term costs that ends now, in all: its use at the price without the discount, plus EARLY_END_BPS.
+    """Return the total cost of a term that ends now.
 
-    Never more than the whole term, never less than what was charged.
+    It is the use at the price without discount, plus EARLY_END_BPS; never more than the whole term, never less
+    than what was charged.
     """
     if unit_micros == 0:
         return charged_micros

@@ -1,11 +1,11 @@
-"""What use is priced by: a rate for a number of hours, steps, and what the money held for it must cover."""
+"""Tariffs: a rate for a number of hours, its steps, and what the money held for it must cover."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What money is held for: coupons may be meant for a billing mode or a GPU model alone, and charts tell them apart."""
+    """Purpose of held money: coupons may be limited to a billing mode or GPU model; charts separate them."""
 
     mode: str = ""
     gpu_model: str = ""
@@ -15,8 +15,9 @@ class Scope:
 class Tariff:
     """`rate_micros` for each `hours` hours: 1 for GPUs, 24 for storage.
 
-    `steps` are (from so many microseconds of continuous use on, rate), rising; before the first it is `rate_micros`.
-    `most_micros` is the most that `hours` hours can cost, where the rate moves (spot): holds are reckoned with it.
+    `steps` are pairs (microseconds of continuous use from which it applies, rate), rising; before the first,
+    `rate_micros` applies. `most_micros` is the highest cost of `hours` hours where the rate changes with the
+    market (spot): holds are computed with it.
     """
 
     rate_micros: int
@@ -26,9 +27,9 @@ class Tariff:
 
     @property
     def worst(self) -> "Tariff":
-        """What a hold must reckon with."""
+        """Return the tariff that a hold must be computed with."""
         return self if self.most_micros is None else Tariff(self.most_micros, self.hours)
 
     def rate_at(self, used_us: int) -> int:
-        """The rate that holds from `used_us` microseconds of continuous use on."""
+        """Return the rate from `used_us` microseconds of continuous use on."""
         return next((rate for begins_us, rate in reversed(self.steps) if begins_us <= used_us), self.rate_micros)

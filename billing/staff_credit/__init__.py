@@ -1,1 +1,1 @@
-"""Credit granted by staff, above a sum by two of them."""
+"""Credit granted by staff; large grants need two people."""

@@ -1,4 +1,4 @@
-"""Who has granted credit, and how much one person has given away alone."""
+"""Reads of who has granted credit, and how much one person has granted alone."""
 
 from typing import Final
 from uuid import UUID
@@ -14,7 +14,7 @@ _STAFF: Final = "staff:"
 
 
 def name_of(actor: str) -> str:
-    """The mail address of whoever of the staff it was; else the actor as it stands."""
+    """Return the mail address of a member of staff, else the actor unchanged."""
     if not actor.startswith(_STAFF):
         return actor or "–"
     try:
@@ -25,8 +25,10 @@ def name_of(actor: str) -> str:
 
 
 def given_alone(actor: str) -> int:
-    """What they granted, and what the coupon codes that they made can give, without a second person, within
-    GRANT_ALONE_WITHIN. In a transaction that holds the market's wallet of outside money."""
+    """Return what this person granted or can give by coupon codes, alone, within GRANT_ALONE_WITHIN.
+
+    Runs in a transaction that has locked the market's wallet of outside money.
+    """
     own = {"confirmed_by": "", "created_at__gt": clock.now() - GRANT_ALONE_WITHIN}
     grants = Grant.objects.filter(requested_by=actor, state=Grant.State.POSTED, **own)
     codes = CouponCode.objects.filter(created_by=actor, waits=False, **own)

@@ -1,4 +1,4 @@
-"""Credit that staff grant: up to a sum by one person, above it when a second one has confirmed it."""
+"""Credit granted by staff: small sums by one person, large ones with a second person's confirmation."""
 
 from uuid import UUID
 
@@ -13,9 +13,12 @@ from common.errors import InvalidInput
 
 
 def request_grant(*, owner_id: UUID, amount_micros: int, actor: str, key: str, reason: str) -> Grant:
-    """Grant it, or let it wait for a second person where the actor has given too much alone within GRANT_ALONE_WITHIN.
+    """Grant credit, or leave it to a second person; repeating the same key changes nothing.
 
-    The same key again changes nothing. Raises InvalidInput without an amount or a reason.
+    It waits for that person where the actor has given too much alone within GRANT_ALONE_WITHIN.
+
+    Raises:
+        InvalidInput: amount or reason is missing.
     """
     if amount_micros <= 0:
         raise InvalidInput("A grant must be more than zero.")
@@ -44,7 +47,11 @@ def request_grant(*, owner_id: UUID, amount_micros: int, actor: str, key: str, r
 
 
 def confirm_grant(*, grant_id: UUID, actor: str) -> Grant:
-    """The second person agrees, and it counts. Raises GrantRefused for the first one, and for one that is settled."""
+    """Confirm and post a grant as its second person.
+
+    Raises:
+        GrantRefused: the actor is the first person, or the grant is settled already.
+    """
     owner_id = Grant.objects.values_list("owner_id", flat=True).get(pk=grant_id)
     with use_case():
         lock_granting(owner_id)
@@ -54,7 +61,11 @@ def confirm_grant(*, grant_id: UUID, actor: str) -> Grant:
 
 
 def decline_grant(*, grant_id: UUID, actor: str) -> Grant:
-    """A second person says no. Raises GrantRefused."""
+    """Decline a grant as its second person.
+
+    Raises:
+        GrantRefused: the actor is the first person, or the grant is settled already.
+    """
     with use_case():
         return _settle(grant_id, actor, Grant.State.DECLINED)
 

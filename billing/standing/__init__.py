@@ -1,1 +1,1 @@
-"""What happens to a renter whose money runs out."""
+"""Standing of a renter's wallet, and the steps after its money runs out."""

@@ -1,4 +1,4 @@
-"""What people are told about wallets, data and budgets: data that is about to go, and the mails about all of it."""
+"""Notices and mails about wallets, budgets, and data that is about to be deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,10 @@ _PREFIXES: Final = {INSTANCE: "inst", "volume": "vol", "snapshot": "snap"}
 
 @dataclass(frozen=True)
 class Announcement:
-    """That the data of a stopped instance, or a volume or snapshot that nobody pays for, goes at a moment, so many days
-    from now."""
+    """Announced deletion of a stopped instance's data, or of a volume or snapshot that nobody pays for.
+
+    `days` counts from now to `ends_at`.
+    """
 
     person_id: UUID
     subject_id: UUID
@@ -33,7 +35,10 @@ class Announcement:
 
 
 def announce_releases(*, announcements: Sequence[Announcement], now: datetime) -> int:
-    """Write each down once, for the mail and the banner; how many are new. A date that was told binds the purge."""
+    """Store each announcement once, for the mail and the banner, and return how many are new.
+
+    An announced date binds the deletion.
+    """
     keys = {_key(one): one for one in announcements}
     with use_case():
         known = set(Notice.objects.filter(key__in=keys).values_list("key", flat=True))
@@ -45,21 +50,24 @@ def announce_releases(*, announcements: Sequence[Announcement], now: datetime) -
 
 
 def queue_notices(*, now: datetime) -> int:
-    """Put what was not written about into the outbox of mail; how many. Nobody is told of data that has gone already."""
+    """Queue the mails of notices that were not mailed yet, and return how many.
+
+    Nobody is mailed about data that is deleted already.
+    """
     due = Notice.objects.filter(mailed_at=None, at__gt=now - MAIL_TRIED).exclude(kind=Notice.Kind.RELEASE, ends_at__lte=now)
     notices = list(due.select_related("person").order_by("at", "pk")[:NOTICE_BATCH])
     return sum(_queue(notice, now) for notice in notices)
 
 
 def drop_notices_of_budget(budget_id: UUID) -> None:
-    """They do not hold any more; nor do their mails, unless they have left. Inside a use case."""
+    """Delete a budget's outdated notices and their unsent mails, inside a use case."""
     notices = Notice.objects.filter(kind=Notice.Kind.BUDGET, subject_id=budget_id)
     withdraw_mails(mail_key(pk) for pk in notices.values_list("pk", flat=True))
     notices.delete()
 
 
 def mail_key(notice_id: UUID) -> str:
-    """By which its mail is known in the outbox."""
+    """Return the key of a notice's mail in the outbox."""
     return f"notice:{notice_id.hex}"
 
 

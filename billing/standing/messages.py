@@ -1,4 +1,4 @@
-"""What the market writes to people about money: how their wallet stands, data about to go, budgets."""
+"""Texts of mails about money: wallet standing, data about to be deleted, budgets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,14 +16,14 @@ from common.money import format_money
 
 @dataclass(frozen=True)
 class NoticeMail:
-    """One message."""
+    """Subject and text of one mail."""
 
     subject: str
     body: str
 
 
 def mail_of(notice: Notice) -> NoticeMail:
-    """In the language in which its person last read the pages."""
+    """Return a notice's mail in the language in which its person last read the pages."""
     with override(notice.person.language):
         subject, sentences, address = _WORDS[notice.kind](notice)
         return NoticeMail(subject, "\n\n".join([*sentences, f"{settings.SITE_URL}{address}"]))
@@ -62,7 +62,7 @@ def _release(notice: Notice) -> tuple[str, list[str], str]:
 
 
 def _storage(notice: Notice) -> tuple[str, list[str], str]:
-    """A volume or a snapshot that nobody pays for."""
+    """Return the text about a volume or snapshot that nobody pays for."""
     facts = {"name": notice.facts["name"], "at": moment(notice.ends_at)}
     is_volume = notice.facts["of"] == "volume"
     sentences = [
@@ -94,7 +94,7 @@ def _address(notice: Notice) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """With its zone, since a mail does not know the reader's."""
+    """Return a time with its zone, since a mail does not know the reader's."""
     return "–" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
 
 

@@ -1,4 +1,4 @@
-"""Reads of how wallets stand, and of what people were told about it."""
+"""Reads of wallet standings, and of what people were told about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -14,7 +14,10 @@ from billing.states import StandingState
 
 @dataclass(frozen=True)
 class StandingView:
-    """How a renter's wallet stands. `next_state_at`: low, when the money ends; exhausted, when the first data goes."""
+    """Standing of a renter's wallet.
+
+    `next_state_at` is when the money ends (low) or when the first data is deleted (exhausted).
+    """
 
     state: str = StandingState.GOOD.value
     since: datetime | None = None
@@ -23,7 +26,7 @@ class StandingView:
 
 @dataclass(frozen=True)
 class WalletNow(WalletView):
-    """A wallet, and how it stands."""
+    """A wallet with its standing."""
 
     standing: StandingView = StandingView()
 
@@ -35,12 +38,12 @@ def wallet_now(*, owner_id: UUID, now: datetime) -> WalletNow:
 
 
 def standing_of(*, owner_id: UUID) -> StandingView:
-    """As the last pass of the sweep has judged it; good for who was never judged."""
+    """Return the standing found by the last pass of the sweep; good for a wallet that was never evaluated."""
     row = Standing.objects.filter(wallet__owner_id=owner_id, wallet__kind="renter").first()
     return StandingView() if row is None else StandingView(row.state, row.since, row.next_state_at)
 
 
 def announced_releases(instance_ids: Sequence[UUID]) -> dict[UUID, datetime]:
-    """The latest date that the renter of each was told for the end of its data; who was told none is left out."""
+    """Return the latest announced date of deletion for each instance; others are left out."""
     told = Notice.objects.filter(kind=Notice.Kind.RELEASE, subject_id__in=instance_ids)
     return dict(told.order_by().values_list("subject_id").annotate(Max("ends_at")))

@@ -1,4 +1,4 @@
-"""How wallets stand: one statement judges them all, and a notice for whoever has to know goes with it."""
+"""Evaluation of wallet standings: one statement evaluates all, and stores notices for those concerned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from billing.states import StandingState
 from common import change_counters
 from common.db.transactions import use_case
 
-# Exhausted: something was stopped for want of money, and the wallet still cannot pay an hour of the cheapest of it. Low:
-# what is left lasts less than a day at the present rate; left again a little later than entered, so that it does not flap.
-# All moves between the three are lawful, so the swap on `generation` is this statement's own row lock.
+# Exhausted: something was stopped for lack of money, and the wallet still cannot pay an hour of the cheapest of it.
+# Low: the rest lasts less than a day at the present rate; it is left at a slightly higher level than it is entered,
+# so that it does not flap. All transitions between the three are allowed, so this statement's own row lock replaces a
+# compare-and-swap on `generation`.
 _TURN = """
 WITH stake AS (
     SELECT * FROM unnest(%(owners)s::uuid[], %(rates)s::bigint[], %(dates)s::timestamptz[])
@@ -64,7 +65,7 @@ FROM turned JOIN judged ON judged.id = wallet_id ORDER BY wallet_id
 
 @dataclass(frozen=True)
 class Stake:
-    """Of one owner: what stands stopped for want of money. The cheapest hour of it, and when the first data goes."""
+    """Things of one owner that stopped for lack of money: cheapest hourly rate, and first deletion."""
 
     owner_id: UUID
     rate_micros: int
@@ -72,7 +73,10 @@ class Stake:
 
 
 def turn_standings(*, stakes: Sequence[Stake], now: datetime) -> int:
-    """Judge every wallet that pays for something or owes it to be stopped; how many changed their state."""
+    """Evaluate every wallet that pays for something or that stopped for lack of money.
+
+    Returns how many standings changed.
+    """
     with use_case():
         with connection.cursor() as cursor:
             cursor.execute(_TURN, _values(stakes, now))
@@ -96,7 +100,10 @@ def _values(stakes: Sequence[Stake], now: datetime) -> dict[str, Any]:
 
 
 def _tell(rows: Sequence[tuple[UUID, UUID, str, int, datetime | None, int]], now: datetime) -> None:
-    """Running low is written of at most once a day, however often it comes and goes; its banner is there each time."""
+    """Store notices about changed standings.
+
+    Low is mailed at most once a day, however often it comes and goes; its banner is shown each time.
+    """
     lately = Notice.objects.filter(
         kind=Notice.Kind.LOW, person_id__in=[row[1] for row in rows], at__gt=now - LOW_TOLD_EVERY
     ).values_list("person_id", flat=True)

@@ -1,1 +1,1 @@
-"""Statements and explanations of what was charged."""
+"""Statements, and explanations of their charges."""

@@ -1,4 +1,4 @@
-"""One line of a statement with everything that it follows from."""
+"""Reads one line of a statement with everything that it follows from."""
 
 from typing import Final
 from uuid import UUID
@@ -12,7 +12,7 @@ from common.errors import NotFound
 
 _DIGITS: Final = 18
 
-# What the source's meters around this one are charged for: the one before, and the one after.
+# The periods that the source's adjacent meters are charged for: the one before and the one after.
 _AROUND: Final = """
 SELECT meter.id, meter.opened_at, billing_meter_end(meter, meter.proven_until), meter.proven_until, meter.funded_until,
        meter.capped_at
@@ -32,7 +32,11 @@ WHERE paid.source_kind = %(kind)s AND paid.source_id = %(source)s AND wallet.own
 
 
 def explain_line(*, owner_id: UUID, line_id: str) -> Explanation:
-    """A line of one of the owner's wallets by its id on the statement; raises NotFound for anybody else's."""
+    """Return the explanation of a line in one of the owner's wallets, by its id on the statement.
+
+    Raises:
+        NotFound: the owner has no such line.
+    """
     entry_id, usage_id = _parse(line_id)
     entry = Entry.objects.select_related("posting", "wallet").filter(pk=entry_id).first()
     if entry is None:
@@ -72,7 +76,7 @@ def _amount(entry: Entry, usage: Usage | None) -> int:
 
 
 def _given_back(entry: Entry) -> Usage | None:
-    """What a credit gave back, as the period that it had been charged as: no row of its own, the same sum."""
+    """Return a credit as the period that it reverses: an unsaved usage row with the same sum."""
     posting = entry.posting
     if posting.kind != Posting.Kind.CREDIT or posting.period_from is None or posting.period_to is None:
         return None
@@ -112,7 +116,7 @@ def _use(usage: Usage) -> Use:
 
 
 def _prepaid(meter: Meter, owner_id: UUID) -> bool:
-    """Whether the owner is who prepaid the term that this meter charges."""
+    """Return whether the owner prepaid the term that this meter charges."""
     return bool(rows(_PREPAID_BY, kind=meter.source_kind, source=meter.source_id, owner=owner_id))
 
 

@@ -1,4 +1,4 @@
-"""A statement line with what it follows from: its time, its price and steps, and the sum with numbers put in."""
+"""Explanation of a statement line: its time, price and steps, and the formula with its numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ STOPPED, MONEY, SILENT, BEGAN, GOES_ON = "stopped", "money", "silent", "began", 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A meter of the same source: from when it was open, and up to when it could charge."""
+    """Adjacent meter of the same source: when it was open, and up to when it could charge."""
 
     id: UUID
     opened_at: datetime
@@ -28,7 +28,7 @@ class Neighbour:
 
     @property
     def why_it_ended(self) -> str:
-        """Why nothing after its end was charged."""
+        """Return why nothing after its end was charged."""
         if self.capped_at is not None and self.ends_at == self.capped_at:
             return STOPPED
         if self.ends_at == self.funded_until and self.funded_until < self.proven_until:
@@ -38,7 +38,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Gap:
-    """Time next to the line that is not charged: until `end`, or from `begin` on, and why."""
+    """Uncharged time next to the line, until `end` or from `begin` on, and its reason."""
 
     begin: datetime
     end: datetime | None
@@ -51,7 +51,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Step:
-    """From so many microseconds of continuous use on it costs this rate; `here`: the line is within."""
+    """Rate from this many microseconds of continuous use on; `here` when the line is within."""
 
     from_us: int
     rate_micros: int
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Use:
-    """The charged period that a line is for, and the meter around it."""
+    """Charged period of a line, with its meter."""
 
     usage: Usage
     meter: Meter
@@ -76,7 +76,7 @@ class Use:
 
     @property
     def is_given_back(self) -> bool:
-        """No charge, but one that was taken back."""
+        """Return whether this is a reversed charge."""
         return self.usage.pk is None
 
     @property
@@ -101,12 +101,12 @@ class Use:
 
     @property
     def unit_seconds(self) -> int:
-        """What the rate is for."""
+        """Return the seconds that the rate is for."""
         return self.meter.rate_hours * 3600
 
     @property
     def unrounded_micros(self) -> str:
-        """seconds × rate ÷ unit, before any rounding."""
+        """Return seconds × rate ÷ unit, before any rounding."""
         return exact(
             Fraction((self.used_to_us - self.used_from_us) * self.usage.rate_micros, self.meter.rate_hours * HOUR_US)
         )
@@ -142,14 +142,14 @@ class Use:
 
     @property
     def gap_before(self) -> Gap | None:
-        """Where the line is the first of its meter and something was not charged right before it."""
+        """Return the uncharged time right before the line, where it is the first of its meter."""
         if self.before is None or self.usage.period_from != self.own.opened_at or self.before.ends_at >= self.own.opened_at:
             return None
         return Gap(self.before.ends_at, self.own.opened_at, self.before.why_it_ended)
 
     @property
     def gap_after(self) -> Gap | None:
-        """Where the line is the last of a closed meter."""
+        """Return the uncharged time after the line, where it is the last of a closed meter."""
         if self.meter.closed_at is None or self.usage.period_to < self.own.ends_at:
             return None
         begins = None if self.after is None else self.after.opened_at
@@ -162,7 +162,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One line of a renter's or host's statement; `use` where it is a charged period."""
+    """One line of a renter's or host's statement; `use` is set where it is a charged period."""
 
     id: str
     is_host: bool
@@ -182,7 +182,7 @@ class Explanation:
 
 
 def exact(value: Fraction) -> str:
-    """With as many places as it has, at most `_PLACES`: then cut, and "…" says so."""
+    """Return a decimal with all its places, cut after `_PLACES` and then marked with "…"."""
     scaled = value * 10**_PLACES
     whole = scaled.numerator // scaled.denominator
     units, places = divmod(whole, 10**_PLACES)

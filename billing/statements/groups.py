@@ -1,4 +1,4 @@
-"""A statement summed up: by hour, day or month (UTC), by what was used, or both."""
+"""Statements summed up by hour, day or month (UTC), by source, or both."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from billing.ledger.raw_rows import rows
 
-# Every line of the wallet, by the moment of posting, as on the statement itself: so the sums are those of its lines.
+# Every line of the wallet, by time of posting, as on the statement itself, so the sums are those of its lines.
 _GROUPS = """
 WITH line AS (
     SELECT posting.created_at AS moment, COALESCE(meter.source_kind, posting.source_kind) AS source_kind,
@@ -43,7 +43,10 @@ BUCKETS: Final = ("hour", "day", "month")
 
 @dataclass(frozen=True)
 class Group:
-    """Lines summed up. `begins` is None when they are not grouped by time, `source_id` when not by what was used."""
+    """Sum of lines.
+
+    `begins` is None when they are not grouped by time, `source_id` when not by source.
+    """
 
     begins: datetime | None
     source_kind: str | None
@@ -69,7 +72,10 @@ def statement_groups(
     source: UUID | None = None,
     entry_kind: str | None = None,
 ) -> list[Group]:
-    """The renter's statement in groups, newest first. `bucket` is one of BUCKETS, or empty for the whole time at once."""
+    """Return the renter's statement in groups, newest first.
+
+    `bucket` is one of BUCKETS, or empty for the whole time at once.
+    """
     query = _GROUPS.format(
         bucket=f"date_trunc('{bucket}', moment, 'UTC')" if bucket in BUCKETS else "NULL::timestamptz",
         source="source_kind" if by_source else "NULL::text",
@@ -80,7 +86,7 @@ def statement_groups(
 
 
 def used_sources(*, owner_id: UUID) -> list[tuple[UUID, str]]:
-    """Id and label of what the renter has paid for, the latest first: for a choice of them."""
+    """Return id and label of what the renter has paid for, latest first, as choices of a form."""
     found = rows(_USED, owner=owner_id)
     return [(source_id, label) for source_id, label in found]
 

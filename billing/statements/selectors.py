@@ -1,4 +1,4 @@
-"""A wallet's statement: its entries, with a line for each charged period, and the balance after each line."""
+"""Reads of a wallet's statement: a line per entry or charged period, each with the balance after it."""
 
 import re
 from dataclasses import dataclass, replace
@@ -9,8 +9,9 @@ from uuid import UUID
 from billing.ledger.raw_rows import METER_OF_CREDIT, rows
 from common.errors import InvalidInput
 
-# The balance after an entry is the wallet's less all entries after it, in one snapshot. An entry for usage stands for its
-# rows, latest first; a row's balance leaves out those above it. Entries are read newest first and only as far as needed.
+# The balance after an entry is the wallet's balance less all entries after it, in one snapshot. An entry for usage
+# stands for its rows, latest first; a row's balance leaves out those above it. Entries are read newest first and only
+# as far as needed.
 _STATEMENT = """
 WITH wallet AS (
     SELECT id, balance_micros FROM billing_wallet WHERE owner_id = %(owner)s AND kind = %(wallet)s
@@ -73,7 +74,10 @@ UNITS: Final = {1: "hour", 24: "day"}
 
 @dataclass(frozen=True)
 class StatementLine:
-    """One line of a wallet in the words of a bill. On a host's statement `charge` is split into `fee` and the amount."""
+    """One line of a wallet's statement.
+
+    On a host's statement, `charge` is split into `fee` and the amount.
+    """
 
     id: str  # the entry's number, and the usage row's after a hyphen: also where the next page goes on
     at: datetime
@@ -102,19 +106,19 @@ class StatementLine:
 
     @property
     def microseconds(self) -> int | None:
-        """The same as a whole number: what can be multiplied by hand."""
+        """Return the length of the period as a whole number, so that it can be multiplied by hand."""
         if self.period_from is None or self.period_to is None:
             return None
         return (self.period_to - self.period_from) // timedelta(microseconds=1)
 
     @property
     def unit(self) -> str:
-        """What the rate is for: "hour", "day", or nothing where there is no rate."""
+        """Return what the rate is for: "hour", "day", or empty without a rate."""
         return "" if self.rate_micros is None else UNITS.get(self.hours, f"{self.hours} hours")
 
     @property
     def rate_micros_per_hour(self) -> int | None:
-        """The rate where it is one for an hour."""
+        """Return the rate where it is one per hour."""
         return self.rate_micros if self.hours == 1 else None
 
 
@@ -129,10 +133,13 @@ def statement_lines(
     limit: int | None = None,
     cursor: str = "",
 ) -> list[StatementLine]:
-    """The statement of the owner's wallet of this kind, newest first, by the time of posting within [since, until).
+    """Return the statement of the owner's wallet, newest first, posted within [since, until).
 
-    `source` is a source or several, or an id for all that is metered under it. `cursor` is the id of the last line seen:
-    what comes after it does not move, whatever is posted meanwhile. Raises InvalidInput for what is no cursor.
+    `source` is a source or several, or an id for all that is metered under it. `cursor` is the id of the last
+    line seen: what follows it does not move, whatever is posted meanwhile.
+
+    Raises:
+        InvalidInput: `cursor` is not valid.
     """
     entry, usage = _parse(cursor)
     asked = None if source is None else _asked(source)

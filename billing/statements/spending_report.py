@@ -1,4 +1,4 @@
-"""What a wallet spent within some days, with bars to draw: by day, mode or source."""
+"""Report of a wallet's spending within some days, with chart bars: by day, mode or source."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -16,7 +16,7 @@ By = Literal["day", "mode", "source"]
 
 @dataclass(frozen=True)
 class Bar:
-    """A day's column in thousandths of the picture; `below` where more was given back than spent."""
+    """Column of one day, in thousandths of the chart; `below` where refunds exceed spending."""
 
     day: date
     micros: int
@@ -28,7 +28,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Tick:
-    """A line of the grid: the amount, and its place as a percentage of the drawing's height."""
+    """Grid line: the amount, and its position as a percentage of the chart's height."""
 
     micros: int
     place: str
@@ -36,7 +36,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Spending:
-    """Rows in the order of their keys for days, else the dearest first."""
+    """Spending report; rows of days are in order, all others from the highest amount down."""
 
     since: date
     until: date  # the last day
@@ -55,7 +55,11 @@ class Spending:
 
 
 def read_spending(owner_id: UUID, *, now: datetime, since: date | None, until: date | None, by: By) -> Spending:
-    """Days are UTC and both are within. Raises InvalidInput."""
+    """Return the spending of the owner between two days (UTC), both included.
+
+    Raises:
+        InvalidInput: the range is not valid.
+    """
     last = until or now.astimezone(UTC).date()
     first = since or last - timedelta(days=DAYS_AT_FIRST - 1)
     if not 0 <= (last - first).days < DAYS_AT_MOST:
@@ -73,7 +77,7 @@ def _midnight(day: date) -> datetime:
 
 
 def _draw(first: date, last: date, spent: dict[str, int]) -> tuple[list[Bar], list[Tick]]:
-    """Every day of the span, spent or not; the grid's lines at round amounts."""
+    """Return a bar for every day of the range, spent or not, and grid lines at round amounts."""
     top = _round_up(max(spent.values(), default=0))
     if top == 0:
         return [], []
@@ -90,7 +94,7 @@ def _draw(first: date, last: date, spent: dict[str, int]) -> tuple[list[Bar], li
 
 
 def _round_up(micros: int) -> int:
-    """1, 2 or 5 and zeros: the least that is not below."""
+    """Return the smallest of 1, 2 or 5 times a power of ten that is not below the amount."""
     size = 1
     while size < micros:
         size *= 10

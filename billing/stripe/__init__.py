@@ -1,1 +1,4 @@
-"""Stripe as this market uses it: amounts, shapes, signatures, and the link over HTTP. Nothing here touches the ledger."""
+"""Stripe integration: amounts, objects, signatures and HTTP client.
+
+Nothing here touches the ledger.
+"""

@@ -1,4 +1,7 @@
-"""The only place that talks to Stripe, over HTTP, with its own library. Every call that makes something carries a key."""
+"""HTTP client of Stripe, with Stripe's own library.
+
+It is the only place that talks to Stripe. Every call that creates something has an idempotency key.
+"""
 
 import hashlib
 import logging
@@ -44,7 +47,7 @@ _WITH_CHARGE: Final = ["latest_charge", "payment_method"]
 
 @dataclass(frozen=True)
 class Buyer:
-    """Who pays: our own id and Stripe's."""
+    """Paying user: our own id and Stripe's customer id."""
 
     owner_id: UUID
     customer_id: str
@@ -52,7 +55,7 @@ class Buyer:
 
 @dataclass(frozen=True)
 class Returns:
-    """Where Stripe's page sends the renter: when it was done, and when it was left."""
+    """Addresses to which Stripe's page sends the renter: when done, and when left."""
 
     done: str
     left: str
@@ -63,7 +66,11 @@ def is_open() -> bool:
 
 
 def client() -> stripe.StripeClient:
-    """Raises PaymentsOff when the operator has given no key."""
+    """Return the client.
+
+    Raises:
+        PaymentsOff: the operator has configured no key.
+    """
     if not is_open():
         raise PaymentsOff("The operator of this market has not set up card payments.")
     return _client(settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE)
@@ -81,10 +88,10 @@ def _client(key: str, base: str) -> stripe.StripeClient:
 
 @contextmanager
 def calls() -> Iterator[stripe.StripeClient]:
-    """The client, and its errors in our own words, for everything that is asked of Stripe.
+    """Provide the client for all requests to Stripe, and translate its errors into domain errors.
 
-    Only what Stripe has looked at and turned down counts as refused. A key that is in use, or was used with other words,
-    may have become a charge, a refund or a transfer: nobody knows, and Stripe's lists are asked.
+    Only what Stripe has processed and turned down counts as refused. After a conflict of an idempotency key, a
+    charge, refund or transfer may exist: the result is unknown, and Stripe's lists are queried.
     """
     try:
         yield client()
@@ -99,7 +106,10 @@ def calls() -> Iterator[stripe.StripeClient]:
 
 
 def create_customer(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
-    """`instead_of`: a customer that Stripe does not know any more. Twice at once make one."""
+    """Create a customer and return its id; simultaneous calls create only one.
+
+    `instead_of` is a customer that Stripe no longer knows.
+    """
     about = hashlib.sha256(f"{email}:{instead_of}".encode()).hexdigest()[:16]
     with calls() as api:
         made = api.v1.customers.create(
@@ -110,14 +120,17 @@ def create_customer(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
 
 
 def is_missing_customer(error: StripeRefused) -> bool:
-    """Whether Stripe has refused since it does not know the customer: deleted there, or of another account."""
+    """Return whether Stripe refused because it does not know the customer.
+
+    It was deleted there, or belongs to another account.
+    """
     return error.extra.get("reason") == "resource_missing" and error.extra.get("param") == "customer"
 
 
 def open_checkout(
     *, payment_id: UUID, buyer: Buyer, amount_micros: int, label: str, returns: Returns, save_card: bool
 ) -> CheckoutSession:
-    """A page on which this payment can be paid. The same payment again gives the same page."""
+    """Return a page on which this payment can be paid; the same payment gets the same page again."""
     currency = settings.MARKET_CURRENCY.lower()
     marks = _marks(payment_id, buyer.owner_id, "checkout")
     about: SessionCreateParams = {
@@ -146,7 +159,7 @@ def open_checkout(
 
 
 def open_card_setup(*, buyer: Buyer, returns: Returns, key: str) -> CheckoutSession:
-    """A page on which a card is saved and nothing is paid."""
+    """Return a page on which a card is saved and nothing is paid."""
     with calls() as api:
         made = api.v1.checkout.sessions.create(
             {
@@ -164,7 +177,11 @@ def open_card_setup(*, buyer: Buyer, returns: Returns, key: str) -> CheckoutSess
 
 
 def charge_card(*, payment_id: UUID, buyer: Buyer, amount_micros: int, card_id: str) -> Intent:
-    """Charge the saved card while its holder is away; raises CardRefused. The same payment again charges nothing more."""
+    """Charge the saved card without its holder; repeating it for the payment charges nothing more.
+
+    Raises:
+        CardRefused: the bank refused, or wants a confirmation.
+    """
     currency = settings.MARKET_CURRENCY.lower()
     about: PaymentIntentCreateParams = {
         "amount": to_minor(amount_micros, currency),
@@ -182,7 +199,7 @@ def charge_card(*, payment_id: UUID, buyer: Buyer, amount_micros: int, card_id: 
 
 
 def send_refund(*, refund_id: UUID, intent_id: str, amount_micros: int) -> RemoteRefund:
-    """Give part of a payment back. The same refund again gives nothing more."""
+    """Refund part of a payment; repeating the same refund gives nothing more."""
     with calls() as api:
         made = api.v1.refunds.create(
             {
@@ -260,7 +277,7 @@ def balance_since(since: datetime) -> Iterator[BalanceLine]:
 
 
 def balance_of(source_id: str) -> list[BalanceLine]:
-    """The movements that one charge, refund or dispute caused."""
+    """Return the balance movements that one charge, refund or dispute caused."""
     with calls() as api:
         found = api.v1.balance_transactions.list({"source": source_id, "limit": _PAGE, "expand": _WITH_SOURCE})
         return [objects.balance_line_of(_plain(row)) for row in found.auto_paging_iter()]
@@ -280,11 +297,11 @@ def _plain(found: stripe.StripeObject) -> dict[str, Any]:
 
 
 def _reason_of(error: stripe.StripeError) -> str:
-    """Stripe's code for it, which the library leaves out of a missing permission."""
+    """Return Stripe's error code, which the library leaves out of a missing permission."""
     return error.code or (error.error.code if error.error is not None else None) or ""
 
 
 def _intent_in(error: stripe.CardError) -> str:
-    """The payment intent that a refused charge leaves behind."""
+    """Return the payment intent that a refused charge leaves behind."""
     about = error.error.payment_intent if error.error is not None else None
     return about.id if about is not None else ""

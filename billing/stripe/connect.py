@@ -1,4 +1,4 @@
-"""Accounts of host owners at Stripe that are connected to the market: made here, filled in on Stripe's own pages."""
+"""Connected accounts of host owners at Stripe: created here, completed on Stripe's own pages."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True)
 class RemoteAccount:
-    """An account as Stripe has it. `needs` is what Stripe still asks of its owner, in Stripe's names."""
+    """An account as Stripe has it; `needs` lists what Stripe still requires, by Stripe's names."""
 
     id: str
     is_ready: bool
@@ -24,9 +24,9 @@ class RemoteAccount:
 
 
 def create_account(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
-    """Stripe asks for all else on its own pages. The same owner again gets the same account.
+    """Create a connected account and return its id; the same owner gets the same account again.
 
-    `instead_of`: an account that Stripe does not know any more.
+    Stripe asks for everything else on its own pages. `instead_of` is an account that Stripe no longer knows.
     """
     about: AccountCreateParams = {
         "type": "express",
@@ -39,12 +39,18 @@ def create_account(*, owner_id: UUID, email: str, instead_of: str = "") -> str:
 
 
 def is_missing_account(error: StripeRefused) -> bool:
-    """Whether Stripe has refused since the account is none of the market's: closed or deleted there, or of another key."""
+    """Return whether Stripe refused because the account is not connected to the market.
+
+    It was closed or deleted there, or belongs to another key.
+    """
     return error.extra.get("reason") in ("account_invalid", "resource_missing")
 
 
 def onboarding_page(*, account_id: str, returns: Returns) -> str:
-    """The address of a page of Stripe's that can be opened once, within minutes. `left` is for one that has expired."""
+    """Return the address of a Stripe page that can be opened once, within minutes.
+
+    Stripe sends visitors of an expired page to `left`.
+    """
     with calls() as api:
         made = api.v1.account_links.create(
             {
@@ -58,7 +64,10 @@ def onboarding_page(*, account_id: str, returns: Returns) -> str:
 
 
 def fetch_account(account_id: str) -> RemoteAccount:
-    """Ready is what Stripe says is ready: a capability that is missing, pending or inactive is none."""
+    """Fetch an account; it is ready only if Stripe says so.
+
+    A capability that is missing, pending or inactive does not count.
+    """
     with calls() as api:
         found: dict[str, Any] = api.v1.accounts.retrieve(account_id).to_dict()
     transfers = (found.get("capabilities") or {}).get("transfers")
@@ -70,6 +79,10 @@ def fetch_account(account_id: str) -> RemoteAccount:
 
 
 def check_account(account_id: str) -> None:
-    """Raises StripeRefused unless this account is connected to the market and may receive transfers."""
+    """Refuse an account that cannot receive transfers.
+
+    Raises:
+        StripeRefused: it is not connected to the market, or not ready.
+    """
     if not fetch_account(account_id).is_ready:
         raise StripeRefused("Stripe still needs something from you before this account can receive transfers.")

@@ -1,4 +1,4 @@
-"""Amounts as Stripe counts them: in the smallest unit of a currency, which is not always a hundredth."""
+"""Amounts in Stripe's smallest unit of a currency, which is not always a hundredth."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 from common.errors import InvalidInput
 from common.money import MICROS_PER_UNIT, format_money
 
-# https://docs.stripe.com/currencies: without decimals; with three, of which the last is 0; and the two that Stripe counts
-# in hundredths although they have none.
+# https://docs.stripe.com/currencies: currencies without decimals; those with three, of which the last is 0; and the
+# two that Stripe counts in hundredths although they have none.
 _NO_DECIMALS: Final = frozenset(
     ["BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF"]
 )
@@ -17,7 +17,7 @@ _WHOLE_UNITS_IN_HUNDREDTHS: Final = frozenset(["ISK", "UGX"])
 
 @dataclass(frozen=True)
 class Scale:
-    """`per_unit` of Stripe's units make one unit of the currency; an amount is a multiple of `step` of them."""
+    """Number of Stripe's units per unit of the currency; amounts are multiples of `step` of them."""
 
     per_unit: int
     step: int = 1
@@ -25,7 +25,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class TopUpLimits:
-    """The least and the most that one top-up may be, and amounts to choose from; in micro-units."""
+    """Smallest and largest top-up, and suggested amounts, in micro-units."""
 
     least_micros: int
     most_micros: int
@@ -58,7 +58,11 @@ def top_up_limits(currency: str) -> TopUpLimits:
 
 
 def to_minor(micros: int, currency: str) -> int:
-    """Micro-units in Stripe's units; raises InvalidInput for an amount that no card can be charged."""
+    """Convert micro-units to Stripe's units.
+
+    Raises:
+        InvalidInput: no card can be charged this amount.
+    """
     scale = scale_of(currency)
     if micros % step_micros(currency):
         least = format_money(step_micros(currency))
@@ -67,16 +71,16 @@ def to_minor(micros: int, currency: str) -> int:
 
 
 def to_micros(minor: int, currency: str) -> int:
-    """Stripe's units in micro-units: always exact."""
+    """Convert Stripe's units to micro-units, always exactly."""
     return minor * (MICROS_PER_UNIT // scale_of(currency).per_unit)
 
 
 def step_micros(currency: str) -> int:
-    """The smallest amount that a card can be charged or given back; every other is a multiple of it."""
+    """Return the smallest amount that a card can be charged or refunded; all others are multiples of it."""
     scale = scale_of(currency)
     return scale.step * MICROS_PER_UNIT // scale.per_unit
 
 
 def round_down(micros: int, currency: str) -> int:
-    """The largest amount that a card can be charged or given back, at most `micros`."""
+    """Return the largest amount up to `micros` that a card can be charged or refunded."""
     return micros - micros % step_micros(currency)

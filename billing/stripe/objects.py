@@ -1,4 +1,4 @@
-"""Stripe's objects, read into what this market needs of them; pure."""
+"""Pure conversion of Stripe's objects to the fields that this market needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ Json = Mapping[str, Any]
 
 
 class Unreadable(Exception):
-    """A message that is signed and yet not one of Stripe's events."""
+    """Raised for a signed message that is not one of Stripe's events."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A saved card, as far as anybody may see it."""
+    """A saved card, with only the fields that anybody may see."""
 
     id: str
     brand: str
@@ -35,7 +35,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Intent:
-    """A payment at Stripe with the charge that carried it out, when there is one."""
+    """A payment at Stripe with its successful charge, if there is one."""
 
     id: str
     status: str
@@ -60,7 +60,7 @@ class Intent:
 
 @dataclass(frozen=True)
 class CheckoutSession:
-    """A page of Stripe's on which a renter pays or saves a card."""
+    """A page of Stripe on which a renter pays or saves a card."""
 
     id: str
     url: str
@@ -98,14 +98,13 @@ class RemoteDispute:
 
     @property
     def takes_money(self) -> bool:
-        """An inquiry (`warning_…`) asks before it takes; most end there."""
+        """Return whether the dispute takes money; an inquiry (`warning_…`) does not, and most end there."""
         return not self.status.startswith("warning_") and self.status != "prevented"
 
 
 @dataclass(frozen=True)
 class EventHead:
-    """What an event is about: `subject` is the connected account or the payment intent where it has one, else the object
-    itself."""
+    """Subject of an event: the connected account or payment intent if it has one, else the object itself."""
 
     id: str
     kind: str
@@ -117,9 +116,9 @@ class EventHead:
 class BalanceLine:
     """One movement of the market's money at Stripe, before Stripe's own fee.
 
-    Stripe settles in the currency of the market's bank account, which may be another than that of its charges.
-    `amount_micros` is in the charge's own `currency`: what its source (a charge, refund or dispute) says. `settles`:
-    what was settled is that amount at the exchange rate that Stripe gives, to the rounding of one of its units.
+    Stripe settles in the currency of the market's bank account, which may differ from that of its charges.
+    `amount_micros` is in the charge's own `currency`, as its source (a charge, refund or dispute) says. `settles`
+    is true when the settled amount equals it at Stripe's exchange rate, up to the rounding of one unit.
     """
 
     id: str
@@ -137,7 +136,8 @@ def intent_of(found: Json) -> Intent:
     return Intent(
         id=str(found["id"]),
         status=str(found["status"]),
-        # Absent at servers that only imitate Stripe; what has succeeded was received in full then.
+        # Absent at servers that only imitate Stripe; there, a success means that the full amount was
+        # received.
         received_micros=to_micros(int(found.get("amount_received", found["amount"])), currency),
         currency=currency.upper(),
         payment_id=_uuid(metadata.get(PAYMENT_MARK)),
@@ -200,7 +200,7 @@ def dispute_of(found: Json) -> RemoteDispute:
 
 
 def balance_line_of(found: Json) -> BalanceLine:
-    """Whatever is not about a charge, refund or dispute has no other currency than its own."""
+    """Return a balance movement; without a charge, refund or dispute it has only its own currency."""
     settled, settled_in, source = int(found["amount"]), str(found["currency"]), _map(found, "source")
     minor, currency = settled, settled_in
     if source.get("object") in _PRICED and source.get("currency"):
@@ -220,7 +220,10 @@ def balance_line_of(found: Json) -> BalanceLine:
 
 
 def _settles(minor: int, currency: str, settled: int, settled_in: str, rate: object) -> bool:
-    """In whole units `settled` is `minor` × rate. Two currencies may count their units differently."""
+    """Return whether `settled` is `minor` × rate, in whole units.
+
+    The units of two currencies may differ in size.
+    """
     if currency.lower() == settled_in.lower():
         return True
     if not isinstance(rate, int | float | str):
@@ -230,7 +233,13 @@ def _settles(minor: int, currency: str, settled: int, settled_in: str, rate: obj
 
 
 def event_of(found: object) -> EventHead:
-    """Raises Unreadable. The object itself is not trusted for anything but its name: it is fetched afresh."""
+    """Return the subject of an event.
+
+    Only the object's id is trusted: the object itself is fetched again.
+
+    Raises:
+        Unreadable: it is not an event of Stripe.
+    """
     try:
         about = found["data"]["object"]  # type: ignore[index]  # anything may come; what does not fit raises
         subject = _subject(found, about)
@@ -244,7 +253,11 @@ def event_of(found: object) -> EventHead:
 
 
 def _subject(found: Any, about: Any) -> str:
-    """Of what a connected account does, the account: its payouts, capabilities and persons say whether it can be paid."""
+    """Return the id to fetch.
+
+    For events of a connected account it is the account: its payouts, capabilities and persons decide whether it
+    can be paid.
+    """
     if found.get("account"):
         return str(found["account"])
     if about["object"] == "payment_intent":
@@ -264,7 +277,7 @@ def _map(found: Json, name: str) -> Json:
 
 
 def _id(found: object) -> str:
-    """Of an object that may stand there whole or by its id alone."""
+    """Return the id of an object that may be given in full or by its id."""
     return str(found.get("id") or "") if isinstance(found, Mapping) else str(found or "")
 
 

@@ -1,4 +1,4 @@
-"""Whether a message is Stripe's: an HMAC over the raw body and its time, by one of our webhook's secrets."""
+"""Verification of Stripe's webhook messages: an HMAC over time and raw body, by one of our secrets."""
 
 import hashlib
 import hmac
@@ -12,7 +12,7 @@ _SCHEME = "v1"
 
 
 class BadSignature(Exception):
-    """`reason` is what is counted: `forged` or `stale`."""
+    """Raised for an invalid signature; `reason` is counted: `forged` or `stale`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -20,7 +20,11 @@ class BadSignature(Exception):
 
 
 def verify(*, body: bytes, header: str, secrets: Sequence[str], now_s: float) -> None:
-    """Raises BadSignature unless one of the secrets made one of the header's signatures, and lately."""
+    """Verify that one of the secrets made one of the header's signatures recently.
+
+    Raises:
+        BadSignature: none did.
+    """
     signed_at, signatures = _parts(header)
     signed = f"{signed_at}.".encode() + body
     ours = [hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest() for secret in secrets]
@@ -31,7 +35,7 @@ def verify(*, body: bytes, header: str, secrets: Sequence[str], now_s: float) ->
 
 
 def _parts(header: str) -> tuple[int, list[str]]:
-    """`t=1700000000,v1=…,v1=…`: its time and the signatures of the scheme that counts."""
+    """Return the time and the relevant signatures of a header like `t=1700000000,v1=…,v1=…`."""
     pairs = [part.strip().partition("=") for part in header.split(",")]
     times = [value for name, _, value in pairs if name == "t"]
     if len(times) != 1 or not re.fullmatch("[0-9]{1,12}", times[0]):

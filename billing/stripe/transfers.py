@@ -1,4 +1,4 @@
-"""Transfers to connected accounts of Stripe: sent once by a payout's own key, and found again by its group."""
+"""Transfers to connected accounts of Stripe: sent once by a payout's key, found again by its group."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,12 @@ class Transfer:
 
 
 def send_transfer(*, payout_id: UUID, account_id: str, amount_micros: int) -> Transfer:
-    """Raises StripeRefused when it was not made and never will be, StripeUnreachable when nobody knows."""
+    """Send a transfer for a payout.
+
+    Raises:
+        StripeRefused: it was not made and never will be.
+        StripeUnreachable: nobody knows whether it was made.
+    """
     currency = settings.MARKET_CURRENCY.lower()
     with calls() as api:
         made = api.v1.transfers.create(
@@ -44,21 +49,24 @@ def send_transfer(*, payout_id: UUID, account_id: str, amount_micros: int) -> Tr
 
 
 def find_transfer(*, payout_id: UUID) -> Transfer | None:
-    """What an attempt without an answer has made. Stripe forgets keys after a day, and a group never."""
+    """Return the transfer that an unanswered attempt made.
+
+    Stripe forgets idempotency keys after a day, and a group never.
+    """
     with calls() as api:
         found = api.v1.transfers.list({"transfer_group": _group(payout_id), "limit": _FEW})
     return next((_read(each) for each in found.data), None)
 
 
 def fetch_transfer(transfer_id: str) -> tuple[UUID | None, Transfer]:
-    """A transfer by its id, and the payout that it was made for."""
+    """Return a transfer by its id, and the payout that it was made for."""
     with calls() as api:
         found = api.v1.transfers.retrieve(transfer_id)
     return _with_payout(found)
 
 
 def transfers_since(since: datetime) -> Iterator[tuple[UUID | None, Transfer]]:
-    """All that were made since then, each with the payout that it was made for."""
+    """Yield all transfers since then, each with the payout that it was made for."""
     with calls() as api:
         asked: Any = {"created": {"gte": int(since.timestamp())}, "limit": _PAGE}
         for row in api.v1.transfers.list(asked).auto_paging_iter():

@@ -1,1 +1,1 @@
-"""Money moved between the wallets of a team and its members."""
+"""Transfers of money between the wallets of a team's members."""

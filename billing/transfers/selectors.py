@@ -1,4 +1,4 @@
-"""Reads of teams' money: transfers, and what its members spend, for those who may see it."""
+"""Reads of teams' money: transfers and members' spending, for those who may see it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +33,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class MemberSpending:
-    """What one member's wallet spent in a month. Nothing else of theirs is seen."""
+    """What one member's wallet spent in a month; nothing else of theirs is visible."""
 
     member: Membership
     micros: int
@@ -48,7 +48,11 @@ def transfer_of(transfer_id: UUID) -> Transfer | None:
 
 
 def team_spending(viewer: User, team_id: UUID, *, since: datetime, until: datetime) -> list[MemberSpending]:
-    """An owner sees every member's, a member their own. Raises NotFound for a team that they are not in."""
+    """Return the spending of all members for an owner, and a member's own for a member.
+
+    Raises:
+        NotFound: the viewer is not in the team.
+    """
     team = team_of(viewer, team_id)
     members = members_of(team.pk).filter(user__isnull=False)
     if team.role != Membership.Role.OWNER:  # type: ignore[attr-defined]  # annotated by teams_of

@@ -1,4 +1,4 @@
-"""Money between members of one team: spendable cash of the sender's wallet, never what the market gave."""
+"""Transfers between members of one team: spendable cash only, never money given by the market."""
 
 from typing import Final
 from uuid import UUID, uuid5
@@ -30,15 +30,21 @@ _FROZEN: Final = (
 def transfer_money(
     *, sender: User, team_id: UUID, to_id: UUID, amount_micros: int, memo: str = "", key: UUID | None = None
 ) -> Transfer:
-    """Both are in the team. Raises NotFound, InsufficientFunds, NotTransferable. The same `key` again changes nothing.
+    """Transfer money between two members of a team; repeating the same `key` changes nothing.
 
-    Coupon money lies in wallets of its own until an hour needs it, and is all held then. Credit that staff gave stays too.
+    Coupon money is in wallets of its own until an hour needs it, and is held then, so it cannot be transferred;
+    credit from staff cannot either.
+
+    Raises:
+        NotFound: they are not both in the team.
+        InsufficientFunds: the money is not there.
+        NotTransferable: it must not be passed on.
     """
     if amount_micros <= 0:
         raise InvalidInput("A transfer must be more than zero.")
     if to_id == sender.pk:
         raise NotTransferable("Money goes to somebody else.")
-    # A form that is sent again with another amount is another transfer, as its words on the page say.
+    # The same form sent with another amount is another transfer, as the page says.
     transfer_id = uuid5(key, f"{sender.pk}:{to_id}:{amount_micros}") if key else new_uuid()
     with use_case():
         team = team_of(sender, team_id)

@@ -1,4 +1,4 @@
-"""The public ids of what money is charged for, by the kind of the source."""
+"""Public ids of charged sources, by kind."""
 
 from uuid import UUID
 

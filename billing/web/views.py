@@ -1,4 +1,4 @@
-"""The cost centre: the wallet."""
+"""Page of the wallet."""
 
 from django.http import HttpResponse
 from django.shortcuts import render as render_page

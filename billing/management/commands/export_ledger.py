@@ -1,4 +1,4 @@
-"""`manage.py export_ledger FILE`: the sealed ledger in canonical form, for scripts/verify_seals.py."""
+"""`manage.py export_ledger FILE` writes the sealed ledger as text for scripts/verify_seals.py."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`manage.py grant_app_role`: makes the role that the market works with and gives it its rights; after each `migrate`."""
+"""`manage.py grant_app_role` creates the market's database role with its rights, after each `migrate`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py lift_money_freeze`: what an agreeing comparison with Stripe does by itself, by a person's word."""
+"""`manage.py lift_money_freeze` ends a freeze by hand, as an agreeing comparison with Stripe does."""
 
 from argparse import ArgumentParser
 from typing import Any

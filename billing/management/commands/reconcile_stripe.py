@@ -1,4 +1,7 @@
-"""`manage.py reconcile_stripe`: compares the ledger with Stripe now; exit status 1 on a difference that cannot be healed."""
+"""`manage.py reconcile_stripe` compares the ledger with Stripe now.
+
+It exits with status 1 on a difference that cannot be repaired.
+"""
 
 from typing import Any
 

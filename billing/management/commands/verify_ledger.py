@@ -1,4 +1,4 @@
-"""`manage.py verify_ledger`: checks every invariant of the ledger; exit status 1 when one does not hold."""
+"""`manage.py verify_ledger` checks every invariant of the ledger; exit status 1 when one fails."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any

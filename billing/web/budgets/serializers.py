@@ -1,4 +1,4 @@
-"""The words of budgets, for forms and the API alike."""
+"""Serializers of budgets, for forms and the API alike."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Staff panel: coupon codes, what was redeemed, orders, and invoices with their corrections."""
+"""Staff panel of coupon codes, redeemed coupons, orders, and invoices with their corrections."""
 
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ _MONEY = {"max_digits": 14, "decimal_places": 6, "min_value": 0, "required": Fal
 
 
 class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A new code, or whether an old one is still offered: what it promises never changes."""
+    """Form of a new code, or of whether an existing one is still offered: what it promises never changes."""
 
     code = forms.CharField(
         max_length=40,
@@ -82,10 +82,10 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
         return [part.strip().lower() for part in self.cleaned_data["gpu_models"].split(",") if part.strip()]
 
     def _post_clean(self) -> None:
-        """The row is written by the service, which checks it: there is none to check here."""
+        """Skip validation of the row: the service that writes it checks it."""
 
     def promise(self) -> dict[str, Any]:
-        """What `create_code` takes."""
+        """Return the arguments of `create_code`."""
         given = self.cleaned_data
         names = ("code", "kind", "modes", "gpu_models", "expires_at", "valid_days", "per_user", "total_limit")
         percent = given["percent"]
@@ -98,7 +98,7 @@ class CodeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
 
 
 class OfferedForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """Whether a code can still be redeemed."""
+    """Form for whether a code can still be redeemed."""
 
     active = forms.BooleanField(label=_("Can be redeemed"), required=False, widget=UnfoldBooleanSwitchWidget)
 
@@ -109,7 +109,7 @@ class OfferedForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
 @admin.register(CouponCode, site=staff_panel)
 class CouponCodeAdmin(ReadOnlyAdmin):
-    """Codes are made here and withdrawn, never edited."""
+    """Coupon codes: created and withdrawn here, never edited."""
 
     list_display = ("code", "kind", "gives", "modes", "gpu_models", "redeemed", "total_limit", "expires_at", "active")
     list_filter = ("kind", "active")
@@ -207,7 +207,7 @@ class DrawInline(ReadOnlyInline):
 
 @admin.register(Coupon, site=staff_panel)
 class CouponAdmin(ReadOnlyAdmin):
-    """What was redeemed, and where its money went."""
+    """Redeemed coupons, and where their money went."""
 
     list_display = ("code", "owner", "granted", "remaining", "waits_for_top_up", "redeemed_at", "expires_at", "expired_at")
     list_select_related = ("code", "owner")
@@ -238,9 +238,10 @@ class OrderAdmin(ReadOnlyAdmin):
 
 
 class CorrectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """An invoice is never edited; saving it with a reason writes a credit note.
+    """Form that never edits an invoice; saving it with a reason writes a credit note.
 
-    The field must not be named as the model's `reason`, or it would begin filled in with that of an earlier correction.
+    The field must not have the name of the model's `reason`, or it would be filled in with that of an earlier
+    correction.
     """
 
     because = NameField(
@@ -260,7 +261,7 @@ class CorrectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
 
 @admin.register(Invoice, site=staff_panel)
 class InvoiceAdmin(ReadOnlyAdmin):
-    """Issued papers. The lines are what the renter sees."""
+    """Issued invoices and credit notes, with the lines that the renter sees."""
 
     list_display = ("whole_number", "kind", "owner", "period_from", "total", "tax", "coupons", "corrects", "issued_at")
     list_filter = ("kind", "year")

@@ -1,4 +1,4 @@
-"""The API of coupons, orders and invoices."""
+"""API of coupons, orders and invoices."""
 
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ class CodeIn(serializers.Serializer[Any]):
 
 
 class OrdersIn(serializers.Serializer[Any]):
-    """Which orders."""
+    """Filters for orders."""
 
     kind = serializers.ChoiceField(choices=Order.Kind.values, required=False, default="")
     billing_mode = serializers.ChoiceField(
@@ -48,7 +48,7 @@ class OrdersIn(serializers.Serializer[Any]):
 
 
 class CsvIn(serializers.Serializer[Any]):
-    """Which lines of the statement."""
+    """Filters for lines of the statement."""
 
     since = serializers.DateTimeField(required=False, default=None, help_text="Posted at or after this moment")
     until = serializers.DateTimeField(required=False, default=None, help_text="Posted before this moment")
@@ -59,13 +59,13 @@ class CsvIn(serializers.Serializer[Any]):
 
 
 class PdfIn(serializers.Serializer[Any]):
-    """How to write the document."""
+    """Language of the document."""
 
     language = serializers.ChoiceField(choices=[code for code, _ in settings.LANGUAGES], required=False, default="en")
 
 
 class CouponsApi(ListAPIView[Coupon]):
-    """The renter's own coupons, in the order in which they are spent."""
+    """List your coupons in the order in which they are spent."""
 
     scopes: ClassVar = {"GET": "billing:read"}
     serializer_class = CouponOut
@@ -81,7 +81,7 @@ class CouponsApi(ListAPIView[Coupon]):
 
 
 class RedeemApi(APIView):
-    """Redeem a coupon code: credit at once, or a part of the next top-up."""
+    """Redeem a coupon code: credit at once, or a bonus on the next top-up."""
 
     scopes: ClassVar = {"POST": "billing:write"}
 
@@ -97,7 +97,7 @@ class RedeemApi(APIView):
 
 
 class OrdersApi(ListAPIView[Order]):
-    """What the renter decided that cost or may cost money, newest first."""
+    """List your decisions that cost or may cost money, newest first."""
 
     scopes: ClassVar = {"GET": "billing:read"}
     serializer_class = OrderOut
@@ -114,7 +114,7 @@ class OrdersApi(ListAPIView[Order]):
 
 
 class InvoicesApi(ListAPIView[Invoice]):
-    """The renter's own invoices and credit notes, newest first."""
+    """List your invoices and credit notes, newest first."""
 
     scopes: ClassVar = {"GET": "billing:read"}
     serializer_class = InvoiceSummary
@@ -129,7 +129,7 @@ class InvoicesApi(ListAPIView[Invoice]):
 
 
 class InvoiceApi(APIView):
-    """One invoice with its lines."""
+    """Return one of your invoices with its lines."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -139,7 +139,7 @@ class InvoiceApi(APIView):
 
 
 class InvoicePdfApi(APIView):
-    """One invoice as a document."""
+    """Return one of your invoices as a PDF document."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -158,7 +158,7 @@ def _invoice(request: Request, invoice_id: str) -> Invoice:
 
 
 class WalletCsvApi(APIView):
-    """The statement of the renter's own wallet as CSV: UTF-8 with a byte order mark, amounts as exact decimals."""
+    """Return the statement of your wallet as CSV: UTF-8 with a byte order mark, amounts as exact decimals."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 

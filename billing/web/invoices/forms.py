@@ -1,4 +1,4 @@
-"""Input of the coupons, orders and invoices pages."""
+"""Forms of the pages of coupons, orders and invoices."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ class CodeForm(forms.Form):
 
 
 class AddressForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """To whom invoices are addressed; a service saves it."""
+    """Address on invoices; a service saves it."""
 
     class Meta:
         model = BillingAddress
@@ -46,7 +46,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
 
 class OrdersForm(forms.Form):
-    """Which orders to show. Days are whole days by UTC, both included."""
+    """Filters for orders; days are whole days in UTC, both included."""
 
     kind = forms.ChoiceField(label=_("Kind"), choices=[("", _("every kind")), *Order.Kind.choices], required=False)
     billing_mode = forms.ChoiceField(
@@ -64,7 +64,7 @@ class OrdersForm(forms.Form):
             raise forms.ValidationError(error.detail) from error
 
     def wanted(self) -> OrderFilter:
-        """What was asked for; a field that is wrong filters nothing."""
+        """Return the requested filter; a field that is not valid filters nothing."""
         given: dict[str, Any] = self.cleaned_data if self.is_valid() else getattr(self, "cleaned_data", {})
         day_to = given.get("day_to")
         return OrderFilter(

@@ -1,4 +1,4 @@
-"""The shapes of coupons, orders and invoices in replies."""
+"""Serializers of coupons, orders and invoices."""
 
 from typing import Any
 from uuid import UUID
@@ -49,7 +49,7 @@ class CouponOut(serializers.Serializer[Any]):
 
 
 def coupon_row(view: CouponView) -> dict[str, Any]:
-    """A coupon for a reply."""
+    """Return a coupon for a response."""
     shape = {
         "id": public_id("cpn", view.id),
         "code": view.code,
@@ -124,7 +124,7 @@ class PaperLineOut(serializers.Serializer[Any]):
 
 
 class PartyOut(serializers.Serializer[Any]):
-    """Seller or buyer, as they were at the issue."""
+    """Seller or buyer, as of the date of issue."""
 
     name = serializers.CharField()
     address = serializers.CharField()
@@ -198,7 +198,7 @@ class InvoiceOut(InvoiceSummary):
 
 
 def pdf_reply(invoice: Invoice, language: str) -> HttpResponse:
-    """The document as a download, named by its number."""
+    """Return the document as a download, named by its number."""
     reply = HttpResponse(invoice_pdf(invoice, language), content_type="application/pdf")
     reply["Content-Disposition"] = f'attachment; filename="{invoice.full_number}.pdf"'
     return reply

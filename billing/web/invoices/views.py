@@ -29,7 +29,7 @@ _PAGE = 30
 
 @signed_in
 def coupons(request: SignedInRequest) -> HttpResponse:
-    """A code is redeemed by posting it here."""
+    """Show the coupons page; a POST redeems a code."""
     form, fault = CodeForm(request.POST or None), None
     if form.is_valid():
         try:
@@ -76,7 +76,7 @@ def invoice(request: SignedInRequest, invoice_id: str) -> HttpResponse:
 @require_safe
 @signed_in
 def invoice_file(request: SignedInRequest, invoice_id: str) -> HttpResponse:
-    """In the language of the page."""
+    """Return an invoice as PDF in the language of the page."""
     return pdf_reply(_invoice(request, invoice_id), get_language() or "en")
 
 

@@ -1,4 +1,4 @@
-"""Staff panel: the ledger's checks, run every night and now, with their findings; and the seals."""
+"""Staff panel of the ledger's audits, nightly or on request, with their findings, and of the seals."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from common.money import format_money
 
 @admin.register(LedgerAudit, site=staff_panel)
 class LedgerAuditAdmin(ReadOnlyAdmin):
-    """Each run, the newest first. Adding one checks the ledger now."""
+    """Audits, newest first; adding one checks the ledger now."""
 
     list_display = ("started_at", "verdict", "asked_by", "seal_number", "granted", "took_ms")
     fields = ("started_at", "asked_by", "took_ms", "verdict", "seal_number", "head", "granted", "found")
@@ -56,7 +56,7 @@ class LedgerAuditAdmin(ReadOnlyAdmin):
 
 @admin.register(Seal, site=staff_panel)
 class SealAdmin(ReadOnlyAdmin):
-    """The hash chain; the newest first."""
+    """The hash chain, newest first."""
 
     list_display = ("number", "sealed_at", "upto", "postings", "entries", "usage_rows", "head")
     ordering = ("-number",)

@@ -1,4 +1,4 @@
-"""The API of what proves a bill: signed usage records, seals, spending; and the key that has signed."""
+"""API of the evidence for bills: signed usage records with their key, seals, and spending."""
 
 from typing import ClassVar
 
@@ -23,7 +23,10 @@ _SEALS = 100
 
 
 class UsageRecordsApi(APIView):
-    """What the asker paid for or earned by, as records that the other side gets alike, each signed by the market."""
+    """List what you paid for or earned by, as signed records.
+
+    The other side of each charge gets the same record.
+    """
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -37,7 +40,10 @@ class UsageRecordsApi(APIView):
 
 
 class SealsApi(APIView):
-    """The latest seals over the ledger, newest first: write a head down to know later that nothing before it changed."""
+    """List the latest seals over the ledger, newest first.
+
+    Keep a head, and you can tell later whether anything before it has changed.
+    """
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -47,7 +53,7 @@ class SealsApi(APIView):
 
 
 class SpendApi(APIView):
-    """What the asker's wallet spent, by day, mode or source; what was given back is taken off."""
+    """Return what your wallet spent, by day, mode or source, less refunds."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -59,6 +65,6 @@ class SpendApi(APIView):
 
 @require_safe
 def ledger_key(request: HttpRequest) -> JsonResponse:
-    """Public: the key that usage records are signed with, and those before it."""
+    """Return the public key that usage records are signed with, and those before it."""
     body = {"algorithm": "Ed25519", "key_id": key_id(), "public_key": public_key(), "former": settings.LEDGER_FORMER_KEYS}
     return JsonResponse(body, headers={"Cache-Control": "public, max-age=3600"})

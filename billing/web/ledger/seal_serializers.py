@@ -1,4 +1,4 @@
-"""Shapes of what proves a bill: signed usage records, seals, the explanation of a line, spending."""
+"""Serializers of signed usage records, seals, the explanation of a line, and spending."""
 
 from typing import Any
 
@@ -19,7 +19,10 @@ class Micros(serializers.CharField):
 
 
 class UsageRecord(serializers.Serializer[Any]):
-    """A charged period as payer and payee get it to the same byte. Amounts are whole millionths of the currency."""
+    """A charged period, byte for byte the same for payer and payee.
+
+    Amounts are whole millionths of the currency.
+    """
 
     version = serializers.IntegerField(help_text="1")
     usage = serializers.IntegerField(help_text="The usage row's number")
@@ -43,14 +46,14 @@ class UsageRecord(serializers.Serializer[Any]):
 
 
 class SignedOut(serializers.Serializer[Any]):
-    """A record and the market's Ed25519 signature under it."""
+    """A record and the market's Ed25519 signature over it."""
 
     record = UsageRecord()
     signature = serializers.CharField(help_text="Hex, over the record as JSON with sorted keys, without blanks, in UTF-8")
 
 
 class RecordsIn(serializers.Serializer[Any]):
-    """Which records: by when they were booked."""
+    """Filters for usage records, by time of booking."""
 
     since = serializers.DateTimeField(required=False, default=None, help_text="Booked at or after this moment")
     until = serializers.DateTimeField(required=False, default=None, help_text="Booked before this moment")
@@ -81,7 +84,7 @@ class SealOut(serializers.Serializer[Any]):
 
 
 class SpendIn(serializers.Serializer[Any]):
-    """Of which days, and by what."""
+    """Range of days, and grouping."""
 
     since = DayText(required=False, default=None, help_text="First day (UTC); without it 30 days back")
     until = DayText(required=False, default=None, help_text="Last day (UTC); without it today")
@@ -89,7 +92,7 @@ class SpendIn(serializers.Serializer[Any]):
 
 
 class SpendRow(serializers.Serializer[Any]):
-    """What went to one day, mode or source."""
+    """Amount spent on one day, in one mode or on one source."""
 
     key = serializers.CharField(help_text="The day, the mode, or the source such as `instance:…`")
     what = serializers.CharField(source="label", help_text="In words, where it is a source")

@@ -1,4 +1,4 @@
-"""The page of spending: bars by day, and a table by day, mode or source."""
+"""Page of spending: bars by day, and a table by day, mode or source."""
 
 from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
@@ -19,7 +19,7 @@ GROUPINGS = (("day", _("Day")), ("mode", _("Mode")), ("source", _("Instance")))
 @require_safe
 @signed_in
 def spend(request: SignedInRequest) -> HttpResponse:
-    """A span that cannot be read shows the last days."""
+    """Show the page of spending; an unreadable range shows the last days."""
     nothing = {"since": None, "until": None, "by": "day"}
     try:
         asked = checked(SpendIn, {name: value for name, value in request.GET.items() if value})

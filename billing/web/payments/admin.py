@@ -1,4 +1,4 @@
-"""Staff panel: card payments with their refunds, disputes, Stripe's messages, and comparisons with Stripe."""
+"""Staff panel of card payments, refunds, disputes, Stripe's events, and comparisons with Stripe."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -25,7 +25,7 @@ from common.money import format_money, parse_money
 
 
 class RefundActionForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A payment is never edited; saving it with an amount sends that much back to its card."""
+    """Form that never edits a payment; saving it with an amount refunds that much to its card."""
 
     refund = PlainDecimalField(
         label=_("Refund to the card"),
@@ -125,7 +125,7 @@ class PaymentAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("paid for its used bonus then"))
     def bonus(self, row: Payment) -> str:
-        """What the wallet pays beside the largest refund."""
+        """Return what the wallet pays for the bonus beside the largest refund."""
         return format_money(refund_quote(row, refundable_micros(row)).bonus_micros)
 
 
@@ -161,7 +161,7 @@ class PaymentProfileAdmin(ReadOnlyAdmin):
 
 @admin.register(StripeEvent, site=staff_panel)
 class StripeEventAdmin(ReadOnlyAdmin):
-    """Each message once; above the list, how many were refused."""
+    """Stripe's events, each once; the number of refused ones is above the list."""
 
     list_display = ("id", "kind", "object_id", "received_at", "deliveries", "applied_at", "tries", "outcome")
     list_filter = (("applied_at", admin.EmptyFieldListFilter), "kind")
@@ -177,7 +177,7 @@ class StripeEventAdmin(ReadOnlyAdmin):
 
 @admin.register(Reconciliation, site=staff_panel)
 class ReconciliationAdmin(ReadOnlyAdmin):
-    """Adding one asks for a comparison now; a worker makes it."""
+    """Comparisons with Stripe; adding one requests a comparison, which a worker runs."""
 
     list_display = (
         "created_at",

@@ -1,4 +1,4 @@
-"""The API of card payments into the asker's own wallet."""
+"""API of card payments into one's own wallet."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from common.money import parse_money
 
 
 class TopUpsApi(APIView):
-    """The asker's own top-ups."""
+    """List your top-ups."""
 
     scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
     ordering = ("-created_at", "-id")
@@ -33,7 +33,10 @@ class TopUpsApi(APIView):
 
     @extend_schema(operation_id="topups_create", request=shapes.TopUpIn, responses={201: shapes.TopUpOut})
     def post(self, request: Request) -> Response:
-        """Pay at `checkout_url`; nothing is charged here. A dry run checks the amount and asks Stripe nothing."""
+        """Start a top-up, to be paid at `checkout_url`; nothing is charged here.
+
+        A dry run checks the amount without a request to Stripe.
+        """
         wanted = checked(shapes.TopUpIn, request.data)
         owner, amount = asker(request), parse_money(wanted["amount"])
         key = request.headers.get("Idempotency-Key")
@@ -49,7 +52,7 @@ class TopUpsApi(APIView):
 
 
 class TopUpApi(APIView):
-    """One own top-up."""
+    """Return one of your top-ups."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 

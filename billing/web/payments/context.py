@@ -1,4 +1,4 @@
-"""What the page of top-ups shows."""
+"""Template context of the pages of top-ups."""
 
 from datetime import timedelta
 from typing import Any
@@ -48,7 +48,10 @@ def top_up_context(
 
 
 def payment_notices(owner_id: UUID) -> dict[str, Any]:
-    """What the wallet and the page of top-ups must say: a debt, a refused card, a reached limit, money on its way."""
+    """Return notices about a debt, a refused card, a reached limit or pending money.
+
+    They are shown on the wallet and top-up pages.
+    """
     profile = profile_of(owner_id)
     month_from = clock.now().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     charged = auto_topped_up_micros(owner_id, month_from) if profile.auto_enabled else 0
@@ -64,7 +67,10 @@ def payment_notices(owner_id: UUID) -> dict[str, Any]:
 
 
 def payment_context(payment: Payment, *, left: bool) -> dict[str, Any]:
-    """`quote`: what the renter may have sent back without asking anybody, and what becomes of the bonus then."""
+    """Return the context of one payment.
+
+    `quote` is what the renter can refund without asking anybody, and the effect on the bonus.
+    """
     paid_at = payment.paid_at
     within = paid_at is not None and clock.now() - paid_at <= RENTER_REFUND_WITHIN
     return {
@@ -78,6 +84,6 @@ def payment_context(payment: Payment, *, left: bool) -> dict[str, Any]:
 
 
 def may_lead_to_checkout(response: HttpResponse) -> HttpResponse:
-    """Browsers hold a form to its page's policy through redirects too: these forms lead to Stripe's page."""
+    """Allow the page's forms to lead to Stripe's page: browsers apply `form-action` to redirects too."""
     response._csp_update = {"form-action": [settings.STRIPE_CHECKOUT_ORIGIN]}  # type: ignore[attr-defined]  # read by django-csp
     return response

@@ -1,4 +1,4 @@
-"""What a renter types about card payments."""
+"""Forms of card payments."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from common.money import format_money, parse_money
 
 
 class AmountField(forms.CharField):
-    """A decimal amount that a card can be charged; it becomes micro-units."""
+    """A decimal amount that a card can be charged, converted to micro-units."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(widget=DecimalInput(), max_length=20, **kwargs)
@@ -39,7 +39,7 @@ class AmountField(forms.CharField):
 
 
 class TopUpForm(forms.Form):
-    """`key` makes a second press of the button the same top-up."""
+    """Form of a top-up; its `key` makes a second press of the button the same top-up."""
 
     amount = AmountField(label=_("Amount"))
     save_card = forms.BooleanField(
@@ -51,7 +51,7 @@ class TopUpForm(forms.Form):
 
 
 class AutoForm(forms.Form):
-    """The rule by which the wallet fills itself."""
+    """Rule of automatic top-up."""
 
     enabled = forms.BooleanField(label=_("Top up by itself"), required=False)
     threshold = AmountField(label=_("When less than this can be spent"), required=False)
@@ -82,7 +82,10 @@ class AutoForm(forms.Form):
 
 
 class RefundForm(forms.Form):
-    """A renter's own refund: amount and price of the bonus as the page showed them, and a key against a second press."""
+    """A renter's own refund.
+
+    Amount and bonus payment are those shown on the page; the key makes a second press harmless.
+    """
 
     amount = forms.IntegerField(min_value=1)
     bonus = forms.IntegerField(min_value=0, required=False)
@@ -90,7 +93,7 @@ class RefundForm(forms.Form):
 
 
 def auto_as_typed(profile: PaymentProfile) -> dict[str, object]:
-    """What the form shows at first: the rule as it stands, or a usual one."""
+    """Return the initial values of the form: the present rule, or suggested amounts."""
     limits = top_up_limits(settings.MARKET_CURRENCY)
     usual = limits.chips_micros
     chosen = profile.auto_amount_micros > 0

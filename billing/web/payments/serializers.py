@@ -1,4 +1,4 @@
-"""Top-ups as the API shows them, and what it takes."""
+"""Serializers of top-ups."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from common.money import format_money
 
 
 class TopUpIn(serializers.Serializer[Any]):
-    """How much to pay; `save_card` keeps the card for automatic top-ups."""
+    """Amount to pay; `save_card` keeps the card for automatic top-ups."""
 
     amount = AmountText(help_text="In the market's currency")
     save_card = serializers.BooleanField(default=False)
 
 
 class RefundOut(serializers.Serializer[Any]):
-    """Money on its way back to the card. failed: it is in the wallet again."""
+    """Money on its way back to the card; when `failed`, it is in the wallet again."""
 
     amount = serializers.CharField()
     state = serializers.ChoiceField(choices=RefundState.choices)
@@ -31,7 +31,7 @@ class RefundOut(serializers.Serializer[Any]):
 
 
 class DisputeOut(serializers.Serializer[Any]):
-    """What the cardholder's bank has taken back. won: it is in the wallet again."""
+    """Money that the cardholder's bank has taken back; when `won`, it is in the wallet again."""
 
     amount = serializers.CharField()
     state = serializers.ChoiceField(choices=DisputeState.choices)
@@ -39,7 +39,7 @@ class DisputeOut(serializers.Serializer[Any]):
 
 
 class BonusOut(serializers.Serializer[Any]):
-    """What a percent coupon gave for a top-up. Used is also what is set aside for what runs."""
+    """Bonus that a percent coupon gave for a top-up; `used` includes what is held for running instances."""
 
     given = serializers.CharField()
     used = serializers.CharField()
@@ -47,7 +47,7 @@ class BonusOut(serializers.Serializer[Any]):
 
 
 class TopUpOut(serializers.Serializer[Any]):
-    """A payment by card. It is credited when Stripe says that it is paid: state succeeded."""
+    """A card payment; it is credited when Stripe says that it is paid (state `succeeded`)."""
 
     id = serializers.CharField()
     amount = serializers.CharField()
@@ -65,7 +65,7 @@ class TopUpOut(serializers.Serializer[Any]):
 
 
 class TopUpDetail(TopUpOut):
-    """A top-up with what a refund would do now."""
+    """A top-up with the effect of a refund now."""
 
     refundable = serializers.CharField(help_text="What can go back to the card")
     refund_takes = serializers.CharField(help_text="What the wallet then pays for the used bonus of this top-up")

@@ -1,4 +1,4 @@
-"""The renter's pages of card payments: top up, the saved card, the automatic rule, one payment."""
+"""Pages of card payments: top up, saved card, automatic top-up, one payment."""
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
@@ -73,7 +73,7 @@ def auto_rule(request: SignedInRequest) -> HttpResponse:
 
 @signed_in
 def top_up_payment(request: SignedInRequest, payment_id: str) -> HttpResponse:
-    """Where Stripe's page sends the renter back to: it says what is known, and looks again while that is not all."""
+    """Show one payment after the return from Stripe's page, and refresh it while it is not final."""
     payment = payment_of(request.user.pk, parse_public_id("topup", payment_id))
     look_at_return(payment=payment)
     context = payment_context(payment, left=bool(request.GET.get("left")))

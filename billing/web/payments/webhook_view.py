@@ -1,4 +1,4 @@
-"""Where Stripe delivers its messages: outside the API, signed instead of signed in."""
+"""Webhook endpoint for Stripe's events: outside the API, authenticated by signature."""
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -10,7 +10,7 @@ from billing.payments.stripe_events import Refused, receive_event
 @csrf_exempt
 @require_POST
 def stripe_webhook(request: HttpRequest) -> JsonResponse:
-    """200 as soon as the message is kept; 400 for what is not Stripe's, is too old or cannot be read."""
+    """Store an event: 200 once it is stored, 400 if it is forged, too old or unreadable."""
     try:
         is_new = receive_event(body=request.body, signature=request.headers.get("Stripe-Signature", ""))
     except Refused as refusal:

@@ -1,4 +1,4 @@
-"""Panels of payouts: staff export, confirm, take back and freeze; a host owner sees the own ones."""
+"""Panels of payouts: staff export, confirm, return and freeze them; a host owner sees their own."""
 
 from typing import Any, ClassVar
 
@@ -40,7 +40,7 @@ _FACTS = (
 
 
 class PayoutShown:
-    """Columns that both panels have."""
+    """Columns shared by both panels."""
 
     @admin.display(description=_("amount"), ordering="amount_micros")
     def amount(self, row: Payout) -> str:
@@ -52,7 +52,7 @@ class PayoutShown:
 
 
 class OutcomeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """What became of a payout; saving it with an outcome moves it."""
+    """Outcome of a payout; saving it changes the payout's state."""
 
     outcome = forms.ChoiceField(
         label=_("Outcome"),
@@ -135,7 +135,7 @@ class PayoutAdmin(PayoutShown, ReadOnlyAdmin):
 
 
 class FreezeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """Staff stop or release the payouts of an account; where it leads to is its owner's alone."""
+    """Form with which staff freeze or unfreeze payouts; only the owner can change the account."""
 
     class Meta:
         model = PayoutAccount
@@ -150,7 +150,7 @@ class FreezeForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
 
 
 class AccountShown:
-    """Columns that both panels have."""
+    """Columns shared by both panels."""
 
     @admin.display(description=_("account"))
     def goes_to(self, row: PayoutAccount) -> str:
@@ -183,7 +183,7 @@ class PayoutAccountAdmin(AccountShown, ReadOnlyAdmin):
 
 @admin.register(Payout, site=host_panel)
 class OwnPayoutAdmin(PayoutShown, OwnRowsAdmin):
-    """The owner's payouts; they are asked for in the console."""
+    """The owner's payouts; they are requested in the console."""
 
     list_display = ("created_at", "goes_to", "amount", "state", "settled_at", "reference", "failure")
     list_filter = ("state",)
@@ -193,7 +193,7 @@ class OwnPayoutAdmin(PayoutShown, OwnRowsAdmin):
 
 @admin.register(PayoutAccount, site=host_panel)
 class OwnPayoutAccountAdmin(AccountShown, OwnRowsAdmin):
-    """Where the owner's earnings go. It is named in the console, which asks for the password again."""
+    """The owner's payout account; it is set in the console, which asks for the password again."""
 
     list_display = ("goes_to", "pays_from", "automatic", "minimum", "frozen", "frozen_reason")
     fields = ("goes_to", "holder", "pays_from", "minimum", "automatic", "changed_at", "frozen", "frozen_reason")
@@ -202,7 +202,7 @@ class OwnPayoutAccountAdmin(AccountShown, OwnRowsAdmin):
 
 @admin.register(Usage, site=host_panel)
 class EarningAdmin(OwnRowsAdmin):
-    """One line for each settled period of use of the owner's hosts: what was charged, the fee, and the host's share."""
+    """Settled periods of use of the owner's hosts: charge, fee, and the host's share."""
 
     owner_path = "meter__payee__owner"
     list_display = ("what", "period_from", "period_to", "charged", "fee", "earned")
@@ -233,7 +233,7 @@ class EarningAdmin(OwnRowsAdmin):
 
 
 class BelowZero(admin.SimpleListFilter):
-    """Wallets that owe: earnings after a late refund, debts."""
+    """Filter for wallets that owe: earnings after a late refund, debts."""
 
     title = _("balance")
     parameter_name = "below"

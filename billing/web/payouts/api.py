@@ -1,4 +1,4 @@
-"""The API of a host owner's payouts: what can be paid out, payouts, and the account that they go to."""
+"""API of a host owner's payouts: payable amount, payouts, and payout account."""
 
 from typing import Any, ClassVar
 
@@ -28,7 +28,7 @@ _NONE_YET = OpenApiResponse(description="No payout account has been named yet")
 
 
 class PayoutsApi(APIView):
-    """The account's own payouts."""
+    """List your payouts, or request one."""
 
     scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
     ordering = ("-created_at", "-id")
@@ -53,7 +53,7 @@ class PayoutsApi(APIView):
 
 
 class PayoutApi(APIView):
-    """One own payout."""
+    """Return one of your payouts."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -64,7 +64,7 @@ class PayoutApi(APIView):
 
 
 class PayableApi(APIView):
-    """What of the account's own earnings can be paid out now, and what keeps the rest."""
+    """Return how much of your earnings can be paid out now, and what keeps the rest."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -76,7 +76,7 @@ class PayableApi(APIView):
 
 
 class PayoutAccountApi(APIView):
-    """Where the account's own earnings go."""
+    """Return the account that receives your earnings."""
 
     scopes: ClassVar = {"GET": "billing:read", "PUT": "billing:write"}
 
@@ -89,7 +89,10 @@ class PayoutAccountApi(APIView):
 
     @extend_schema(operation_id="payout_account_set", request=shapes.PayoutAccountIn, responses=shapes.PayoutAccountOut)
     def put(self, request: Request) -> Response:
-        """Only in a session that has just given the password or second factor again; never by a token."""
+        """Set the account that receives your earnings.
+
+        Works only in a session that has just confirmed the password or second factor; never by a token.
+        """
         require_confirmation(request)
         wanted = checked(shapes.PayoutAccountIn, request.data)
         minimum, automatic = parse_money(wanted.pop("minimum", _FIRST_MINIMUM)), wanted.pop("automatic")
@@ -103,15 +106,16 @@ class PayoutAccountApi(APIView):
 
 
 class PayoutOnboardingApi(APIView):
-    """The account's own way to be paid by Stripe."""
+    """Start being paid by Stripe."""
 
     scopes: ClassVar = {"POST": "billing:write"}
 
     @extend_schema(operation_id="payout_account_onboarding", request=None, responses={201: shapes.OnboardingOut})
     def post(self, request: Request) -> Response:
-        """The address of Stripe's page on which the owner says who they are. It can be opened once, within minutes.
+        """Return the address of Stripe's page on which you verify your identity.
 
-        Only in a session that has just given the password or second factor again: who fills that page in is paid.
+        It can be opened once, within minutes. Works only in a session that has just confirmed the password or
+        second factor, because whoever completes that page is paid.
         """
         require_confirmation(request)
         return Response({"url": begin_onboarding(owner=asker(request))}, status=201)

@@ -1,4 +1,4 @@
-"""What the page of payouts shows, in words."""
+"""Template context of the payouts page."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -29,7 +29,7 @@ _WORDS: Final[dict[str, str | Promise]] = {
 
 
 def told(error: DomainError) -> str:
-    """Why not, in the reader's language where we have the words; Stripe's own reasons come as they are."""
+    """Return an error's text in the reader's language where it is translated, else Stripe's own text."""
     return str(_WORDS.get(error.code, error.detail))
 
 
@@ -48,11 +48,11 @@ def payouts_context(owner_id: UUID, *, now: datetime) -> dict[str, Any]:
 
 
 def connect_context(owner_id: UUID) -> dict[str, Any]:
-    """Whether this market pays by Stripe, and the owner's account there as far as it was begun here."""
+    """Return whether this market pays by Stripe, and the owner's connected account, if any."""
     return {"pays_by_stripe": is_open(), "connected": connected_account_of(owner_id)}
 
 
 def may_lead_to_connect(response: HttpResponse) -> HttpResponse:
-    """Browsers hold a form to its page's policy through redirects too: this form leads to Stripe's page."""
+    """Allow the page's form to lead to Stripe's page: browsers apply `form-action` to redirects too."""
     response._csp_update = {"form-action": [settings.STRIPE_CONNECT_ORIGIN]}  # type: ignore[attr-defined]  # read by django-csp
     return response

@@ -1,4 +1,4 @@
-"""What a host owner types about payouts."""
+"""Forms of payouts."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 
 
 class PayoutAccountForm(forms.Form):
-    """Where earnings go. Of a saved account only the end is shown: to change anything, the number is typed anew."""
+    """Payout account; of a saved one only the last characters are shown, so changes need the number again."""
 
     method = forms.ChoiceField(label=_("Paid by"), choices=PayoutMethod.choices, widget=forms.RadioSelect)
     holder = NameField(label=_("Account holder"), max_length=120, required=False)
@@ -75,7 +75,7 @@ class PayoutAccountForm(forms.Form):
 
 
 def account_as_typed(account: PayoutAccount | None) -> dict[str, Any]:
-    """What the form begins with."""
+    """Return the initial values of the form."""
     if account is None:
         return {"method": PayoutMethod.BANK, "minimum": "10.00", "automatic": True}
     return {

@@ -1,4 +1,4 @@
-"""Payouts as the API shows them, and what it takes."""
+"""Serializers of payouts."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from common.money import format_money
 
 
 class PayoutOut(serializers.Serializer[Any]):
-    """Earnings on their way to their owner. failed: the money is back in the earnings."""
+    """Earnings on their way to their owner; when `failed`, the money is back in the earnings."""
 
     id = serializers.CharField()
     amount = serializers.CharField()
@@ -38,7 +38,7 @@ class PayoutPage(serializers.Serializer[Any]):
 
 
 class PayoutIn(serializers.Serializer[Any]):
-    """How much to pay out; all that can be when it is left out."""
+    """Amount to pay out; without it, everything that can be paid out."""
 
     amount = AmountText(required=False)
 
@@ -61,7 +61,7 @@ class PayableOut(serializers.Serializer[Any]):
 
 
 class PayoutAccountOut(serializers.Serializer[Any]):
-    """Where earnings go. Of account numbers only the end is ever shown again."""
+    """Account that receives earnings; only the last characters of its number are ever shown again."""
 
     method = serializers.ChoiceField(choices=PayoutMethod.choices)
     account_ending = serializers.CharField()
@@ -76,7 +76,10 @@ class PayoutAccountOut(serializers.Serializer[Any]):
 
 
 class PayoutAccountIn(serializers.Serializer[Any]):
-    """`stripe` needs stripe_account_id; `bank` the holder and an IBAN, or an account number with the bank."""
+    """Account for earnings.
+
+    `stripe` needs `stripe_account_id`; `bank` needs the holder and an IBAN, or an account number with the bank.
+    """
 
     method = serializers.ChoiceField(choices=PayoutMethod.choices)
     stripe_account_id = serializers.CharField(required=False, max_length=64)
@@ -88,7 +91,7 @@ class PayoutAccountIn(serializers.Serializer[Any]):
 
 
 class OnboardingOut(serializers.Serializer[Any]):
-    """Where to go on. Once Stripe can pay, payouts go there by themselves."""
+    """Address at which onboarding continues; once Stripe can pay, payouts go there automatically."""
 
     url = serializers.URLField(help_text="For a browser in which the owner is signed in here")
 

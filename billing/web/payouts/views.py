@@ -1,4 +1,4 @@
-"""The host owner's pages of payouts: what can be paid out, what was, and where to."""
+"""Pages of payouts: payable amount, past payouts, and payout account."""
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
@@ -34,7 +34,7 @@ def payouts(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @signed_in
 def payout_ask(request: SignedInRequest) -> HttpResponse:
-    """All that can be paid out now."""
+    """Request a payout of everything that can be paid out now."""
     owner_id = request.user.pk
     try:
         request_payout(owner_id=owner_id, requested_by=f"user:{owner_id.hex}")
@@ -61,21 +61,21 @@ def payout_account(request: SignedInRequest) -> HttpResponse:
 @signed_in
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
 def payout_connect(request: SignedInRequest) -> HttpResponse:
-    """On to Stripe's page, where the owner says who they are and where their bank is: whoever fills it in is paid."""
+    """Redirect to Stripe's page for identity and bank account; whoever completes it is paid."""
     return _to_stripe(request)
 
 
 @signed_in
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
 def payout_connect_refresh(request: SignedInRequest) -> HttpResponse:
-    """Stripe's page had expired, or was opened twice: it sends its visitor here for a new one."""
+    """Redirect to a new Stripe page, since the earlier one had expired or was opened twice."""
     return _to_stripe(request)
 
 
 @signed_in
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
 def payout_connect_return(request: SignedInRequest) -> HttpResponse:
-    """Back from Stripe, which says nothing about how it went: it is asked."""
+    """Check the account after the return from Stripe, which reports no result itself."""
     try:
         account = finish_onboarding(owner_id=request.user.pk)
     except DomainError as error:

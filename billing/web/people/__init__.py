@@ -1,1 +1,1 @@
-"""Ties between accounts in the admin panel."""
+"""Staff panel of ties between accounts."""

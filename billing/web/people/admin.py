@@ -1,4 +1,4 @@
-"""Staff panel: what ties two accounts to one person, and the way to say that it does not."""
+"""Staff panel of evidence that two accounts belong to one person, and its removal."""
 
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from common.http.fields import NameField
 
 
 class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A tie is never edited; saving it with a reason removes it."""
+    """Form that never edits a tie; saving it with a reason removes it."""
 
     reason = NameField(
         label=_("Reason"),
@@ -34,7 +34,7 @@ class RemoveTieForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic a
 
 @admin.register(Tie, site=staff_panel)
 class TieAdmin(ReadOnlyAdmin):
-    """Cards, payout accounts and teams of each user, with those who share them."""
+    """Cards, payout accounts and teams of each user, with the accounts that share them."""
 
     list_display = ("owner", "kind", "value", "seen_at", "proven_at", "removed_at")
     list_filter = ("kind", ("removed_at", admin.EmptyFieldListFilter))

@@ -1,1 +1,1 @@
-"""Credit by staff in the admin panel."""
+"""Staff panel of credit grants."""

@@ -1,4 +1,4 @@
-"""Staff panel: grants. What one person may not grant alone, a second one confirms or declines here."""
+"""Staff panel of grants; a second person confirms or declines large ones here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from common.money import format_money
 
 @admin.register(Grant, site=staff_panel)
 class GrantAdmin(ReadOnlyAdmin):
-    """Each grant with who gave it and why, the newest first."""
+    """Grants, newest first, with who gave each and why."""
 
     list_display = ("created_at", "owner", "amount", "reason", "state", "by", "second")
     list_filter = ("state",)

@@ -1,4 +1,4 @@
-"""The API of a renter's own wallet."""
+"""API of a renter's own wallet."""
 
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ _SOURCE_PREFIXES = {
 
 
 class StandingOut(serializers.Serializer[Any]):
-    """How the wallet stands, as judged every minute."""
+    """Standing of the wallet, evaluated every minute."""
 
     state = serializers.ChoiceField(choices=StandingState.choices, read_only=True)
     since = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null for who was always in good standing")
@@ -41,7 +41,7 @@ class StandingOut(serializers.Serializer[Any]):
 
 
 class WalletOut(serializers.Serializer[Any]):
-    """The wallet now. Accrued use is paid out of what is held."""
+    """The wallet now; accrued use is paid out of the held money."""
 
     currency = serializers.SerializerMethodField()
     balance = Money("balance_micros", help_text="The sum of all entries")
@@ -90,7 +90,7 @@ class EntriesOut(serializers.Serializer[Any]):
 
 
 class WalletApi(APIView):
-    """The renter's own wallet."""
+    """Return your wallet."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -100,7 +100,7 @@ class WalletApi(APIView):
 
 
 class WalletEntriesApi(APIView):
-    """The statement of the renter's own wallet, newest first."""
+    """List the statement of your wallet, newest first."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 

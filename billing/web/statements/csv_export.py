@@ -1,4 +1,4 @@
-"""A statement as CSV: streamed page by page, for spreadsheets and for programs."""
+"""Statement as CSV, streamed page by page."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -34,7 +34,7 @@ _COLUMNS: Final = (
 
 
 def csv_reply(owner_id: UUID, **asked: Any) -> StreamingHttpResponse:
-    """All lines that were asked for (see `statement_lines`), newest first."""
+    """Return all matching lines (see `statement_lines`) as CSV, newest first."""
     reply = StreamingHttpResponse(csv_lines(_COLUMNS, _rows(owner_id, asked)), content_type="text/csv; charset=utf-8")
     reply["Content-Disposition"] = f'attachment; filename="statement-{clock.now():%Y-%m-%d}.csv"'
     return reply

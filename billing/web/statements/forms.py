@@ -1,4 +1,4 @@
-"""What can be asked on the statement's page: the time, the kind, what it is for, and how to sum it up."""
+"""Form of the statement page: time, kind, source, and grouping."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -37,7 +37,10 @@ _BUCKETS = (
 
 
 class StatementForm(forms.Form):
-    """Days are whole days by UTC, both included. A field that is wrong is told and filters nothing."""
+    """Filters of the statement; days are whole days in UTC, both included.
+
+    A field that is not valid shows an error and filters nothing.
+    """
 
     day_from = DayField(label=_("From day"), required=False)
     day_to = DayField(label=_("To day"), required=False)
@@ -66,7 +69,7 @@ class StatementForm(forms.Form):
         return bool(self._given().get("group"))
 
     def asked(self) -> dict[str, Any]:
-        """For `statement_lines` and `statement_groups` alike."""
+        """Return the arguments for `statement_lines` and `statement_groups`."""
         given = self._given()
         last: date | None = given.get("day_to")
         return {

@@ -1,4 +1,4 @@
-"""What can be asked of a statement, checked, and a page of it."""
+"""Validated requests for statements, and their pages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _MOST = 200
 
 
 class StatementIn(serializers.Serializer[Any]):
-    """Which lines: by when they were posted, what they are for, and of which instance."""
+    """Filters for lines: time of posting, kind, and instance."""
 
     since = serializers.DateTimeField(required=False, help_text="Posted at or after this moment")
     until = serializers.DateTimeField(required=False, help_text="Posted before this moment")
@@ -31,14 +31,18 @@ class StatementIn(serializers.Serializer[Any]):
 
 @dataclass(frozen=True)
 class StatementPage:
-    """Lines, and where the next page goes on: empty at the end."""
+    """Lines, and the cursor of the next page: empty at the end."""
 
     lines: list[StatementLine]
     next_cursor: str
 
 
 def statement_page(owner_id: UUID, asked: Mapping[str, Any], *, kind: str = "renter") -> StatementPage:
-    """The page of the owner's wallet of this kind that was asked for. Raises InvalidInput."""
+    """Return the requested page of the owner's wallet of this kind.
+
+    Raises:
+        InvalidInput: the request is not valid.
+    """
     wishes = _checked(asked)
     limit = wishes["limit"]
     lines = statement_lines(
@@ -66,7 +70,13 @@ def _checked(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_source(text: str) -> UUID | None:
-    """The UUID behind the id of an instance; None for nothing. Raises InvalidInput: it filters, nothing is looked up."""
+    """Return the UUID in the id of an instance, or None for an empty text.
+
+    It only filters; nothing is looked up.
+
+    Raises:
+        InvalidInput: it is not the id of an instance.
+    """
     try:
         return parse_public_id("inst", text) if text else None
     except NotFound as error:

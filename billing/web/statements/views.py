@@ -1,4 +1,4 @@
-"""The statement's pages: filtered, summed up, and as CSV."""
+"""Pages of the statement: filtered, grouped, and as CSV."""
 
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ _PAGE = 50
 @require_safe
 @signed_in
 def statement(request: SignedInRequest) -> HttpResponse:
-    """Line by line, or summed up when it was asked for. `cursor` is the last line seen."""
+    """Show the statement line by line, or grouped on request; `cursor` is the last line seen."""
     owner_id = request.user.pk
     form = StatementForm(request.GET, sources=used_sources(owner_id=owner_id))
     cursor = request.GET.get("cursor", "")

@@ -1,4 +1,4 @@
-"""The API of a team's money: what its members spend, and transfers between them."""
+"""API of a team's money: members' spending, and transfers between them."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from common.money import parse_money
 
 
 class MonthIn(serializers.Serializer[Any]):
-    """Which month."""
+    """Month to report."""
 
     month = serializers.RegexField(
         r"^2[0-9]{3}-(0[1-9]|1[0-2])$", required=False, default="", help_text="As 2026-11; by default this one"
@@ -40,7 +40,7 @@ class SpendingOut(serializers.Serializer[Any]):
 
 
 class TransferIn(serializers.Serializer[Any]):
-    """Money to pass on."""
+    """Money to transfer to a member."""
 
     to = serializers.CharField(max_length=60, help_text="user_… of the team")
     amount = AmountText(help_text="A decimal string such as 12.50")
@@ -60,7 +60,7 @@ class TransferOut(serializers.Serializer[Any]):
 
 
 class TeamSpendingApi(APIView):
-    """An owner sees every member's spending, a member their own."""
+    """List the spending of all members as an owner, or your own as a member."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 
@@ -72,7 +72,7 @@ class TeamSpendingApi(APIView):
 
 
 class TeamTransfersApi(APIView):
-    """Pass money on to a member of the same team."""
+    """Transfer money to a member of the same team."""
 
     scopes: ClassVar = {"POST": "billing:write"}
 

@@ -1,4 +1,4 @@
-"""What the page of one team shows to whom."""
+"""Template context of the team page."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,11 @@ from common.ids import new_uuid
 
 
 def team_page(viewer: User, team_id: UUID, span: tuple[datetime, datetime]) -> dict[str, Any]:
-    """Raises NotFound for a team that they are not in."""
+    """Return the context of the team page for this viewer.
+
+    Raises:
+        NotFound: the viewer is not in the team.
+    """
     team = team_of(viewer, team_id)
     spending = team_spending(viewer, team_id, since=span[0], until=span[1])
     spent = {row.member.pk: row.micros for row in spending}
@@ -35,7 +39,7 @@ def team_page(viewer: User, team_id: UUID, span: tuple[datetime, datetime]) -> d
 
 
 def sending_form(viewer: User, team_id: UUID, sent: QueryDict | None) -> TransferForm:
-    """To everyone else in the team. Its key makes a second click change nothing."""
+    """Return the form for sending money to another member; its key makes a second click change nothing."""
     others = members_of(team_id).filter(user__isnull=False).exclude(user=viewer)
     receivers = [(str(member.user_id), f"{member.user} · {member.email}") for member in others]
     return TransferForm(sent, receivers=receivers, initial={"key": new_uuid()}, prefix="send")

@@ -1,4 +1,4 @@
-"""Input of the team pages."""
+"""Forms of the team pages."""
 
 from typing import Any
 from uuid import UUID
@@ -37,7 +37,11 @@ class TransferForm(forms.Form):
 
 
 def read_amount(text: str) -> int:
-    """Micro-units, more than zero."""
+    """Return an amount in micro-units.
+
+    Raises:
+        ValidationError: it is not an amount above zero.
+    """
     try:
         micros = parse_money(text.strip())
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""Pages of teams: who is in them, what they spend, money from one to another."""
+"""Pages of teams: members, their spending, and transfers."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -29,7 +29,7 @@ def team_list(request: SignedInRequest) -> HttpResponse:
 
 @signed_in
 def team(request: SignedInRequest, team_id: str) -> HttpResponse:
-    """An invitation's link is part of the one answer that makes it."""
+    """Show the team page; a POST creates an invitation, whose link is shown only in that response."""
     key, secret, fault = parse_public_id("team", team_id), "", None
     form = InviteForm(request.POST or None)
     if form.is_valid():
@@ -85,7 +85,7 @@ def member_remove(request: SignedInRequest, team_id: str, member_id: str) -> Htt
 
 @signed_in
 def team_join(request: SignedInRequest, secret: str) -> HttpResponse:
-    """Opening the link shows who invites; joining is a step of its own."""
+    """Show who invites; a POST joins the team."""
     if request.method == "POST":
         joined = services.accept_invitation(user=request.user, secret=secret)
         messages.success(request, _("You are in the team %(name)s.") % {"name": joined.name})
