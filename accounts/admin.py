@@ -1,4 +1,4 @@
-"""Staff panel: users, their tokens and keys."""
+"""Staff panel of users, their tokens and keys."""
 
 from typing import ClassVar
 
@@ -19,7 +19,10 @@ from common.emails import EmailField
 
 @admin.register(User, site=staff_panel)
 class UserAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
-    """Switch a person on or off, open the host panel to them. Passwords are reset by mail, never set here."""
+    """Users: enable or disable them, and open the host panel to them.
+
+    Passwords are reset by mail, never set here.
+    """
 
     list_display = ("email", "display_name", "is_host_owner", "is_staff", "is_active", "date_joined")
     list_filter = ("is_host_owner", "is_staff", "is_active")
@@ -30,7 +33,7 @@ class UserAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type informa
     formfield_overrides: ClassVar = {models.EmailField: {"form_class": EmailField}}
 
     def save_model(self, request: HttpRequest, obj: User, form: ModelForm, change: bool) -> None:  # type: ignore[type-arg]  # not generic at run time
-        """Whoever is switched off, or loses rights, keeps no session, and no ticket of the relay."""
+        """Save a user; whoever is disabled or loses rights loses all sessions and tickets of the relay."""
         super().save_model(request, obj, form, change)
         if {"is_active", "is_staff"} & set(form.changed_data):
             end_access(user=obj)
@@ -69,7 +72,7 @@ class AccountEventAdmin(ReadOnlyAdmin):
 
 @admin.register(OutgoingMail, site=staff_panel)
 class OutgoingMailAdmin(ReadOnlyAdmin):
-    """Without its body, which may hold a link that lets someone in."""
+    """Mails without their bodies, which may hold a link that logs someone in."""
 
     list_display = ("created_at", "to", "subject", "tries", "fault", "due_at", "sent_at", "given_up_at")
     list_filter = (("sent_at", EmptyFieldListFilter), ("given_up_at", EmptyFieldListFilter))

@@ -22,7 +22,7 @@ SCOPES: Final[dict[str, str]] = {
     "webhooks:write": "Add, change, test and remove webhooks",
     "tokens:write": "See, create and revoke API tokens",
 }
-# What a token needs for each method of the views of instances, and of volumes and snapshots.
+# The scope that a token needs for each method of the views of instances, and of volumes and snapshots.
 INSTANCE_SCOPES: Final[dict[str, str]] = {
     "GET": "instances:read",
     "POST": "instances:write",
@@ -30,7 +30,7 @@ INSTANCE_SCOPES: Final[dict[str, str]] = {
     "DELETE": "instances:write",
 }
 STORAGE_SCOPES: Final[dict[str, str]] = {"GET": "storage:read", "POST": "storage:write", "DELETE": "storage:write"}
-# A view that any signed-in user or live token may use declares this instead of a scope.
+# Declared in place of a scope by a view that any signed-in user or live token may use.
 ANY_SCOPE: Final = ""
 
 TOKEN_MARK: Final = "berth"  # noqa: S105  (the public part by which scanners know a token)
@@ -45,7 +45,7 @@ MIN_RSA_BITS: Final = 2048
 
 INVITATION_LIFETIME: Final = timedelta(days=7)
 INVITATION_SECRET_BYTES: Final = 24
-# What an account's log may hold; words in event_words.py. Whoever writes another kind adds it in both.
+# The kinds of events in an account's log; their texts are in event_log/messages.py. A new kind is added in both.
 EVENT_KINDS: Final = (
     "login",
     "login.new_device",
@@ -83,34 +83,34 @@ EVENT_KINDS: Final = (
     "limit.removed",
     "limit.auto_top_up",
 )
-# Told by mail at once. Of passwords, addresses and second factors allauth tells by itself.
+# Mailed at once. For passwords, addresses and second factors, allauth sends its own mails.
 MAILED_KINDS: Final = ("login.new_device", "token.created", "key.added", "payout_account.changed")
 FORMER_ADDRESS_TOLD: Final = timedelta(days=30)  # for so long mail goes to a replaced address too
 
-# A session ends when it was not used for so long, and at the latest so long after its log-in.
+# A session ends when it was not used for this long, and at the latest this long after its log-in.
 SESSION_IDLE: Final = timedelta(days=3)
 SESSION_LONGEST: Final = timedelta(days=14)
 SESSION_SEEN_PRECISION: Final = timedelta(seconds=60)
 DEVICE_KEPT: Final = timedelta(days=365)
 TICKETS_LAST: Final = timedelta(hours=13)  # longer than any ticket of the relay
 
-# Wrong passwords: for one account from one network (or known device), of one network, for one account in all.
+# Wrong passwords: for one account from one network (or known device), from one network, for one account in all.
 LOGIN_TRIES: Final = "5/5m/key"
 LOGIN_TRIES_OF_NETWORK: Final = "20/m/key"
 LOGIN_TRIES_FOR_ADDRESS: Final = "100/h/key"
 
-# Of mail. A pass sends so many, and begins no further one after so long.
+# Mail: one pass sends this many, and starts no further one after this long.
 MAIL_BATCH: Final = 100
 MAIL_PASS_S: Final = 15.0
 MAIL_TASK_S: Final = 45  # then the worker's process is ended
 MAIL_CLAIM: Final = timedelta(seconds=60)  # longer than that: nobody sends what another may still be sending
-# After the first, second, … try that failed; the last value goes on until the mail expires.
+# Delay after the first, second, … failed attempt; the last value repeats until the mail expires.
 MAIL_WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (30, 120, 600, 1800, 3600, 7200, 14_400))
 MAIL_REST: Final = timedelta(seconds=30)  # when the server itself fails, nothing is sent for so long
 MAIL_TRIED: Final = timedelta(days=3)  # unless who queues it names another time
 MAIL_KEPT: Final = timedelta(days=7)  # without its body
 
-# Mails of invitations that may leave: (how many, within). By one person, for one team, and to one address by anybody.
+# Limits of invitation mails, as (number, period): by one person, for one team, and to one address by anybody.
 INVITATIONS_BY_SENDER: Final = ((20, timedelta(hours=1)), (50, timedelta(days=1)))
 INVITATIONS_FOR_TEAM: Final = ((20, timedelta(hours=1)), (50, timedelta(days=1)))
 INVITATIONS_TO_ADDRESS: Final = ((3, timedelta(hours=1)), (5, timedelta(days=1)))
@@ -121,7 +121,7 @@ MAX_TEAM_MEMBERS: Final = 100  # invitations count
 
 MAX_IDEMPOTENCY_KEY_CHARS: Final = 200
 
-# What a person's programs can be told of. Anyone who emits another kind adds it here.
+# Kinds of events that webhooks deliver. A new kind is added here.
 WEBHOOK_KINDS: Final = (
     "instance.started",
     "instance.stopped",
@@ -146,7 +146,7 @@ WEBHOOK_SECRET_MARK: Final = "whsec_"  # noqa: S105  (as https://www.standardweb
 WEBHOOK_FORMER_VALID: Final = timedelta(hours=24)
 WEBHOOK_TIMEOUT_S: Final = 10.0
 WEBHOOK_ANSWER_BYTES: Final = 300
-# After the first, second, … attempt that failed; the last value goes on until the time is over.
+# Delay after the first, second, … failed attempt; the last value repeats until the retry period is over.
 WEBHOOK_WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (10, 60, 300, 900, 3600, 7200, 14_400, 28_800))
 WEBHOOK_TRIED: Final = timedelta(hours=24)
 WEBHOOK_PAUSED_AFTER: Final = timedelta(days=5)  # of nothing but failures

@@ -1,11 +1,14 @@
-"""A browser or program in words, from what it calls itself: for people, who know their devices; nothing relies on it."""
+"""Readable names of browsers and programs, from their user agents.
+
+They are only for display; nothing relies on them.
+"""
 
 from typing import Final
 
 from django.utils.translation import gettext as _
 
 _CHARS: Final = 40
-# The first that fits: most browsers also name those that they descend from.
+# The first match counts: most browsers also name those that they descend from.
 _PROGRAMS: Final = (
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),

@@ -1,4 +1,4 @@
-"""Ends access: of a token, of a session, of everything. Tickets at the relay end with what they were asked for with."""
+"""Ends the access of a token, a session or a whole account, and the relay's tickets under it."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,7 +12,7 @@ from common.revocation import forget_ended, tell_ended, tell_ended_now
 
 
 def end_credentials(names: Iterable[str]) -> None:
-    """Inside the transaction that ends them: tickets bound to one of these names are refused from its commit on."""
+    """End these credentials inside the transaction: tickets bound to them are refused from its commit on."""
     until = clock.now() + TICKETS_LAST
     rows = [EndedCredential(name=name, until=until) for name in names]
     EndedCredential.objects.bulk_create(rows, ignore_conflicts=True)
@@ -20,7 +20,10 @@ def end_credentials(names: Iterable[str]) -> None:
 
 
 def end_access(*, user: User) -> User:
-    """Every session and ticket of the person ends. Inside the caller's transaction; `user` takes on the new version."""
+    """End every session and ticket of the user, inside the caller's transaction.
+
+    `user` gets the new access version.
+    """
     locked = User.objects.select_for_update(of=("self",), no_key=True).get(pk=user.pk)
     end_credentials([access_credential(locked)])
     user.access_version = locked.access_version + 1
@@ -29,7 +32,10 @@ def end_access(*, user: User) -> User:
 
 
 def tell_all_ended(*, now: datetime) -> int:
-    """Write all of them to Redis again, which may have lost some, and drop what is over; how many are left."""
+    """Write all ended credentials to Redis again, which may have lost some, and delete expired ones.
+
+    Returns how many are left.
+    """
     with use_case():
         EndedCredential.objects.filter(until__lte=now).delete()
     left = {name: int(until.timestamp()) for name, until in EndedCredential.objects.values_list("name", "until")}

@@ -1,4 +1,4 @@
-"""What can go wrong with tokens, keys and repeated requests."""
+"""Domain errors of tokens, keys, teams and repeated requests."""
 
 from common.errors import DomainError, Forbidden, InvalidInput, TooOften
 
@@ -59,7 +59,7 @@ class AlreadyMember(DomainError):
 
 
 class LastOwner(DomainError):
-    """A team has an owner at all times: somebody must be able to see to it."""
+    """Raised when a team would lose its last owner: somebody must be able to manage it."""
 
     code = "last_owner"
     status = 409

@@ -1,4 +1,4 @@
-"""Reads of accounts: tokens by their text, and what belongs to a person."""
+"""Reads of accounts: tokens by their text, and what belongs to a user."""
 
 import hmac
 import re
@@ -36,7 +36,10 @@ _TOKEN = re.compile(rf"{TOKEN_MARK}_([0-9a-f]{{{2 * TOKEN_PREFIX_BYTES}}})_([0-9
 
 
 def live_token(text: str) -> ApiToken | None:
-    """The token with this text and its user, if it is neither revoked nor expired and the user active. One query."""
+    """Return the token with this text and its user, in one query.
+
+    Returns None when it is revoked or expired, or the user is not active.
+    """
     match = _TOKEN.fullmatch(text)
     if match is None:
         return None
@@ -54,13 +57,16 @@ _TOKEN_WITH_USER = Prepared(
 
 
 def acts_as_staff(user: User | AnonymousUser) -> bool:
-    """Whether staff's doors open: to active staff who have a second factor, unless the settings of a demo do without."""
+    """Return whether the user is active staff with a second factor.
+
+    The settings of a demo may waive the second factor.
+    """
     if not (user.is_active and user.is_staff):
         return False
     return not settings.STAFF_SECOND_FACTOR or bool(is_mfa_enabled(user))
 
 
-# -- what tickets are bound to: its names are read again in common.revocation and by the relay
+# -- credentials that tickets are bound to; common.revocation and the relay read these names
 
 
 def token_credential(token_id: UUID) -> str:
@@ -68,7 +74,7 @@ def token_credential(token_id: UUID) -> str:
 
 
 def session_credential(session_key: str) -> str:
-    """A digest, since tickets are seen by others than the browser."""
+    """Return a session's name in tickets: a digest, since others than the browser see tickets."""
     return f"s:{secret_digest(session_key)[:32]}"
 
 
@@ -77,37 +83,37 @@ def access_credential(user: User) -> str:
 
 
 def bonds_of(user: User) -> list[str]:
-    """What a ticket for this person stands and falls with: their version, and the session or token that asks for it."""
+    """Return the credentials that a ticket depends on: the account's version, and the session or token."""
     asked = origin().credential
     return [access_credential(user), *([asked] if asked else [])]
 
 
 def id_of_address(email: str) -> UUID | None:
-    """Whose address it is, if anyone's."""
+    """Return the id of the user with this address, if any."""
     return User.objects.filter(email__iexact=email).values_list("pk", flat=True).first()
 
 
 def is_known_device(*, email: str, secret: str) -> bool:
-    """Whether somebody has logged in to this account in this browser."""
+    """Return whether somebody has logged in to this account in this browser."""
     since = clock.now() - DEVICE_KEPT
     mine = KnownDevice.objects.filter(secret_hash=secret_digest(secret), seen_at__gt=since, user__email__iexact=email)
     return bool(secret) and mine.exists()
 
 
 def sessions_of(user: User) -> QuerySet[AccountSession]:
-    """Live ones, the last used first."""
+    """Return the user's live sessions, the last used first."""
     now = clock.now()
     used = AccountSession.objects.filter(user=user, seen_at__gt=now - SESSION_IDLE)
     return used.filter(created_at__gt=now - SESSION_LONGEST)
 
 
 def events_of(user: User) -> QuerySet[AccountEvent]:
-    """What was done to or with the account, newest first."""
+    """Return the account's events, newest first."""
     return AccountEvent.objects.filter(user=user)
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
-    """Tokens that are not revoked, newest first; expired ones are shown so that they can be cleared away."""
+    """Return unrevoked tokens, newest first; expired ones are included so that they can be removed."""
     return ApiToken.objects.filter(user=user, revoked_at=None)
 
 
@@ -126,7 +132,11 @@ _KEYS = Prepared(lambda user_id: SshKey.objects.filter(user_id=user_id), user_id
 
 
 def ssh_keys_of(user: User, ids: Sequence[UUID] | None) -> list[SshKey]:
-    """The user's keys with these ids, in that order, or all when `ids` is None. Raises NotFound for an id not theirs."""
+    """Return the user's keys with these ids, in that order, or all when `ids` is None.
+
+    Raises:
+        NotFound: an id is not one of theirs.
+    """
     if ids is None:
         return _KEYS.all(user_id=user.pk)
     if not ids:
@@ -142,13 +152,17 @@ def ssh_keys_of(user: User, ids: Sequence[UUID] | None) -> list[SshKey]:
 
 
 def teams_of(user: User) -> QuerySet[Team]:
-    """Those that the person has joined, each with its own `role` in it."""
+    """Return the teams that the user has joined, each with the user's `role`."""
     mine = Membership.objects.filter(team=OuterRef("pk"), user=user)
     return Team.objects.filter(memberships__user=user).annotate(role=Subquery(mine.values("role")[:1]))
 
 
 def team_of(user: User, team_id: UUID) -> Team:
-    """Raises NotFound for a team that they are not in."""
+    """Return a team of the user.
+
+    Raises:
+        NotFound: the user is not in the team.
+    """
     team = teams_of(user).filter(pk=team_id).first()
     if team is None:
         raise NotFound("There is no such team.")
@@ -156,7 +170,12 @@ def team_of(user: User, team_id: UUID) -> Team:
 
 
 def owned_team(user: User, team_id: UUID) -> Team:
-    """Raises NotFound for a team that they are not in, Forbidden for one that they do not own."""
+    """Return a team that the user owns.
+
+    Raises:
+        NotFound: the user is not in the team.
+        Forbidden: the user does not own it.
+    """
     team = team_of(user, team_id)
     if team.role != Membership.Role.OWNER:  # type: ignore[attr-defined]  # annotated by teams_of
         raise Forbidden("Only an owner of the team can do this.")
@@ -168,12 +187,16 @@ def owned_teams(user: User) -> QuerySet[Team]:
 
 
 def members_of(team_id: UUID) -> QuerySet[Membership]:
-    """Who is in it or invited, in the order in which they came."""
+    """Return members and invitations in the order in which they came."""
     return Membership.objects.filter(team_id=team_id).select_related("user")
 
 
 def joined_member(team_id: UUID, user_id: UUID) -> Membership:
-    """Raises NotFound for who has not joined the team."""
+    """Return a member by user id.
+
+    Raises:
+        NotFound: the user has not joined the team.
+    """
     member = members_of(team_id).filter(user_id=user_id).first()
     if member is None:
         raise NotFound("There is no such member.")
@@ -181,7 +204,11 @@ def joined_member(team_id: UUID, user_id: UUID) -> Membership:
 
 
 def seen_member(owner: User, user_id: UUID) -> User:
-    """A member of a team that the person owns. Raises NotFound for anyone else."""
+    """Return a member of a team that the user owns.
+
+    Raises:
+        NotFound: there is no such member.
+    """
     owned = Membership.objects.filter(user=owner, role=Membership.Role.OWNER).values("team")
     member = User.objects.filter(pk=user_id, memberships__team__in=owned).first()
     if member is None:
@@ -190,20 +217,20 @@ def seen_member(owner: User, user_id: UUID) -> User:
 
 
 def seen_members(owner: User) -> QuerySet[User]:
-    """Everyone in the teams that the person owns, but for themselves."""
+    """Return all other members of the teams that the user owns."""
     owned = Membership.objects.filter(user=owner, role=Membership.Role.OWNER).values("team")
     return User.objects.filter(memberships__team__in=owned).exclude(pk=owner.pk).distinct().order_by("email")
 
 
 def teammates_of(user_ids: Iterable[UUID]) -> set[UUID]:
-    """Everyone who is in a team with one of these now, themselves among them."""
+    """Return everyone who is in a team with one of these users now, including themselves."""
     teams = Membership.objects.filter(user__in=list(user_ids)).values("team")
     found = Membership.objects.filter(team__in=teams, user__isnull=False).values_list("user_id", flat=True)
     return {user_id for user_id in found if user_id is not None}
 
 
 def shared_teams(ones: Iterable[UUID], others: Iterable[UUID]) -> set[UUID]:
-    """The teams that some of these and some of those are in."""
+    """Return the teams with members from both groups."""
     theirs = Membership.objects.filter(user__in=list(others)).values("team")
     return set(Membership.objects.filter(user__in=list(ones), team__in=theirs).values_list("team_id", flat=True))
 
@@ -214,7 +241,12 @@ def owners_of_team(team_id: UUID) -> list[UUID]:
 
 
 def invitation_of(user: User, secret: str) -> Membership:
-    """The open invitation to this person's address. Raises NotFound for any other's, InvitationExpired for an old one."""
+    """Return the open invitation to this user's address.
+
+    Raises:
+        NotFound: it belongs to another address.
+        InvitationExpired: it is too old.
+    """
     open_ones = Membership.objects.select_related("team").filter(user=None, invite_hash=secret_digest(secret))
     invitation = open_ones.filter(email__iexact=user.email).first()
     if invitation is None:
@@ -229,7 +261,7 @@ def count_people() -> int:
 
 
 def count_mails() -> dict[str, int]:
-    """Those that wait, and those that were given up in the last days."""
+    """Return the number of waiting mails, and of those given up in the last days."""
     waiting = Q(sent_at=None, given_up_at=None)
     return OutgoingMail.objects.aggregate(
         waiting=Count("pk", filter=waiting), given_up=Count("pk", filter=Q(given_up_at__isnull=False))
@@ -244,7 +276,11 @@ def webhooks_of(user: User) -> QuerySet[Webhook]:
 
 
 def webhook_of(user: User, webhook_id: UUID) -> Webhook:
-    """Raises NotFound for one that is not theirs."""
+    """Return a webhook of the user.
+
+    Raises:
+        NotFound: the user has no such webhook.
+    """
     hook = webhooks_of(user).filter(pk=webhook_id).first()
     if hook is None:
         raise NotFound("There is no such webhook.")
@@ -252,7 +288,7 @@ def webhook_of(user: User, webhook_id: UUID) -> Webhook:
 
 
 def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """What was sent to it or waits, newest first, each with its event."""
+    """Return the webhook's sent and waiting deliveries, newest first, each with its event."""
     return WebhookDelivery.objects.filter(webhook=webhook).select_related("event")
 
 

@@ -1,4 +1,4 @@
-"""Celery's shells around the services of accounts."""
+"""Celery tasks of accounts."""
 
 from celery import shared_task
 

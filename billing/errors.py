@@ -30,7 +30,10 @@ def too_little(needed_micros: int, spendable_micros: int) -> InsufficientFunds:
 
 
 class OwesMoney(InsufficientFunds):
-    """Raised for an owner with a debt, also under another account of theirs: no orders and no transfers until it is paid."""
+    """Raised for an owner who owes money, also under another account of theirs.
+
+    Orders and transfers are refused until the debt is paid.
+    """
 
     code = "debt_unpaid"
     title = "What is owed is paid first"
@@ -110,7 +113,10 @@ class NoSavedCard(DomainError):
 
 
 class PayoutAccountWaits(DomainError):
-    """Raised for a payout to an account named less than three days ago, so that its owner has time to read their mail."""
+    """Raised for a payout to an account named less than three days ago.
+
+    The delay gives the owner time to read their mail.
+    """
 
     code = "payout_account_waits"
     status = 409
@@ -135,7 +141,10 @@ class PayoutsFrozen(DomainError):
 
 
 class PayoutAccountUnfinished(DomainError):
-    """Raised when Stripe does not let the account receive money now, so that nothing is sent that would come back."""
+    """Raised when Stripe does not let the account receive money now.
+
+    Nothing is sent that would come back.
+    """
 
     code = "payout_account_unfinished"
     status = 409

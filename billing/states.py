@@ -1,4 +1,7 @@
-"""State machines of payments, refunds, disputes, payouts and wallet standings; `docs/lifecycles.md` is printed from them."""
+"""State machines of payments, refunds, disputes, payouts and wallet standings.
+
+`docs/lifecycles.md` is printed from them.
+"""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

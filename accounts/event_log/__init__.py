@@ -1,1 +1,1 @@
-"""What was done to or with an account."""
+"""Log of what was done to or with an account."""

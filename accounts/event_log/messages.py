@@ -1,4 +1,4 @@
-"""What happened to an account, in words, for its page and for mail."""
+"""Texts of an account's events, for its page and for mail."""
 
 from typing import Final
 

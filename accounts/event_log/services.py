@@ -1,4 +1,4 @@
-"""What was done to or with an account: written down for its owner in the transaction in which it happened."""
+"""Log of an account, written for its owner in the transaction of the event."""
 
 from typing import Final
 from uuid import UUID
@@ -23,7 +23,7 @@ _NAMED_CHARS: Final = 100
 
 
 def note_event(*, user_id: UUID | None, kind: str, subject: str = "") -> AccountEvent:
-    """Write it down, in the caller's transaction, and to the owner's mail where they must know of it at once."""
+    """Record an event in the caller's transaction, and mail the owner about urgent kinds."""
     assert kind in EVENT_KINDS, kind
     asked = origin()
     event = AccountEvent.objects.create(
@@ -41,9 +41,10 @@ def note_event(*, user_id: UUID | None, kind: str, subject: str = "") -> Account
 
 
 def addresses_of(user: User) -> list[str]:
-    """Where the owner is reached: the present address, and those that were replaced in the last days.
+    """Return the owner's present address, and those that were replaced in the last days.
 
-    Who has taken an account over changes its address first; the owner must hear of what comes next all the same.
+    Whoever takes an account over changes its address first; the owner must be notified of later events all the
+    same.
     """
     lately = AccountEvent.objects.filter(user=user, kind="email.changed", at__gt=clock.now() - FORMER_ADDRESS_TOLD)
     return list(dict.fromkeys([user.email, *lately.order_by("-at").values_list("subject", flat=True)]))

@@ -1,1 +1,1 @@
-"""A request that is repeated with the same key is carried out once."""
+"""Idempotent requests: repeated with the same key, a request is executed once."""

@@ -1,4 +1,4 @@
-"""A request repeated with the same `Idempotency-Key` is carried out once and answered alike for good."""
+"""Idempotency keys: a repeated request is executed once and gets the same response, without expiry."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,10 +22,13 @@ _CLAIM = """
 
 
 def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once: Sequence[str] = ()) -> tuple[int, Any]:
-    """Status and JSON body of `work`, carried out at most once for each key of a user.
+    """Return status and JSON body of `work`, executed at most once for each key of a user.
 
-    `work` and the remembering are one transaction, so a DomainError leaves the key free. Fields named in `once` (a
-    secret shown once) are remembered as null. Raises IdempotencyConflict when the key belongs to another request.
+    `work` and the stored response share one transaction, so a DomainError leaves the key free. Fields named in
+    `once` (a secret shown once) are stored as null.
+
+    Raises:
+        IdempotencyConflict: the key belongs to another request.
     """
     if key is None:
         return work()
@@ -41,7 +44,10 @@ def run_once(*, user: User, key: str | None, request_hash: str, work: Work, once
 
 
 def rehearse(*, work: Work) -> tuple[int, Any]:
-    """Carry out `work` with all its checks and take everything back: what a dry run answers. No hint or wake-up leaves."""
+    """Run `work` with all its checks and roll everything back, as a dry run.
+
+    No hint or wake-up is sent.
+    """
     with joining():
         status, body = work()
         transaction.set_rollback(True)

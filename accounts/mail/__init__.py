@@ -1,1 +1,1 @@
-"""The outbox of mail."""
+"""Outbox of mail."""

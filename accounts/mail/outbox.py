@@ -1,7 +1,7 @@
-"""The outbox of mail: written down in the transaction that tells of something, sent by a worker, at least once.
+"""Outbox of mail: queued in the transaction that causes it, sent by a worker, at least once.
 
-So nothing is told that was rolled back, none is lost with a worker, the time of an answer tells nothing of whether mail was
-sent, and no slow mail server holds a request, a transaction or more than one process of the worker.
+So no mail reports what was rolled back, none is lost with a worker, the response time does not reveal whether mail
+was sent, and no slow mail server blocks a request, a transaction or more than one process of the worker.
 """
 
 import logging
@@ -24,15 +24,15 @@ from common.mail import MAIL_FAULTS, fault_name, is_of_one_mail, one_line, send_
 logger = logging.getLogger(__name__)
 
 _SUBJECT_CHARS: Final = 200
-# One sender at a time, whatever the number of workers. The number means nothing.
+# Advisory lock: one sender at a time, whatever the number of workers. The value itself has no meaning.
 _SENDER_LOCK: Final = 5_190_332_871
 
 
 def queue_mail(*, to: str, subject: str, body: str, key: str | None = None, expires_at: datetime | None = None) -> None:
-    """Send it once the present transaction has committed, and not after `expires_at`. Of one key, one mail is queued.
+    """Queue a mail, to be sent after the commit and before `expires_at`; a key is queued only once.
 
-    A key is known for a week after its mail: whoever tells of something writes down for good that it was told, in the same
-    transaction.
+    A key is known for a week after its mail: callers record permanently, in the same transaction, that they sent
+    it.
     """
     mail = OutgoingMail(
         to=to,
@@ -46,14 +46,15 @@ def queue_mail(*, to: str, subject: str, body: str, key: str | None = None, expi
 
 
 def withdraw_mails(keys: Iterable[str]) -> int:
-    """Take back what has not left, since it does not hold any more; how many. In the caller's transaction."""
+    """Delete unsent mails that are outdated, in the caller's transaction; return how many."""
     return _waiting().filter(key__in=list(keys)).delete()[0]
 
 
 def send_mails(*, now: datetime) -> int:
-    """Send what is due, one after the other, each claimed first; how many left. Another sender under way does it: then 0.
+    """Send due mails one after the other, each claimed first, and return how many were sent.
 
-    A worker that dies loses none: what it had in hand is sent again once its claim is over, the one way to send it twice.
+    Returns 0 while another sender is active. A worker that dies loses none: its claimed mail is sent again after
+    the claim ends, which is the only way to send a mail twice.
     """
     _give_up(now)
     with only_one(_SENDER_LOCK) as ours:
@@ -61,7 +62,7 @@ def send_mails(*, now: datetime) -> int:
 
 
 def drop_old_mails(*, now: datetime) -> int:
-    """Forget what left or was given up days ago; how many."""
+    """Delete mails that were sent or given up days ago, and return how many."""
     old = OutgoingMail.objects.filter(created_at__lte=now - MAIL_KEPT)
     with use_case():
         return old.exclude(sent_at=None, given_up_at=None).delete()[0]
@@ -85,7 +86,7 @@ def _send_due(now: datetime) -> int:
 
 
 def _claim(now: datetime) -> OutgoingMail | None:
-    """The next due mail, with its next try set behind this one, and later each time: so its sender may die of it."""
+    """Claim the next due mail by setting its next attempt, later each time, in case its sender dies."""
     with use_case():
         one = _free(now).filter(expires_at__gt=now).first()
         if one is not None:
@@ -95,7 +96,7 @@ def _claim(now: datetime) -> OutgoingMail | None:
 
 
 def _try(one: OutgoingMail) -> Exception | None:
-    """Outside of any transaction."""
+    """Send a mail, outside of any transaction, and return the error, if any."""
     try:
         send_mail(one.subject, one.body, None, [one.to], message_id=_message_id(one))
     except MAIL_FAULTS as fault:
@@ -104,7 +105,7 @@ def _try(one: OutgoingMail) -> Exception | None:
 
 
 def _message_id(one: OutgoingMail) -> str:
-    """The row's own, so the same in each try and in a database that was restored."""
+    """Return a Message-ID from the row's id: the same in each attempt and in a restored database."""
     return f"<{one.pk.hex}@{urlsplit(settings.SITE_URL).hostname}>"
 
 
@@ -125,7 +126,7 @@ def _note_fault(one: OutgoingMail, fault: Exception, now: datetime) -> None:
 
 
 def _give_up(now: datetime) -> None:
-    """What nobody wants to read any more, or no server takes. One whose try is under way is left to that."""
+    """Give up mails that have expired; a mail with an attempt under way is left to it."""
     with use_case():
         over = list(_free(now).filter(expires_at__lte=now)[:MAIL_BATCH])
         OutgoingMail.objects.filter(pk__in=[one.pk for one in over]).update(given_up_at=now, body="")
@@ -143,7 +144,7 @@ def _waiting() -> QuerySet[OutgoingMail]:
 
 
 def _free(now: datetime) -> QuerySet[OutgoingMail]:
-    """Due, and in nobody's hands; locked."""
+    """Return due mails that nobody else has claimed, locked."""
     locked = _waiting().select_for_update(of=("self",), no_key=True, skip_locked=True)
     return locked.filter(due_at__lte=now).order_by("due_at", "pk")
 

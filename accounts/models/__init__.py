@@ -1,4 +1,4 @@
-"""The tables of accounts."""
+"""Tables of accounts."""
 
 from accounts.models.people import (
     ApiToken,

@@ -1,4 +1,4 @@
-"""Users and what belongs to a person: tokens, SSH keys, teams, webhooks, remembered replies."""
+"""Users and what belongs to them: tokens, SSH keys, teams, webhooks, stored responses."""
 
 from typing import ClassVar
 
@@ -30,7 +30,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person. `is_host_owner` opens the host panel; `is_staff` with `is_superuser` the staff admin."""
+    """User; `is_host_owner` opens the host panel, `is_staff` with `is_superuser` the staff panel."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     email = models.EmailField(_("e-mail address"), unique=True)
@@ -65,12 +65,15 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.display_name or self.email
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """Every session holds it: one that was begun with another password or under an earlier version has ended."""
+        """Return the hash stored in each session.
+
+        Sessions with another password or an earlier access version have ended.
+        """
         return f"{super()._get_session_auth_hash(secret=secret)}:{self.access_version}"  # type: ignore[misc]  # not in the stubs
 
 
 class ApiToken(models.Model):
-    """A bearer token. Only `prefix` and the SHA-256 of the secret are kept; the token itself is shown once."""
+    """Bearer token; only `prefix` and the SHA-256 of the secret are stored, and the token is shown once."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens", verbose_name=_("account"))
@@ -98,7 +101,7 @@ class ApiToken(models.Model):
 
 
 class SshKey(models.Model):
-    """A renter's public key, parsed when saved; `fingerprint` is OpenSSH's SHA256:… form."""
+    """A renter's public key, parsed when saved; `fingerprint` has OpenSSH's form SHA256:…."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="ssh_keys", verbose_name=_("account"))
@@ -122,7 +125,7 @@ class SshKey(models.Model):
 
 
 class Team(models.Model):
-    """People who share money and see each other's spending. Every member rents with a wallet of their own."""
+    """Users who share money and see each other's spending; every member rents with a wallet of their own."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     name = PrintableField(_("name"), max_length=80)
@@ -139,7 +142,7 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """A person's place in a team; without a user yet it is an invitation to `email`, good until `expires_at`."""
+    """Membership in a team; without a user it is an invitation to `email`, valid until `expires_at`."""
 
     class Role(models.TextChoices):
         OWNER = "owner", _("owner")
@@ -173,9 +176,10 @@ class Membership(models.Model):
 
 
 class Webhook(models.Model):
-    """An address of a person's own program that is told of events. Secrets are sealed: each message is signed with them.
+    """Address of a user's own program that receives events.
 
-    After a rotation messages carry a second signature, made with the former secret, until `former_until`.
+    Secrets are encrypted; each message is signed with them. After a rotation, messages have a second signature by
+    the former secret, until `former_until`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -204,7 +208,7 @@ class Webhook(models.Model):
 
 
 class WebhookEvent(models.Model):
-    """What happened, as it is told to programs: written in the transaction in which it happened."""
+    """Event as delivered to programs, written in the transaction in which it happened."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
@@ -221,7 +225,10 @@ class WebhookEvent(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One event on its way to one webhook. `due_at` is when it is tried next; none once it was taken or given up."""
+    """Delivery of one event to one webhook.
+
+    `due_at` is the next attempt; null once it was delivered or given up.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
@@ -258,7 +265,10 @@ class WebhookDelivery(models.Model):
 
 
 class RememberedReply(models.Model):
-    """The reply given to one `Idempotency-Key` of one user, kept for good (D9). Written in the transaction of the work."""
+    """Response to one `Idempotency-Key` of one user, kept without expiry (D9).
+
+    Written in the transaction of the work.
+    """
 
     id = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""What keeps accounts safe: their log, sessions and devices, credentials that have ended, mail that waits."""
+"""Security of accounts: their log, sessions and devices, ended credentials, and queued mail."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -14,9 +14,9 @@ from common.ids import new_uuid
 
 
 class AccountEvent(models.Model):
-    """Something done to or with an account, as its owner reads it. Rows are never changed or deleted: a trigger refuses.
+    """Event of an account, as its owner reads it; a trigger refuses changes and deletions.
 
-    `user` is null for a log-in with an address that nobody has: it is written down like any other that failed.
+    `user` is null for a log-in with an unknown address: it is recorded like any other that failed.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -45,7 +45,7 @@ class AccountEvent(models.Model):
 
 
 class KnownDevice(models.Model):
-    """A browser in which somebody has logged in: it holds a secret of its own in a cookie that lasts."""
+    """Browser in which a user has logged in: it holds a secret of its own in a persistent cookie."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -61,7 +61,7 @@ class KnownDevice(models.Model):
 
 
 class AccountSession(models.Model):
-    """A session as its person sees it: which browser, from where, until when it was used."""
+    """Session as shown to its user: browser, address, and last use."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -79,7 +79,10 @@ class AccountSession(models.Model):
 
 
 class EndedCredential(models.Model):
-    """A token, session or version of an account whose tickets the relay must refuse, until the last of them has expired."""
+    """Token, session or account version whose tickets the relay must refuse.
+
+    The row is needed until the last of those tickets has expired.
+    """
 
     name = models.CharField(primary_key=True, max_length=80)
     until = models.DateTimeField()
@@ -92,15 +95,15 @@ class EndedCredential(models.Model):
 
 
 def mail_expiry() -> datetime:
-    """Until when a mail is tried for which nobody names another time."""
+    """Return the default expiry of a mail."""
     return clock.now() + MAIL_TRIED
 
 
 class OutgoingMail(models.Model):
-    """A mail to one address: written down in the transaction that tells of something, sent by a worker afterwards.
+    """Mail to one address: written in the transaction that causes it, sent by a worker afterwards.
 
-    Its body goes when it has left or was given up, since bodies may hold links that let someone in. The rest stays for some
-    days, for the staff, and so that the same `key` is not told twice.
+    Its body is deleted when it was sent or given up, since it may hold a link that logs someone in. The rest
+    stays for some days, for staff, and so that the same `key` is not mailed twice.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -141,9 +144,9 @@ class OutgoingMail(models.Model):
 
 
 class InvitationMail(models.Model):
-    """One invitation that was written to somebody: what the limits of inviting are counted from. Kept for a day.
+    """Mail of one invitation, kept for a day; the limits of inviting count these rows.
 
-    No foreign keys: a team that is deleted, or left, does not give its mails back.
+    There are no foreign keys: leaving or deleting a team must not reset the count.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -1,4 +1,4 @@
-"""A person's sessions: begun at a log-in, seen, ended by their owner; and the browsers in which they have logged in."""
+"""A user's sessions, from log-in to their end, and the browsers in which the user has logged in."""
 
 import secrets
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ LOGINS = ("login", "login.new_device")
 
 
 def begin_session(*, user: User, session_key: str, device: str) -> str:
-    """Note a log-in; the secret that the browser is to keep, by which it is known the next time.
+    """Record a log-in and return the secret by which the browser is recognised next time.
 
-    Its owner hears by mail of a browser that is new to an account which somebody has logged in to before.
+    The owner is mailed about a browser that is new to an account with earlier log-ins.
     """
     now = clock.now()
     with use_case():
@@ -45,7 +45,7 @@ def begin_session(*, user: User, session_key: str, device: str) -> str:
 
 
 def see_session(*, user_id: UUID, session_key: str, now: datetime) -> None:
-    """It was used now, from where the present request comes."""
+    """Record the session's use, with the address and program of the present request."""
     asked = origin()
     seen = {"user_id": user_id, "address": asked.address or None, "agent": asked.agent, "seen_at": now}
     AccountSession.objects.update_or_create(
@@ -54,7 +54,11 @@ def see_session(*, user_id: UUID, session_key: str, now: datetime) -> None:
 
 
 def end_session(*, user: User, session_id: UUID) -> None:
-    """Log one out, and its tickets. Raises NotFound for another's."""
+    """Log one session out, with its tickets.
+
+    Raises:
+        NotFound: the user has no such session.
+    """
     with use_case():
         found = sessions_of(user).filter(pk=session_id).first()
         if found is None:
@@ -64,9 +68,9 @@ def end_session(*, user: User, session_id: UUID) -> None:
 
 
 def end_everything(*, user: User, keep: str, tokens: bool, kind: str = "session.all_ended") -> None:
-    """Log out everywhere but in the session `keep`: sessions and all tickets, and with `tokens` every API token.
+    """Log out everywhere except in the session `keep`, with all tickets; with `tokens`, revoke API tokens.
 
-    The kept session's hash is of the version before: the caller gives it the new one (update_session_auth_hash).
+    The kept session's hash is of the former version: the caller renews it (update_session_auth_hash).
     """
     with use_case():
         end_access(user=user)
@@ -77,7 +81,7 @@ def end_everything(*, user: User, keep: str, tokens: bool, kind: str = "session.
 
 
 def forget_session(*, session_key: str) -> None:
-    """It was logged out, or has run out."""
+    """Delete a session that was logged out or has expired, and end its tickets."""
     with use_case():
         AccountSession.objects.filter(session_key=session_key).delete()
         end_credentials([session_credential(session_key)])

@@ -1,1 +1,1 @@
-"""SSH keys of people."""
+"""SSH keys of users."""

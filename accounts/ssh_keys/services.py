@@ -1,4 +1,4 @@
-"""SSH public keys: parsed before they are kept, so that nothing else ever reaches an authorized_keys file."""
+"""SSH public keys, parsed before they are stored, so that authorized_keys files get nothing else."""
 
 import base64
 import binascii
@@ -34,7 +34,12 @@ _ADVICE = "Make one with `ssh-keygen -t ed25519` and paste the content of the .p
 
 
 def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
-    """Keep a key. Its comment is dropped, or becomes the name when none is given."""
+    """Store a key; its comment is dropped, or becomes the name when none is given.
+
+    Raises:
+        InvalidSshKey: the text is not an accepted public key.
+        TooMany: the account has too many keys.
+    """
     kind, blob, comment = parse_public_key(public_key)
     encoded = base64.b64encode(blob).decode()
     with use_case():
@@ -57,7 +62,7 @@ def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
 
 
 def remove_ssh_key(*, user: User, key_id: UUID) -> None:
-    """Forget a key: within seconds it lets in nowhere any more. Sessions that are open stay open."""
+    """Remove a key: within seconds it opens no new session; open sessions stay open."""
     with use_case():
         key = SshKey.objects.filter(pk=key_id, user=user).first()
         if key is None:
@@ -68,17 +73,21 @@ def remove_ssh_key(*, user: User, key_id: UUID) -> None:
 
 
 def _tell_instances(user: User) -> None:
-    """A hint; the sweep `instances.follow_all_keys` finds the same work."""
+    """Enqueue the update of instances; the sweep `instances.follow_all_keys` finds the same work."""
     enqueue("instances.follow_keys", user.pk.hex)
 
 
 def fingerprint(blob: bytes) -> str:
-    """As `ssh-keygen -l` prints it."""
+    """Return the fingerprint as `ssh-keygen -l` prints it."""
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
 def parse_public_key(text: str) -> tuple[str, bytes, str]:
-    """Kind, key blob and comment of one public key line. Raises InvalidSshKey with a sentence that says what to do."""
+    """Return kind, key blob and comment of one public key line.
+
+    Raises:
+        InvalidSshKey: it is not an accepted public key; the error says what to do.
+    """
     text = text.strip()
     _refuse_other_things(text)
     kind, encoded, comment = [*text.split(None, 2), "", "", ""][:3]

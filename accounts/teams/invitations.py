@@ -1,4 +1,4 @@
-"""Invitations to teams: made, written to the invited address, and bounded, since each is mail to whom the sender chooses."""
+"""Invitations to teams: created, mailed, and limited, since the sender chooses who gets the mail."""
 
 import secrets
 from collections.abc import Sequence
@@ -37,10 +37,17 @@ Limits = Sequence[tuple[int, timedelta]]
 
 
 def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membership.Role.MEMBER) -> tuple[Membership, str]:
-    """An invitation for this address alone, mailed to it, and its secret, which is kept until that mail has left.
+    """Create an invitation for this address, mail it, and return it with its secret.
 
-    Invited anew, the old one is void. It counts as one mail, whether that arrives or not. Raises InvitedLately,
-    TooManyInvitations, AlreadyMember, TooMany, InvalidInput.
+    The secret is stored until the mail was sent. A new invitation replaces an old one. It counts as one mail,
+    whether that arrives or not.
+
+    Raises:
+        InvitedLately: the address was invited to the team a moment ago.
+        TooManyInvitations: a limit of invitation mails is reached.
+        AlreadyMember: the person is in the team.
+        TooMany: the team is full.
+        InvalidInput: the address is not valid.
     """
     email = read_email(email)
     secret, now = secrets.token_urlsafe(INVITATION_SECRET_BYTES), clock.now()
@@ -63,14 +70,17 @@ def invite_member(*, user: User, team_id: UUID, email: str, role: str = Membersh
 
 
 def drop_old_invitation_mails(*, now: datetime) -> int:
-    """Forget what no limit counts any more; how many rows."""
+    """Delete rows that no limit counts any more, and return how many."""
     with use_case():
         dropped, _rows = InvitationMail.objects.filter(at__lt=now - INVITATION_MAILS_KEPT).delete()
     return dropped
 
 
 def _count_mail(*, sender: User, team_id: UUID, email: str, now: datetime) -> None:
-    """Note one more mail, unless a limit is reached. The team's row is locked; the sender's and the address follow."""
+    """Record one more mail, unless a limit is reached.
+
+    The caller has locked the team; this locks the sender's row and the address.
+    """
     User.objects.select_for_update(of=("self",), no_key=True).get(pk=sender.pk)
     with connection.cursor() as cursor:  # two teams that invite the same address wait here
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"invitation:{email}"])
@@ -82,10 +92,10 @@ def _count_mail(*, sender: User, team_id: UUID, email: str, now: datetime) -> No
 
 
 def _queue_mail(user: User, member: Membership, secret: str) -> None:
-    """To the invited address, in the inviter's language.
+    """Queue the mail to the invited address, in the inviter's language.
 
-    The mail is the market's, so it says little in the sender's words: their address, which they have proven, and the
-    team's name without anything that a mail program could make a link of.
+    The mail is the market's, so it quotes little from the sender: their address, which they have verified, and
+    the team's name without anything that a mail program could turn into a link.
     """
     facts = {"who": user.email, "team": name_in_mail(member.team.name), "days": INVITATION_LIFETIME.days}
     sentences = [

@@ -1,4 +1,7 @@
-"""Teams: made, named, joined, left. The team's row is locked first, so that its last owner cannot slip out."""
+"""Teams and their members.
+
+The team's row is locked first, so that concurrent changes cannot remove its last owner.
+"""
 
 from uuid import UUID
 
@@ -15,7 +18,11 @@ OWNER = Membership.Role.OWNER
 
 
 def create_team(*, user: User, name: str) -> Team:
-    """A new team with its maker as owner."""
+    """Create a team with the user as its owner.
+
+    Raises:
+        TooMany: the user is in too many teams.
+    """
     with use_case():
         _check_room(user)
         team = Team.objects.create(name=name)
@@ -33,7 +40,11 @@ def rename_team(*, user: User, team_id: UUID, name: str) -> Team:
 
 
 def delete_team(*, user: User, team_id: UUID) -> None:
-    """By its owner, when nobody else is in it."""
+    """Delete a team of its owner.
+
+    Raises:
+        LastOwner: others are in the team.
+    """
     with use_case():
         team = lock_team(owned_team(user, team_id).pk)
         if members_of(team.pk).filter(user__isnull=False).exclude(user=user).exists():
@@ -43,7 +54,14 @@ def delete_team(*, user: User, team_id: UUID) -> None:
 
 
 def accept_invitation(*, user: User, secret: str) -> Team:
-    """The invited person joins. Raises NotFound for anyone else, InvitationExpired."""
+    """Join the team of an invitation.
+
+    Raises:
+        NotFound: the invitation is for another address.
+        InvitationExpired: it is too old.
+        AlreadyMember: the user is in the team.
+        TooMany: the user is in too many teams.
+    """
     with use_case():
         invitation = invitation_of(user, secret)
         lock_team(invitation.team_id)
@@ -59,7 +77,11 @@ def accept_invitation(*, user: User, secret: str) -> Team:
 
 
 def set_role(*, user: User, team_id: UUID, member_id: UUID, role: str) -> Membership:
-    """By an owner. Raises LastOwner."""
+    """Set a member's role, as an owner.
+
+    Raises:
+        LastOwner: the team would have no owner.
+    """
     with use_case():
         lock_team(owned_team(user, team_id).pk)
         member = _member(team_id, member_id)
@@ -73,7 +95,12 @@ def set_role(*, user: User, team_id: UUID, member_id: UUID, role: str) -> Member
 
 
 def remove_member(*, user: User, team_id: UUID, member_id: UUID) -> None:
-    """An owner removes anyone, and takes invitations back; everyone may leave. Raises LastOwner."""
+    """Remove a member or invitation as an owner, or leave the team.
+
+    Raises:
+        Forbidden: the user is not an owner and removes somebody else.
+        LastOwner: the team would have no owner.
+    """
     with use_case():
         team = team_of(user, team_id)
         lock_team(team.pk)
@@ -87,7 +114,11 @@ def remove_member(*, user: User, team_id: UUID, member_id: UUID) -> None:
 
 
 def lock_team(team_id: UUID) -> Team:
-    """First thing of each use case that changes who is in the team or invited. Raises NotFound."""
+    """Lock a team, as the first step of each use case that changes its members or invitations.
+
+    Raises:
+        NotFound: there is no such team.
+    """
     team = Team.objects.select_for_update(of=("self",), no_key=True).filter(pk=team_id).order_by("pk").first()
     if team is None:
         raise NotFound("There is no such team.")
@@ -108,7 +139,10 @@ def _check_not_last(member: Membership) -> None:
 
 
 def _check_room(user: User) -> None:
-    """The person's row is locked until the use case ends, so that two at once cannot pass the limit."""
+    """Refuse one team too many.
+
+    The user's row stays locked until the use case ends, so that two at once cannot pass the limit.
+    """
     User.objects.select_for_update(of=("self",), no_key=True).get(pk=user.pk)
     if teams_of(user).count() >= MAX_TEAMS:
         raise TooMany(f"One person is in at most {MAX_TEAMS} teams.")

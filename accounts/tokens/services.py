@@ -1,4 +1,4 @@
-"""Bearer tokens: made once, shown once, revoked at once."""
+"""Bearer tokens: shown once, and refused as soon as they are revoked."""
 
 import secrets
 from collections.abc import Sequence
@@ -34,9 +34,10 @@ def issue_token(
     expires_at: datetime | None = None,
     issuer: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """A new token and its text, which is kept nowhere. `issuer` is the token that asks for it, if one does.
+    """Create a token and return it with its text, which is not stored.
 
-    A token that issues another can hand on neither a scope that it lacks nor a life longer than its own.
+    `issuer` is the token that makes the request, if any: it can pass on neither a scope that it lacks nor a
+    lifetime beyond its own.
     """
     _check_scopes(scopes, issuer)
     expires_at = _expiry(expires_at, issuer)
@@ -57,7 +58,11 @@ def issue_token(
 
 
 def revoke_token(*, user: User, token_id: UUID) -> None:
-    """From now on the token is refused. Raises NotFound for a token that is not the user's or already revoked."""
+    """Revoke a token at once.
+
+    Raises:
+        NotFound: the user has no such token, or it is revoked already.
+    """
     with use_case():
         token = token_of(user, token_id)
         _revoke([token])
@@ -65,13 +70,13 @@ def revoke_token(*, user: User, token_id: UUID) -> None:
 
 
 def revoke_all_tokens(*, user: User) -> int:
-    """Every token of the account is refused from now on; how many there were."""
+    """Revoke every token of the account at once, and return how many there were."""
     with use_case():
         return revoke_all_with(user=user)
 
 
 def revoke_all_with(*, user: User) -> int:
-    """The same inside the caller's transaction."""
+    """Revoke every token of the account inside the caller's transaction, and return how many there were."""
     live = list(tokens_of(user))
     _revoke(live)
     if live:
@@ -80,7 +85,10 @@ def revoke_all_with(*, user: User) -> int:
 
 
 def note_use(*, token: ApiToken) -> None:
-    """Set `last_used_at`, at most once a minute. Whoever finds the row locked leaves it: someone else is noting it."""
+    """Set `last_used_at`, at most once a minute.
+
+    A locked row is skipped: another request is recording the use.
+    """
     now = clock.now()
     stale = now - LAST_USED_PRECISION
     if token.last_used_at is not None and token.last_used_at > stale:

@@ -1,1 +1,1 @@
-"""A person's profile."""
+"""Profiles of users."""

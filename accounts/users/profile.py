@@ -1,4 +1,4 @@
-"""A person's account: made by staff or seed, edited by its owner."""
+"""User accounts: created by staff or seed data, edited by their owner."""
 
 from uuid import UUID
 
@@ -10,7 +10,10 @@ from common.db.transactions import use_case
 
 
 def add_person(*, email: str, password: str, display_name: str = "", is_host_owner: bool = False) -> User:
-    """A user whose e-mail address counts as verified, or the one that exists: for seeds and staff, not for sign-up."""
+    """Create a user with a verified address, or return the existing one.
+
+    For seed data and staff, not for sign-up.
+    """
     with use_case():
         person = User.objects.filter(email__iexact=email).first()
         if person is None:
@@ -20,13 +23,16 @@ def add_person(*, email: str, password: str, display_name: str = "", is_host_own
 
 
 def note_language(*, user_id: UUID, language: str) -> None:
-    """In which language they read: what is written to them later is written in it."""
+    """Record the language in which the user reads pages; later mails are written in it."""
     with use_case():
         User.objects.filter(pk=user_id).update(language=language)
 
 
 def edit_profile(*, user_id: UUID, display_name: str | None = None, is_host_owner: bool | None = None) -> User:
-    """Change what is given. Being a host owner only opens the host panel; it can be given up at any time."""
+    """Change the given fields.
+
+    Being a host owner only opens the host panel; it can be given up at any time.
+    """
     changes = {"display_name": display_name, "is_host_owner": is_host_owner}
     changes = {name: value for name, value in changes.items() if value is not None}
     with use_case():

@@ -1,1 +1,1 @@
-"""Pages and API of accounts, and who asks: authentication, permissions, throttling."""
+"""Pages and API of accounts, with authentication, permissions and throttling."""

@@ -1,4 +1,4 @@
-"""The two admin panels: staff see everything, host owners see their own rows. Both sign in through the site's own login."""
+"""Admin panels: staff see everything, host owners their own rows; both log in on the site's own page."""
 
 from typing import Any
 
@@ -23,7 +23,11 @@ from common.errors import DomainError, wrong_field
 
 
 def signed_in(request: HttpRequest) -> User:
-    """The user behind a panel's request; the panels let nobody else through."""
+    """Return the user of a panel's request; the panels admit nobody else.
+
+    Raises:
+        TypeError: the request has no user.
+    """
     user = request.user
     if isinstance(user, AnonymousUser):
         raise TypeError("a panel was reached without signing in")
@@ -31,7 +35,7 @@ def signed_in(request: HttpRequest) -> User:
 
 
 class Panel(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type information
-    """An admin site without a login form of its own: people sign in where everyone does, with the second factor too."""
+    """Admin site without a log-in form of its own: users log in on the site, with their second factor."""
 
     index_template = "panels/index.html"
     index_title = _("Overview")
@@ -42,7 +46,10 @@ class Panel(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type inform
         return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME, reverse(f"{self.name}:index")))
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Where everyone does it: Django's own form would leave tickets and tokens alive and tell nobody."""
+        """Redirect to the site's page.
+
+        Django's own form would keep tickets and tokens alive and notify nobody.
+        """
         return redirect("account_change_password")
 
     def password_change_done(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -59,7 +66,7 @@ class StaffPanel(Panel):
         return acts_as_staff(request.user)
 
     def refuse(self, request: HttpRequest) -> HttpResponse:
-        """Staff without a second factor are led to where they set one up."""
+        """Redirect staff without a second factor to its setup; refuse everybody else."""
         if not (request.user.is_active and request.user.is_staff):
             return super().refuse(request)
         messages.warning(request, _("Staff need two-factor authentication. Turn it on here, then open the panel again."))
@@ -78,7 +85,7 @@ host_panel = HostPanel(name="host_panel")
 
 
 class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type information
-    """Rows that services write: the panel shows them; what it saves, a service called from `save_model` writes."""
+    """Rows that services write; what the panel saves is written by a service called from `save_model`."""
 
     def changeform_view(
         self,
@@ -87,7 +94,10 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type inf
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        """A service called in `save_model` joins the admin's own transaction; what it refuses is told, not raised."""
+        """Join the admin's transaction with that of a service called in `save_model`.
+
+        A refusal of the service becomes a message in place of an error page.
+        """
         if request.method != "POST":
             return super().changeform_view(request, object_id, form_url, extra_context)
         try:
@@ -98,7 +108,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type inf
             return HttpResponseRedirect(request.get_full_path())
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, str] | None = None) -> Any:
-        """Chosen rows that can be none are refused here: Django would ask the database for them, and fail."""
+        """Refuse chosen ids that are not valid: Django would query the database with them and fail."""
         key: Any = self.model._meta.pk
         try:
             for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
@@ -130,7 +140,7 @@ class ReadOnlyInline(TabularInline):  # type: ignore[misc]  # unfold has no type
 
 
 class OwnRowsAdmin(ReadOnlyAdmin):
-    """A host owner's rows: `owner_path` leads from the row to its owner. Others' rows do not exist here (404)."""
+    """Rows of one host owner: `owner_path` leads to the owner; others' rows return 404."""
 
     owner_path = "owner"
 

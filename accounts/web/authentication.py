@@ -1,4 +1,4 @@
-"""Who asks: a bearer token (one query), or a signed-in session (with CSRF protection)."""
+"""Authentication by bearer token (one query), or by session (with CSRF protection)."""
 
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
@@ -17,7 +17,7 @@ _SCHEME = "bearer"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer berth_…`; sets `request.auth` to the ApiToken."""
+    """Authentication by `Authorization: Bearer berth_…`; `request.auth` is then the ApiToken."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")

@@ -1,4 +1,4 @@
-"""Pages for signed-in people only: inside them the request carries a User, never an anonymous one."""
+"""Decorator for pages of signed-in users; inside them the request always has a User."""
 
 from collections.abc import Callable
 from functools import update_wrapper
@@ -16,7 +16,7 @@ P = ParamSpec("P")
 
 
 class SignedInRequest(HttpRequest):
-    """A request of a person who is signed in."""
+    """Request of a user who is signed in."""
 
     user: User
 
@@ -26,7 +26,10 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
 def signed_in(view: PersonalView[P]) -> View[P]:
-    """Send everyone else to the sign-in page and back. A part asked for by htmx sends its whole page there."""
+    """Redirect anonymous visitors to the log-in page and back.
+
+    For a part requested by htmx, the whole page is redirected.
+    """
 
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if request.user.is_authenticated:

@@ -1,4 +1,4 @@
-"""`Idempotency-Key` and `?dry_run=true` for every POST of the API that costs or makes something."""
+"""`Idempotency-Key` and `?dry_run=true` for every POST of the API that costs or creates something."""
 
 import hashlib
 import json
@@ -20,9 +20,10 @@ _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_CHARS}}}")
 
 
 def reply_once(request: Request, work: Work, *, dry_run: Work | None = None, once: Sequence[str] = ()) -> Response:
-    """Answer with `work`'s status and body, once for each `Idempotency-Key`; fields of `once` only the first time.
+    """Return the response of `work`, executed once for each `Idempotency-Key`.
 
-    With `?dry_run=true` answer 200 and what would happen: `dry_run`'s body, or else that of `work`, taken back.
+    Fields named in `once` are returned only the first time. With `?dry_run=true`, return 200 and what would
+    happen: the body of `dry_run`, or else that of `work`, rolled back.
     """
     if _wants_dry_run(request):
         _, body = dry_run() if dry_run else rehearse(work=work)
@@ -35,8 +36,8 @@ def reply_once(request: Request, work: Work, *, dry_run: Work | None = None, onc
 
 
 def request_hash(request: Request) -> str:
-    """SHA-256 of method, path and the body with sorted keys: what makes two requests the same."""
-    # The standard library, since a body may hold integers beyond 64 bits, which orjson cannot write.
+    """Return the SHA-256 of method, path and sorted body, by which two requests are the same."""
+    # The standard library's encoder, since a body may hold integers beyond 64 bits, which orjson cannot write.
     body = json.dumps(request.data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(f"{request.method} {request.path}\n{body}".encode()).hexdigest()
 

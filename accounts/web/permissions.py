@@ -1,4 +1,4 @@
-"""What the asker may do: a session everything of its own account, a token what its scopes name."""
+"""Permissions: a session may do everything with its own account, a token what its scopes allow."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,43 +16,47 @@ if TYPE_CHECKING:
 
 
 def asker(request: Request) -> User:
-    """Who asks, in a view that HasScope guards."""
+    """Return the user of a request that HasScope has admitted."""
     user = request.user
     assert isinstance(user, User)  # HasScope has refused everyone else
     return user
 
 
 def asking_token(request: Request) -> ApiToken | None:
-    """The token by which the request was made, or None for a session."""
+    """Return the token of the request, or None for a session."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
 def holds_scope(request: Request, scope: str) -> bool:
-    """Whether who asks may do what the scope names: a session may everything."""
+    """Return whether the request has the scope; sessions have all of them."""
     token = asking_token(request)
     return token is None or scope in token.scopes
 
 
 def require_scope(request: Request, scope: str) -> None:
-    """Refuse a token without this scope, which an operation needs beside the one that its view declares.
+    """Refuse a token without this scope, which an operation needs besides the one that its view declares.
 
-    Raises MissingScope, which names it.
+    Raises:
+        MissingScope: the token lacks the scope; the error names it.
     """
     if not holds_scope(request, scope):
         raise MissingScope(f"This needs a token with the scope {scope}.", scope=scope)
 
 
 def require_confirmation(request: Request) -> None:
-    """Refuse who has not just given the password or second factor again. Raises ConfirmationNeeded.
+    """Refuse a request without a recent confirmation of the password or second factor.
 
-    A token cannot: whoever has stolen one must not be able to do what this guards.
+    A token can never confirm: whoever has stolen one must not be able to do what this guards.
+
+    Raises:
+        ConfirmationNeeded: there is no recent confirmation.
     """
     if asking_token(request) is not None or not did_recently_reauthenticate(request._request):
         raise ConfirmationNeeded
 
 
 class HasScope(BasePermission):
-    """Allows what the view's `scopes` (method → scope) grants; a view that declares none is closed to everyone."""
+    """Allow what the view's `scopes` (method → scope) grant; a view that declares none is closed to all."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         scopes: Mapping[str, str] | None = getattr(view, "scopes", None)
@@ -70,14 +74,17 @@ class HasScope(BasePermission):
 
 
 class PublicToRead(HasScope):
-    """Open to everyone to read, else like HasScope. The view asks `reads_own` whether own things may be shown, too."""
+    """Allow everyone to read, and everything else like HasScope.
+
+    The view calls `reads_own` to find out whether it may also show private data.
+    """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return request.method in ("GET", "HEAD") or super().has_permission(request, view)
 
 
 def reads_own(request: Request, view: "APIView") -> User | None:
-    """Who asks, if they may see their own things here."""
+    """Return the requesting user, if they may see their own data here."""
     try:
         return asker(request) if HasScope().has_permission(request, view) else None
     except MissingScope:

@@ -1,4 +1,4 @@
-"""How many requests a minute, and how many with a token that is none."""
+"""Limits of requests per minute, and of requests with invalid tokens."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rate:
-    """How far a request's asker is into the quota of this window."""
+    """Used part of the requester's quota in this window."""
 
     policy: str
     quota: int
@@ -33,7 +33,7 @@ class Rate:
         return self.used > self.quota
 
     def headers(self) -> dict[str, str]:
-        """`RateLimit` and `RateLimit-Policy` as the IETF draft writes them."""
+        """Return `RateLimit` and `RateLimit-Policy` as in the IETF draft."""
         left = max(0, self.quota - self.used)
         return {
             "RateLimit-Policy": f'"{self.policy}";q={self.quota};w={WINDOW_S}',
@@ -42,9 +42,9 @@ class Rate:
 
 
 class RequestRate(BaseThrottle):
-    """Quotas from settings; the counted Rate stays on the request for the lane, which writes the headers.
+    """Quota of requests from the settings; the counted Rate stays on the request for the response headers.
 
-    The quota protects capacity, not secrets: login has limits of its own.
+    The quota protects capacity, not secrets: log-in has limits of its own.
     """
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
@@ -69,19 +69,23 @@ class RequestRate(BaseThrottle):
 
 @cache
 def request_counter() -> RequestCounter:
-    """This process's counter."""
+    """Return this process's counter of requests."""
     return RequestCounter(connect(timeout_s=0.5))
 
 
 def check_guesses() -> None:
-    """Refuse an address that has shown too many wrong tokens, before the database is asked. Raises Throttled."""
+    """Refuse an address with too many invalid tokens, before the database is queried.
+
+    Raises:
+        Throttled: the limit is reached.
+    """
     at, counter = clock.now().timestamp(), guess_counter()
     if counter.known(_guesser(), at=at) >= settings.API_RATE_FAILED:
         raise Throttled(wait=counter.left_s(at=at))
 
 
 def count_guess() -> None:
-    """A wrong token was shown."""
+    """Count a request with an invalid token."""
     guess_counter().count(_guesser(), quota=settings.API_RATE_FAILED, at=clock.now().timestamp())
 
 
@@ -91,5 +95,5 @@ def _guesser() -> str:
 
 @cache
 def guess_counter() -> RequestCounter:
-    """This process's counter of wrong tokens."""
+    """Return this process's counter of invalid tokens."""
     return RequestCounter(connect(timeout_s=0.5))

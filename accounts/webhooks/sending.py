@@ -1,4 +1,7 @@
-"""Sends what waits in the outbox of webhooks: claimed first, so that a worker that dies costs a repetition, never a loss."""
+"""Sends queued webhook deliveries.
+
+Each is claimed first: a worker that dies causes a repetition, never a loss.
+"""
 
 import logging
 import time
@@ -40,7 +43,7 @@ _REDIRECTS = range(300, 400)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one attempt ended. `fault` is empty when it was taken."""
+    """Result of one attempt; `fault` is empty when it was delivered."""
 
     at: datetime
     status: int | None = None
@@ -50,7 +53,7 @@ class Outcome:
 
 
 def send_webhooks(*, now: datetime) -> int:
-    """Try what is due, side by side, so that a slow receiver delays no other; how many were taken."""
+    """Send due deliveries in parallel, so that a slow receiver delays no other; return how many succeeded."""
     due = _claim(now)
     if not due:
         return 0
@@ -62,14 +65,14 @@ def send_webhooks(*, now: datetime) -> int:
 
 
 def drop_old_webhook_events(*, now: datetime) -> int:
-    """Events and their deliveries are kept for a month."""
+    """Delete events that are older than a month, with their deliveries."""
     with use_case():
         old = WebhookEvent.objects.filter(at__lte=now - WEBHOOK_EVENTS_KEPT).order_by("at")[:WEBHOOK_DROP_BATCH]
         return WebhookEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()[0]
 
 
 def _claim(now: datetime) -> Sequence[WebhookDelivery]:
-    """Due ones, a few of each webhook, with the next attempt set behind this one."""
+    """Claim due deliveries, a few of each webhook, by setting their next attempt."""
     is_due = Q(due_at__lte=now, webhook__paused_at=None)
     with use_case():
         free = WebhookDelivery.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
@@ -94,7 +97,7 @@ def _next_ones(is_due: Q) -> list[UUID]:
 
 
 def _attempt(delivery: WebhookDelivery, now: datetime) -> Outcome:
-    """Without the database: it runs beside others in a thread."""
+    """Make one attempt, without the database: it runs beside others in a thread."""
     begun = time.monotonic()
     try:
         body = body_of(delivery.event)
@@ -126,7 +129,7 @@ def _ms(begun: float) -> int:
 
 
 def _record(delivery: WebhookDelivery, outcome: Outcome) -> None:
-    """Unless another worker has claimed it since: then its attempt counts."""
+    """Store the outcome, unless another worker has claimed the delivery since: then its attempt counts."""
     one_try = {
         "at": f"{outcome.at:%Y-%m-%dT%H:%M:%SZ}",
         "status": outcome.status,
@@ -155,7 +158,7 @@ def _what_next(delivery: WebhookDelivery, outcome: Outcome) -> dict[str, datetim
 
 
 def wait_after(attempts: int) -> timedelta:
-    """How long after so many attempts the next one follows."""
+    """Return the delay before the next attempt after this many."""
     return WEBHOOK_WAITS[min(attempts, len(WEBHOOK_WAITS)) - 1]
 
 

@@ -1,4 +1,4 @@
-"""A person's webhooks: added, changed, tested, given a new secret, removed; a delivery sent once more."""
+"""Settings of a user's webhooks: add, change, test, rotate, remove, and send a delivery again."""
 
 import base64
 import secrets
@@ -20,7 +20,12 @@ from common.jobs import enqueue
 
 
 def add_webhook(*, user: User, url: str, kinds: Sequence[str] = (), description: str = "") -> tuple[Webhook, str]:
-    """A new webhook and its secret. Raises InvalidInput for an address that may not be reached, TooMany."""
+    """Add a webhook and return it with its secret.
+
+    Raises:
+        InvalidInput: the address must not be contacted.
+        TooMany: the account has too many webhooks.
+    """
     check_address(url=url)
     secret = _new_secret()
     with use_case():
@@ -43,7 +48,10 @@ def change_webhook(
     description: str | None = None,
     paused: bool | None = None,
 ) -> Webhook:
-    """What is not None is set. Paused, nothing is written for it and nothing sent; what waits goes out afterwards."""
+    """Change the given fields.
+
+    While paused, no delivery is written and none is sent; waiting ones go out afterwards.
+    """
     if url is not None:
         check_address(url=url)
     wanted: dict[str, Any] = {"url": url, "description": description, "kinds": None if kinds is None else _kinds(kinds)}
@@ -61,7 +69,7 @@ def change_webhook(
 
 
 def remove_webhook(*, user: User, webhook_id: UUID) -> None:
-    """It and its log are gone; nothing more is sent."""
+    """Remove a webhook with its log; nothing more is sent."""
     with use_case():
         hook = _locked(user, webhook_id)
         note_event(user_id=user.pk, kind="webhook.removed", subject=hook.url)
@@ -69,7 +77,10 @@ def remove_webhook(*, user: User, webhook_id: UUID) -> None:
 
 
 def rotate_secret(*, user: User, webhook_id: UUID) -> tuple[Webhook, str]:
-    """A new secret. For a day messages are signed with the former one too, so that receivers can change over in peace."""
+    """Replace the secret.
+
+    For a day, messages are also signed with the former one, so that receivers can switch without a gap.
+    """
     secret = _new_secret()
     with use_case():
         hook = _locked(user, webhook_id)
@@ -81,7 +92,7 @@ def rotate_secret(*, user: User, webhook_id: UUID) -> tuple[Webhook, str]:
 
 
 def send_test(*, user: User, webhook_id: UUID) -> WebhookDelivery:
-    """A message of kind webhook.test to this webhook alone, whatever kinds it asks for."""
+    """Send a message of kind webhook.test to this webhook only, whatever kinds it receives."""
     with use_case():
         hook = _locked(user, webhook_id)
         if hook.paused_at is not None:
@@ -95,7 +106,7 @@ def send_test(*, user: User, webhook_id: UUID) -> WebhookDelivery:
 
 
 def send_again(*, user: User, webhook_id: UUID, delivery_id: UUID) -> WebhookDelivery:
-    """Try a delivery once more, now: with the same id and body, and for another day if it fails."""
+    """Send a delivery again now, with the same id and body, and retry for another day if it fails."""
     now = clock.now()
     with use_case():
         _locked(user, webhook_id)
@@ -108,7 +119,11 @@ def send_again(*, user: User, webhook_id: UUID, delivery_id: UUID) -> WebhookDel
 
 
 def check_address(*, url: str) -> None:
-    """Raises InvalidInput naming the field when it is no address that the market may ask. Sending checks it anew."""
+    """Refuse an address that the market must not contact; sending checks it again.
+
+    Raises:
+        InvalidInput: the address is not allowed; the error names the field.
+    """
     try:
         resolve(read_target(url))
     except OutboundFault as fault:

@@ -1,4 +1,4 @@
-"""One message to a webhook, signed as https://www.standardwebhooks.com says: ready-made libraries check it."""
+"""Webhook messages, signed as in https://www.standardwebhooks.com: existing libraries verify them."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ _AGENT = "Berth-Webhooks/1"
 
 
 def body_of(event: WebhookEvent) -> bytes:
-    """The same bytes at each attempt: `id` is what a receiver knows repetitions by."""
+    """Return the body, the same bytes at each attempt; a receiver recognises repetitions by its `id`."""
     message: dict[str, Any] = {
         "id": public_id("evt", event.pk),
         "type": event.kind,
@@ -27,7 +27,7 @@ def body_of(event: WebhookEvent) -> bytes:
 
 
 def headers_of(webhook: Webhook, event: WebhookEvent, body: bytes, *, at: datetime) -> dict[str, str]:
-    """With a signature by the present secret and, for a day after a rotation, a second one by the former."""
+    """Return the headers, with a signature by the present secret and, for a day, by the former one."""
     message_id, stamp = public_id("evt", event.pk), str(int(at.timestamp()))
     signatures = [_signature(secret, message_id, stamp, body) for secret in secrets_of(webhook, at)]
     return {
@@ -46,7 +46,7 @@ def _signature(secret: str, message_id: str, stamp: str, body: bytes) -> str:
 
 
 def secrets_of(webhook: Webhook, at: datetime) -> list[str]:
-    """Those that are valid at this moment, the present one first."""
+    """Return the secrets that are valid at this moment, the present one first."""
     secrets = [unseal(webhook.sealed_secret)]
     if webhook.sealed_former and webhook.former_until is not None and at < webhook.former_until:
         secrets.append(unseal(webhook.sealed_former))

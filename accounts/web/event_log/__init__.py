@@ -1,1 +1,1 @@
-"""The log of an account over HTTP."""
+"""Pages and API of an account's log."""

@@ -1,4 +1,4 @@
-"""The API of an account's log."""
+"""API of an account's log."""
 
 from typing import Any, ClassVar
 
@@ -28,7 +28,7 @@ class AccountEventOut(serializers.Serializer[AccountEvent]):
 
 
 class EventsAsked(serializers.Serializer[AccountEvent]):
-    """Which events."""
+    """Filters for events."""
 
     kind = serializers.ChoiceField(choices=EVENT_KINDS, required=False)
     since = serializers.DateTimeField(required=False)
@@ -36,7 +36,10 @@ class EventsAsked(serializers.Serializer[AccountEvent]):
 
 
 class EventsView(ListAPIView[AccountEvent]):
-    """What was done to or with the account, newest first. Nothing in it is ever changed or removed."""
+    """List what was done to or with your account, newest first.
+
+    Entries are never changed or removed.
+    """
 
     scopes: ClassVar = {"GET": "account:read"}
     serializer_class = AccountEventOut

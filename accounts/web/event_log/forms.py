@@ -1,4 +1,4 @@
-"""What can be asked of an account's log: which kinds, and from when to when."""
+"""Filter form of an account's log: kinds, and period."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -30,7 +30,10 @@ _ALSO = {
 
 
 class EventForm(forms.Form):
-    """Days are whole days by UTC, both included. A field that is wrong is told and filters nothing."""
+    """Filters for events; days are whole days in UTC, both included.
+
+    A field that is not valid shows an error and filters nothing.
+    """
 
     group = forms.ChoiceField(label=_("What"), choices=_GROUPS, required=False)
     day_from = DayField(label=_("From day"), required=False)

@@ -1,4 +1,4 @@
-"""Settings pages of an account's safety: second factor, sessions, and what was done with the account."""
+"""Settings pages of an account's security: second factor, sessions, and log."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -53,7 +53,10 @@ def session_end(request: SignedInRequest, session_id: str) -> HttpResponse:
 @signed_in
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no type information
 def sessions_end(request: SignedInRequest) -> HttpResponse:
-    """Everywhere but here. Asked for by a form, or by a link of the page that asked for the password again."""
+    """End all other sessions.
+
+    The request comes from a form, or from a link on the page that asked for the password again.
+    """
     renew_here(request, request.user, tokens=request.POST.get("tokens") == "on")
     messages.success(request, _("Signed out everywhere else."))
     return redirect("security")

@@ -1,1 +1,1 @@
-"""Sessions in HTTP: cookies, middleware, signals of log-ins."""
+"""Session cookies, middleware, and signal receivers of log-ins."""

@@ -1,4 +1,4 @@
-"""The cookie by which a browser is known again: it opens nothing, it only tells a new device from an old one."""
+"""Cookie by which a browser is recognised; it grants nothing, and only tells known devices from new."""
 
 from typing import Final
 
@@ -14,13 +14,13 @@ _WAITING: Final = "device_to_keep"
 
 
 def device_of(request: HttpRequest) -> str:
-    """The browser's secret, "" when it has none."""
+    """Return the browser's secret, or an empty text."""
     secret = request.COOKIES.get(_cookie_name(), "")
     return secret if len(secret) <= _MOST_CHARS else ""
 
 
 def remember_device(request: HttpRequest, secret: str) -> None:
-    """Have the answer to this request bring the secret."""
+    """Set the secret as a cookie in the response to this request."""
     setattr(request, _WAITING, secret)
 
 
@@ -38,5 +38,8 @@ def keep_device(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def _cookie_name() -> str:
-    """With the prefix that no page of another name can set, where the session's cookie has it."""
+    """Return the cookie's name, with the `__Host-` prefix where the session's cookie has it.
+
+    No page of another host can set a cookie with that prefix.
+    """
     return f"{_HOST}{_NAME}" if settings.SESSION_COOKIE_NAME.startswith(_HOST) else _NAME

@@ -1,4 +1,4 @@
-"""Middleware: a session ends when it is not used, and after a time in any case; where it is used is shown to its owner."""
+"""Middleware that ends unused or old sessions, and records where sessions are used."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -23,7 +23,7 @@ CONSOLE: Final = "console"
 
 
 class SessionAge:
-    """Stands behind the middleware that knows who asks."""
+    """Middleware behind the one that identifies the user."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -37,7 +37,7 @@ class SessionAge:
 
 
 def begin(request: HttpRequest) -> None:
-    """A log-in: the session's age is counted from here."""
+    """Record a log-in: the session's age is counted from here."""
     request.session[BEGAN] = request.session[SEEN] = clock.now().timestamp()
 
 

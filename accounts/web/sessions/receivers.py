@@ -1,6 +1,6 @@
-"""What allauth and Django tell of log-ins, passwords, addresses and second factors, written down and acted upon.
+"""Signal receivers: record and act on log-ins, passwords, addresses and second factors.
 
-Connected with the addresses (accounts.urls): nobody signs in before those are known.
+They are connected with the URLs (accounts.urls): nobody logs in before those are loaded.
 """
 
 from typing import Any
@@ -37,25 +37,31 @@ def note_login(request: HttpRequest, user: User, **_more: Any) -> None:
 
 @receiver(auth_signals.user_logged_out)
 def end_tickets(request: HttpRequest, **_more: Any) -> None:
-    """Sent before the session's key is gone."""
+    """End the tickets of a session at log-out, before its key is gone."""
     if request.session.session_key:
         forget_session(session_key=request.session.session_key)
 
 
 @receiver([account_signals.password_changed, account_signals.password_set])
 def end_others(request: HttpRequest, user: User, **_more: Any) -> None:
-    """Who knew the old password has no way in any more; the browser in which it was changed goes on."""
+    """Log out everywhere else after a changed password.
+
+    The browser in which it was changed stays logged in.
+    """
     renew_here(request, user, tokens=False, kind="password.changed")
 
 
 @receiver(account_signals.password_reset)
 def end_all(request: HttpRequest, user: User, **_more: Any) -> None:
-    """Forgotten, or taken back from somebody: nothing that was there before lets in, API tokens neither."""
+    """End all sessions and API tokens after a password reset.
+
+    Somebody else may have known the former password.
+    """
     end_everything(user=user, keep="", tokens=True, kind="password.reset")
 
 
 def renew_here(request: HttpRequest, user: User, *, tokens: bool, kind: str = "session.all_ended") -> None:
-    """Log out everywhere else; this browser's session goes on under a new key."""
+    """Log out everywhere else; this browser's session continues under a new key."""
     end_everything(user=user, keep=_key_of(request), tokens=tokens, kind=kind)
     forget_session(session_key=_key_of(request))
     update_session_auth_hash(request, user)
@@ -75,7 +81,7 @@ def note_email_removed(user: User, email_address: Any, **_more: Any) -> None:
 
 @receiver(account_signals.email_changed)
 def note_email_changed(user: User, from_email_address: Any, **_more: Any) -> None:
-    """The former address: mail about the account goes there too for some time (audit.addresses_of)."""
+    """Record the former address: mail about the account also goes there for some time (`addresses_of`)."""
     note_event(user_id=user.pk, kind="email.changed", subject=from_email_address.email if from_email_address else "")
 
 

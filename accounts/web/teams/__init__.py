@@ -1,1 +1,1 @@
-"""Teams over HTTP."""
+"""API of teams."""

@@ -1,4 +1,4 @@
-"""The API of teams: members, roles, invitations."""
+"""API of teams: members, roles, invitations."""
 
 from typing import Any, ClassVar
 
@@ -22,32 +22,32 @@ from common.ids import parse_public_id, public_id
 
 
 class TeamIn(serializers.Serializer[Team]):
-    """A team's name."""
+    """Name of a team."""
 
     name = NameText(max_length=80)
 
 
 class InviteIn(serializers.Serializer[Membership]):
-    """Whom to invite, and as what."""
+    """Address to invite, and role."""
 
     email = EmailText()
     role = serializers.ChoiceField(choices=Membership.Role.choices, default=Membership.Role.MEMBER)
 
 
 class RoleIn(serializers.Serializer[Membership]):
-    """A member's role."""
+    """Role of a member."""
 
     role = serializers.ChoiceField(choices=Membership.Role.choices)
 
 
 class JoinIn(serializers.Serializer[Membership]):
-    """The secret of an invitation: the last part of its link."""
+    """Secret of an invitation: the last part of its link."""
 
     secret = serializers.CharField(max_length=200)
 
 
 class TeamOut(serializers.Serializer[Team]):
-    """A team, and what the asker is in it."""
+    """A team, with your role in it."""
 
     id = PublicId("team")
     name = serializers.CharField(read_only=True)
@@ -56,7 +56,7 @@ class TeamOut(serializers.Serializer[Team]):
 
 
 class MemberOut(serializers.Serializer[Membership]):
-    """A place in a team: somebody's, or an invitation that is open until `expires_at`."""
+    """A member of a team, or an invitation that is open until `expires_at`."""
 
     id = PublicId("memb")
     user_id = serializers.SerializerMethodField(help_text="null while it is an invitation")
@@ -74,13 +74,13 @@ class MemberOut(serializers.Serializer[Membership]):
 
 
 class InvitationOut(MemberOut):
-    """An invitation with its secret, shown this once; it is mailed to the address too."""
+    """An invitation with its secret, shown only once; it is mailed to the address too."""
 
     secret = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
 
 
 class TeamsView(ListAPIView[Team]):
-    """The teams that the person is in, and new ones."""
+    """List the teams that you are in, or create one."""
 
     scopes: ClassVar = {"GET": ANY_SCOPE, "POST": "account:write"}
     serializer_class = TeamOut
@@ -96,7 +96,7 @@ class TeamsView(ListAPIView[Team]):
 
 
 class TeamView(APIView):
-    """One team."""
+    """Return, rename or delete one team."""
 
     scopes: ClassVar = {"GET": ANY_SCOPE, "PATCH": "account:write", "DELETE": "account:write"}
 
@@ -116,7 +116,7 @@ class TeamView(APIView):
 
 
 class TeamMembersView(ListAPIView[Membership]):
-    """Who is in a team or invited, and new invitations."""
+    """List members and invitations of a team, or invite somebody."""
 
     scopes: ClassVar = {"GET": ANY_SCOPE, "POST": "account:write"}
     serializer_class = MemberOut
@@ -137,7 +137,7 @@ class TeamMembersView(ListAPIView[Membership]):
 
 
 class TeamMemberView(APIView):
-    """One member: owners set roles and remove people; everyone may remove themselves."""
+    """Set the role of a member or remove one; everyone may remove themselves."""
 
     scopes: ClassVar = {"PATCH": "account:write", "DELETE": "account:write"}
 
@@ -155,7 +155,7 @@ class TeamMemberView(APIView):
 
 
 class TeamJoinView(APIView):
-    """Accept an invitation that was made out to one's own address."""
+    """Accept an invitation to your own address."""
 
     scopes: ClassVar = {"POST": "account:write"}
 

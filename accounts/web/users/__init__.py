@@ -1,1 +1,1 @@
-"""A person's own things over HTTP, and how allauth works here."""
+"""Pages and API of a user's own data, and the adaptation of allauth."""

@@ -1,4 +1,4 @@
-"""How allauth works here: mail leaves after the answer, guessing is bounded by address and device, and is written down."""
+"""Adapter of allauth: queues mail, and limits and logs log-in attempts by address and device."""
 
 import math
 from typing import Any, Final
@@ -24,10 +24,13 @@ _APP: Final = "berth.login"
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no type information
-    """Of the site's accounts."""
+    """Adapter of the site's accounts."""
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Worded now, in the reader's language, and sent by a worker: an answer's time tells nothing of mail."""
+        """Queue a mail, rendered now in the reader's language; a worker sends it.
+
+        So the response time does not reveal whether mail was sent.
+        """
         request = allauth_context.request
         facts = {"request": request, "email": email, "current_site": get_current_site(request), **context}
         message = self.render_mail(template_prefix, email, facts)
@@ -41,11 +44,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         return address_of(request) or _NO_ADDRESS
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Refuse to look at a password that comes too often.
+        """Refuse to check a password after too many wrong ones.
 
-        Counted are wrong ones only: of one network, for one account from one network, and for one account in all, which is
-        wide, since anybody can use it up. A browser that its owner has logged in with before is counted by itself, so that
-        no stranger can lock an owner out.
+        Wrong ones are counted from one network, for one account from one network, and for one account in all;
+        the last limit is wide, since anybody can exhaust it. A browser that its owner has logged in with
+        before is counted separately, so that no stranger can lock an owner out.
         """
         email = str(credentials.get("email", "")).lower()
         network = ratelimit.get_ip(request)
@@ -67,7 +70,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             self._login_failed_rl_usage.usage += used.usage
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        """An address that nobody has is written down too: the same work, so that its time tells nothing."""
+        """Record a failed log-in, also for an unknown address: equal work keeps the time from revealing it."""
         with use_case():
             note_event(user_id=id_of_address(str(credentials.get("email", ""))), kind="login.failed")
 

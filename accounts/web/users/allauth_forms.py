@@ -1,4 +1,4 @@
-"""Allauth's forms where the site asks for more, or does more work: signing up, a new password."""
+"""Forms of allauth that the site extends: sign-up, new address, new password."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from common.emails import shows_its_address
 
 
 class AddEmailForm(PlainAddEmailForm):  # type: ignore[misc]  # allauth has no type information
-    """What is wrong with an address is said by the market's one rule alone."""
+    """Form of a new address, validated only by the market's own rule."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -27,7 +27,10 @@ class AddEmailForm(PlainAddEmailForm):  # type: ignore[misc]  # allauth has no t
 
 
 class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type information
-    """An address that has an account costs the same work as a new one, so that time does not tell them apart."""
+    """Sign-up form.
+
+    An address with an account costs the same work as a new one, so that response times do not reveal it.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -43,7 +46,10 @@ class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type 
 
 
 class ChangePasswordForm(PlainChangePasswordForm):  # type: ignore[misc]  # allauth has no type information
-    """Other sessions end in any case; programs are asked about, since a good one would break."""
+    """Form of a new password.
+
+    Other sessions end in any case; revoking tokens is optional, since it would break the owner's programs.
+    """
 
     revoke_tokens = forms.BooleanField(
         label=_("Revoke my API tokens too"),

@@ -1,4 +1,4 @@
-"""The API of a person's own things: profile, tokens, SSH keys."""
+"""API of a user's own data: profile, tokens, SSH keys."""
 
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from common.ids import parse_public_id
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library registers subclasses
-    """How the OpenAPI document names the bearer token."""
+    """Name of the bearer token in the OpenAPI document."""
 
     target_class = "accounts.web.authentication.TokenAuthentication"
     name = "token"
@@ -34,14 +34,14 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 class ProfileIn(serializers.Serializer[User]):
-    """What a person may change."""
+    """Fields of the profile that can be changed."""
 
     display_name = NameText(max_length=80, allow_blank=True, required=False)
     is_host_owner = serializers.BooleanField(required=False, help_text="true opens the host panel")
 
 
 class Profile(serializers.Serializer[User]):
-    """The person behind the request."""
+    """The user who makes the request."""
 
     id = PublicId("user")
     email = serializers.EmailField(read_only=True)
@@ -63,13 +63,13 @@ class Token(serializers.Serializer[ApiToken]):
 
 
 class NewToken(Token):
-    """A token with its text, shown this once."""
+    """A token with its text, shown only once."""
 
     token = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
 
 
 class TokenIn(serializers.Serializer[ApiToken]):
-    """A token to make."""
+    """A token to create."""
 
     name = NameText(max_length=80)
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=list(SCOPES)), allow_empty=False, max_length=50)
@@ -95,7 +95,7 @@ class KeyIn(serializers.Serializer[SshKey]):
 
 
 class MeView(APIView):
-    """Who the token or session belongs to."""
+    """Return or change the profile that the token or session belongs to."""
 
     scopes: ClassVar = {"GET": ANY_SCOPE, "PATCH": "account:write"}
 
@@ -110,7 +110,7 @@ class MeView(APIView):
 
 
 class TokensView(ListAPIView[ApiToken]):
-    """The tokens of the account, and new ones."""
+    """List the tokens of your account, or create one."""
 
     scopes: ClassVar = {"GET": "tokens:write", "POST": "tokens:write"}
     serializer_class = Token
@@ -130,7 +130,7 @@ class TokensView(ListAPIView[ApiToken]):
 
 
 class TokenView(APIView):
-    """One token."""
+    """Return or revoke one token."""
 
     scopes: ClassVar = {"GET": "tokens:write", "DELETE": "tokens:write"}
 
@@ -145,7 +145,7 @@ class TokenView(APIView):
 
 
 class SshKeysView(ListAPIView[SshKey]):
-    """The SSH keys of the account, and new ones."""
+    """List the SSH keys of your account, or add one."""
 
     scopes: ClassVar = {"GET": "keys:read", "POST": "keys:write"}
     serializer_class = Key
@@ -155,14 +155,18 @@ class SshKeysView(ListAPIView[SshKey]):
 
     @extend_schema(operation_id="ssh_keys_create", request=KeyIn, responses={201: Key})
     def post(self, request: Request) -> Response:
-        """Needs `instances:connect` as well: a key of the account opens every instance that takes all of its keys."""
+        """Add an SSH key to your account.
+
+        Needs `instances:connect` as well: a key of the account opens every instance that accepts all of its
+        keys.
+        """
         require_scope(request, CONNECT)
         wanted = checked(KeyIn, request.data)
         return reply_once(request, lambda: (201, Key(add_ssh_key(user=asker(request), **wanted)).data))
 
 
 class SshKeyView(APIView):
-    """One SSH key."""
+    """Return or remove one SSH key."""
 
     scopes: ClassVar = {"GET": "keys:read", "DELETE": "keys:write"}
 

@@ -1,4 +1,4 @@
-"""Input of the settings pages."""
+"""Forms of the settings pages."""
 
 from datetime import timedelta
 from typing import Any
@@ -70,7 +70,7 @@ class TokenForm(forms.Form):
     lifetime = forms.ChoiceField(label=_("Valid for"), choices=list(_LIFETIMES.items()), required=False, initial="90")
 
     def clean(self) -> dict[str, Any]:
-        """Adds `expires_at`, what the service takes."""
+        """Add `expires_at`, which the service takes, from the chosen lifetime."""
         cleaned = super().clean() or self.cleaned_data
         days = cleaned.pop("lifetime", "")
         cleaned["expires_at"] = clock.now() + timedelta(days=int(days)) if days else None

@@ -54,7 +54,7 @@ def ssh_key_remove(request: SignedInRequest, key_id: str) -> HttpResponse:
 
 @signed_in
 def tokens(request: SignedInRequest) -> HttpResponse:
-    """The new token's text is part of this one answer and kept nowhere."""
+    """Show the tokens; a POST creates one, whose text is only in that response."""
     form, secret = TokenForm(request.POST or None), ""
     if form.is_valid():
         _token, secret = issue_token(user=request.user, **form.cleaned_data)

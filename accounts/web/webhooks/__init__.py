@@ -1,1 +1,1 @@
-"""Webhooks over HTTP."""
+"""Pages and API of webhooks."""

@@ -1,4 +1,4 @@
-"""The API of webhooks: addresses that are told of events, their secrets and what was sent to them."""
+"""API of webhooks: addresses that receive events, their secrets and deliveries."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -24,7 +24,7 @@ _SCOPES = {"GET": "webhooks:read", "POST": "webhooks:write", "PATCH": "webhooks:
 
 
 class WebhookChangeIn(serializers.Serializer[Webhook]):
-    """What may be changed of a webhook."""
+    """Changes of a webhook."""
 
     url = serializers.CharField(max_length=MAX_WEBHOOK_URL_CHARS, required=False)
     kinds = serializers.ListField(
@@ -63,13 +63,13 @@ class WebhookOut(serializers.Serializer[Webhook]):
 
 
 class WebhookWithSecret(WebhookOut):
-    """A webhook with its new secret, shown this once."""
+    """A webhook with its new secret, shown only once."""
 
     secret = serializers.CharField(read_only=True, allow_null=True, help_text="null when the reply is repeated")
 
 
 class DeliveryOut(serializers.Serializer[WebhookDelivery]):
-    """One event on its way to one webhook."""
+    """Delivery of one event to one webhook."""
 
     id = PublicId("dlv")
     event_id = serializers.SerializerMethodField()
@@ -90,7 +90,7 @@ class DeliveryOut(serializers.Serializer[WebhookDelivery]):
 
 
 class WebhooksView(ListAPIView[Webhook]):
-    """One's webhooks, and new ones."""
+    """List your webhooks, or add one."""
 
     scopes: ClassVar = _SCOPES
     serializer_class = WebhookOut
@@ -111,7 +111,7 @@ class WebhooksView(ListAPIView[Webhook]):
 
 
 class WebhookView(APIView):
-    """One webhook."""
+    """Return, change or remove one webhook."""
 
     scopes: ClassVar = _SCOPES
 
@@ -132,7 +132,7 @@ class WebhookView(APIView):
 
 
 class WebhookRotateView(APIView):
-    """A new secret; the former one signs too for a day."""
+    """Replace the secret of a webhook; for a day, messages are signed with the former one too."""
 
     scopes: ClassVar = _SCOPES
 
@@ -146,7 +146,7 @@ class WebhookRotateView(APIView):
 
 
 class WebhookTestView(APIView):
-    """A message of kind webhook.test, sent at once."""
+    """Send a message of kind webhook.test now."""
 
     scopes: ClassVar = _SCOPES
 
@@ -159,7 +159,7 @@ class WebhookTestView(APIView):
 
 
 class DeliveriesView(ListAPIView[WebhookDelivery]):
-    """What was sent to a webhook or waits, newest first; kept for 30 days."""
+    """List sent and waiting deliveries of a webhook, newest first; they are kept for 30 days."""
 
     scopes: ClassVar = _SCOPES
     serializer_class = DeliveryOut

@@ -1,4 +1,4 @@
-"""Input of the webhooks' pages, and the words for what they show."""
+"""Forms of the webhooks' pages, and texts of their values."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ KIND_WORDS: Final[dict[str, str | Promise]] = {
     "alert.resolved": _("An alert is over"),
     "webhook.test": _("Test messages"),
 }
-# Why an attempt failed, by its code.
+# Texts of failures of an attempt, by code.
 FAULT_WORDS: Final[dict[str, str | Promise]] = {
     "status": _("The receiver answered with an error"),
     "redirect": _("The receiver sent us elsewhere: redirects are not followed"),

@@ -1,4 +1,4 @@
-"""Settings → Webhooks: the list, one webhook with its log, test, new secret, pause, removal."""
+"""Settings → Webhooks: the list, and one webhook with its log, test, secret, pause and removal."""
 
 from typing import Any
 from uuid import UUID
@@ -24,7 +24,7 @@ _ON_A_PAGE = 20
 
 @signed_in
 def webhooks(request: SignedInRequest) -> HttpResponse:
-    """The new webhook's secret is part of this one answer and not shown again."""
+    """Show the webhooks; a POST adds one, whose secret is only in that response."""
     form, secret, fault = WebhookForm(request.POST or None), "", None
     if form.is_valid():
         try:
@@ -38,7 +38,7 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
 
 @signed_in
 def webhook(request: SignedInRequest, webhook_id: str) -> HttpResponse:
-    """One webhook; sent, its changes."""
+    """Show one webhook; a POST changes it."""
     hook, fault = webhook_of(request.user, _id(webhook_id)), None
     present = {"url": hook.url, "description": hook.description, "kinds": hook.kinds}
     form = WebhookForm(request.POST or None, initial=present)
@@ -55,13 +55,13 @@ def webhook(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 
 @signed_in
 def deliveries(request: SignedInRequest, webhook_id: str) -> HttpResponse:
-    """The log alone: the page looks again when something was sent."""
+    """Show only the log, which the page reloads after something was sent."""
     return render(request, "accounts/_deliveries.html", _context(request.user, _id(webhook_id), request))
 
 
 @signed_in
 def webhook_rotate(request: SignedInRequest, webhook_id: str) -> HttpResponse:
-    """The new secret is part of this one answer and not shown again; who comes back to its address sees the webhook."""
+    """Replace the secret and show it in this response only; a GET redirects to the webhook."""
     if request.method != "POST":
         return redirect("webhook", webhook_id)
     hook, secret = settings.rotate_secret(user=request.user, webhook_id=_id(webhook_id))
