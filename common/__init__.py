@@ -1,1 +1,1 @@
-"""The ground floor: money, time, errors, moves between states, jobs. No domain word, no concrete model."""
+"""Base package: money, time, errors, transitions, jobs; no terms of the domain, no concrete models."""

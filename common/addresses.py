@@ -1,4 +1,7 @@
-"""Where a host can be reached: a host name or an IP address and nothing else, since people paste it into a shell."""
+"""Validation of a host's address: a host name or an IP address and nothing else.
+
+People paste it into a shell.
+"""
 
 import ipaddress
 import re
@@ -12,7 +15,8 @@ from common.errors import InvalidInput, wrong_field
 LONGEST: Final = 253
 HIGHEST_PORT: Final = 65_535
 _LABEL: Final = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-# What a column may hold: lower-case labels divided by dots, or an IPv6 address as `ipaddress` writes it. For PostgreSQL.
+# What a column may hold: lower-case labels divided by dots, or an IPv6 address as `ipaddress` writes it. For
+# PostgreSQL.
 COLUMN_PATTERN: Final = rf"^((?=.{{1,{LONGEST}}}$){_LABEL}(\.{_LABEL})*|(?=[0-9a-f:]*:)[0-9a-f:]{{2,39}})$"
 _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 # Where the last label is a number, programs read the whole as an IPv4 address, in forms such as 127.1 or 0x7f.1.
@@ -21,10 +25,13 @@ _LOOPBACK_NAME: Final = "localhost"
 
 
 def read_address(text: str, *, field: str = "address") -> str:
-    """The address in its one spelling: lower case, an internationalised name in its ASCII form, IPv6 without brackets.
+    """Return the address in its canonical form: lower case, ASCII form of the name, IPv6 without brackets.
 
-    Private addresses are taken: a market of one laboratory lives in them. Loopback is taken only where the market itself
-    is on it, as the demo is, since elsewhere it would lead renters to their own machines. Raises InvalidInput.
+    Private addresses are allowed: the market of a single laboratory uses them. Loopback is allowed only where the
+    market itself is on it, as in the demo, since elsewhere it would lead renters to their own machines.
+
+    Raises:
+        InvalidInput: it is not such an address; the error names `field`.
     """
     found = _ip(text, field) if ":" in text or text.startswith("[") else _name(text, field)
     if _is_loopback(found) and not _is_loopback(urlsplit(settings.SITE_URL).hostname or ""):
@@ -33,7 +40,7 @@ def read_address(text: str, *, field: str = "address") -> str:
 
 
 def shown_address(text: str) -> str:
-    """The same of what is kept; "" for what may not be shown."""
+    """Return the canonical form of a stored address, or an empty text if it must not be shown."""
     try:
         return read_address(text)
     except InvalidInput:
@@ -41,7 +48,7 @@ def shown_address(text: str) -> str:
 
 
 def in_url(address: str) -> str:
-    """The address as an URL holds it."""
+    """Return the address as it is written in a URL."""
     return f"[{address}]" if ":" in address else address
 
 
@@ -62,7 +69,7 @@ def _ip(text: str, field: str) -> str:
     except ValueError as error:
         raise wrong_field(field, "This is neither a host name nor an IP address.") from error
     mapped = isinstance(found, ipaddress.IPv6Address) and (found.ipv4_mapped is not None or found.scope_id is not None)
-    # Reserved networks hold 255.255.255.255, and of IPv6 the loopback address.
+    # The reserved networks contain 255.255.255.255 and the loopback address of IPv6.
     nowhere = found.is_multicast or found.is_unspecified or found.is_link_local
     if mapped or nowhere or (found.is_reserved and not found.is_loopback):
         raise wrong_field(field, "Nobody can reach a host at a multicast, link-local, mapped or reserved address.")

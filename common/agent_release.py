@@ -1,4 +1,4 @@
-"""The release of the host agent that this market serves, if its operator put one there, and the command that installs it."""
+"""The release of the host agent that this market serves, and the command that installs it."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ RELEASE_FILE: Final = "release.json"
 
 @dataclass(frozen=True)
 class ServedRelease:
-    """Digests of what the command names, and the public half of the release key."""
+    """SHA-256 digests of the files that the command names, and the public half of the release key."""
 
     script_sha256: str
     release_sha256: str
@@ -24,7 +24,7 @@ class ServedRelease:
 
 
 def served_release() -> ServedRelease | None:
-    """None where this market serves no release: then the agent is handed out in another way."""
+    """Return the served release, or None where the agent is distributed in another way."""
     if not (settings.AGENT_RELEASE_DIR and settings.AGENT_RELEASE_KEY):
         return None
     release = Path(settings.AGENT_RELEASE_DIR) / RELEASE_FILE
@@ -35,7 +35,10 @@ def served_release() -> ServedRelease | None:
 
 
 def enrol_command(url: str, token: str) -> str:
-    """What a host's owner types on the machine: the installation where it is served, else the enrolment alone."""
+    """Return the command for the host: installation and enrolment, or enrolment alone.
+
+    Installation needs a served release.
+    """
     served = served_release()
     if served is None:
         return f"berth-agent enrol --url {url} --token {token}"
@@ -48,7 +51,7 @@ def enrol_command(url: str, token: str) -> str:
 
 
 def release_path(name: str) -> Path | None:
-    """A file of the release, by the name that it has there; None for every other name."""
+    """Return the path of a file of the release by its name, or None for every other name."""
     if not settings.AGENT_RELEASE_DIR:
         return None
     folder = Path(settings.AGENT_RELEASE_DIR)

@@ -1,4 +1,4 @@
-"""One backup as a folder: whole or not there, readable by its owner alone, every file under a checksum."""
+"""Backup as a folder: complete or absent, readable only by its owner, every file with a checksum."""
 
 import errno
 import hashlib
@@ -25,16 +25,19 @@ _LISTS: Final = ("migrations", "missing")
 
 
 class BadBackup(Exception):
-    """What is there is no backup, is damaged, or was made by a newer version; the text says which."""
+    """Raised when the folder is no backup, is damaged, or comes from a newer version; the text says which."""
 
 
 class NoBackup(Exception):
-    """None could be made, and nothing of it is left; the text says what to do."""
+    """Raised when no backup could be made; nothing of it is left, and the text says what to do."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup says of itself. `files` has the size and SHA-256 of each, by its name; `settings` holds no secret."""
+    """Description of a backup.
+
+    `files` has the size and SHA-256 of each file by name; `settings` contains no secret.
+    """
 
     made_at: str
     server: int
@@ -51,10 +54,12 @@ class Manifest:
 
 @contextmanager
 def new_folder(parent: Path, name: str) -> Iterator[Path]:
-    """A folder that gets its name when all has been written, and is gone when something fails.
+    """Provide a folder that gets its name when everything is written, and is deleted on failure.
 
-    What a backup that was killed has left is taken away by the next one, a day later: it may hold a whole database.
-    Raises NoBackup.
+    What a killed backup has left is deleted by the next one, a day later: it may contain a whole database.
+
+    Raises:
+        NoBackup: the folder cannot be created.
     """
     _make_parent(parent)
     for left in parent.glob(_DRAFT.format("*")):
@@ -99,14 +104,18 @@ def _taken(path: Path) -> NoBackup:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """A new file that nobody else may read."""
+    """Write a new file that nobody else may read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
 
 
 def pack(source: Path, target: Path) -> None:
-    """A folder as one tar file. Raises OSError."""
+    """Write a folder to one tar file.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
     with (
         os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
         tarfile.open(fileobj=file, mode="w") as tar,
@@ -117,8 +126,12 @@ def pack(source: Path, target: Path) -> None:
 def unpack(source: Path, target: Path) -> None:
     """Unpack files and folders into a folder that `takes_files`.
 
-    Names that lead out of it, links and devices are refused before anything is written. Raises OSError and tarfile.TarError.
-    Broken off, it leaves a mark there, by which the next one may write over what it has left.
+    Names that lead out of it, links and devices are refused before anything is written. An interrupted run leaves
+    a mark, by which the next one may overwrite what it has left.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        tarfile.TarError: the file is damaged or contains something else.
     """
     with tarfile.open(source) as tar:
         members = tar.getmembers()
@@ -134,7 +147,7 @@ def unpack(source: Path, target: Path) -> None:
 
 
 def takes_files(target: Path) -> bool:
-    """Whether nothing is in the folder, but for what an unpacking that was broken off has left."""
+    """Return whether the folder is empty, except for what an interrupted unpacking has left."""
     return not target.is_dir() or not any(target.iterdir()) or (target / _UNPACKING).exists()
 
 
@@ -147,7 +160,11 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a whole backup: every file is there, and as it was written. Raises BadBackup."""
+    """Return the manifest of a complete backup, after verifying that every file is as it was written.
+
+    Raises:
+        BadBackup: the backup is not complete.
+    """
     try:
         content = json.loads((folder / MANIFEST).read_bytes())
     except FileNotFoundError as error:
@@ -175,7 +192,7 @@ def _sum_of(content: dict[str, Any]) -> str:
 
 
 def _is_whole(manifest: Manifest) -> bool:
-    """Whether each field is what it should be: a manifest without a sum may be damaged, too."""
+    """Return whether each field has its expected form: a manifest has no checksum and may be damaged too."""
     try:
         datetime.fromisoformat(manifest.made_at)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Change counters in Redis: whoever waits for a topic compares the counter, so no wake-up between two waits is lost."""
+"""Change counters in Redis: waiters compare counters, so no wake-up between two waits is lost."""
 
 import logging
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ ENDED_PREFIX: Final = "ended:"
 _ENDED_KEPT_S: Final = 86_400
 NO_SLIPS: Final[Mapping[str, str]] = MappingProxyType({})
 
-# One round trip: count, then tell; the slip first, since the counter ends the waits. The relay subscribes first and compares
-# afterwards. A counter that Redis does not know begins at the present microsecond: had it begun at 1 again after a FLUSHALL,
-# it could meet the number a waiter has seen.
+# One round trip: count, then publish; the slip first, since the counter ends the waits. The relay subscribes first
+# and compares afterwards. A counter that Redis does not know starts at the present microsecond: if it restarted at 1
+# after a FLUSHALL, it could reach the number that a waiter has seen.
 _TOUCH = """
 local v = redis.call('INCR', KEYS[1])
 if v == 1 then
@@ -51,9 +51,9 @@ def slip_channel(topic: str) -> str:
 
 
 def touch(*topics: str, slips: Mapping[str, str] = NO_SLIPS) -> None:
-    """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the present transaction commits.
+    """Wake everyone who waits for these topics (`host:<hex>`, `user:<hex>`), after the commit.
 
-    A topic's slip reaches who waits for it at that moment and is stored nowhere: a hint at what the change is.
+    A topic's slip reaches those who wait at that moment and is not stored: it is a hint at what the change is.
     """
     transaction.on_commit(lambda: _touch_now(topics, slips))
 
@@ -69,8 +69,11 @@ def _touch_now(topics: tuple[str, ...], slips: Mapping[str, str] = NO_SLIPS) -> 
 
 
 def end(topic: str, *, at: datetime, over: bool = False) -> None:
-    """Have the relay refuse, after the present commit, the tickets of this topic from before that moment, and cut what it
-    carries for it. `over`: the topic goes on under new tickets. Kept for a day, for a relay that starts meanwhile."""
+    """Make the relay refuse older tickets of this topic and cut their streams, after the commit.
+
+    Tickets issued before `at` are refused. With `over`, the topic continues under new tickets. The entry is kept
+    for a day, for a relay that starts meanwhile.
+    """
     words = f"{int(at.timestamp())} {int(over)}"
     transaction.on_commit(lambda: _end_now(topic, words))
 
@@ -86,7 +89,7 @@ def _end_now(topic: str, words: str) -> None:
 
 
 def version_of(topic: str) -> int:
-    """The topic's present counter; 0 when Redis does not know it or cannot be reached."""
+    """Return the topic's present counter, or 0 when Redis does not know it or cannot be reached."""
     try:
         return int(_client().get(topic_key(topic)) or 0)
     except redis.RedisError:

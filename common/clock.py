@@ -1,4 +1,4 @@
-"""The one clock: every time in Berth is UTC and comes from here."""
+"""The clock of the code base: every time in Berth is UTC and comes from here."""
 
 from datetime import datetime
 
@@ -6,10 +6,10 @@ from django.utils import timezone
 
 
 def now() -> datetime:
-    """The current time, aware, in UTC."""
+    """Return the current time, aware, in UTC."""
     return timezone.now()
 
 
 def minute(moment: datetime) -> str:
-    """As sentences give it: "2026-11-22 14:56", in UTC."""
+    """Return a time for use in sentences, such as "2026-11-22 14:56", in UTC."""
     return f"{moment:%Y-%m-%d %H:%M}"

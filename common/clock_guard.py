@@ -1,4 +1,7 @@
-"""Whether this process's clock can be believed. While it cannot, nothing is metered, stopped or deleted by it (fault 58)."""
+"""Check of this process's clock.
+
+While it cannot be trusted, nothing is metered, stopped or deleted by it (fault 58).
+"""
 
 import time
 from datetime import datetime
@@ -15,7 +18,7 @@ _LOOKED_EVERY_S: Final = 5.0
 
 
 class ClockGuard:
-    """One process's. It compares the wall clock with the machine's own count of seconds, and with PostgreSQL's clock."""
+    """Guard of one process: compares the wall clock with the machine's uptime and with PostgreSQL's clock."""
 
     def __init__(self) -> None:
         self._offset: float | None = None
@@ -23,7 +26,10 @@ class ClockGuard:
         self._jump = 0.0
 
     def trouble(self, *, wall: datetime, counted_s: float, database: datetime) -> str:
-        """A sentence for staff; empty while the clock can be believed. `counted_s`: seconds that never jump."""
+        """Return a sentence for staff, or an empty text while the clock can be trusted.
+
+        `counted_s` are seconds that never jump.
+        """
         offset = wall.timestamp() - counted_s
         if self._offset is not None and abs(offset - self._offset) > MOST_S:
             self._jump, self._even_since = offset - self._offset, counted_s
@@ -41,7 +47,10 @@ _last: list[tuple[float, str]] = []
 
 
 def clock_trouble() -> str:
-    """What is wrong with this process's clock, looked at every few seconds; empty: nothing, or nobody wants to know."""
+    """Return what is wrong with this process's clock, checked every few seconds; empty if nothing is.
+
+    Also empty when the guard is switched off.
+    """
     if not settings.CLOCK_GUARD:
         return ""
     counted = time.clock_gettime(time.CLOCK_BOOTTIME)

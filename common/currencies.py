@@ -1,4 +1,4 @@
-"""The codes of ISO 4217 that money is counted in today: currencies alone, no funds, metals or test codes."""
+"""Currency codes of ISO 4217 in use today, without funds, metals or test codes."""
 
 from typing import Final
 

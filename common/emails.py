@@ -1,4 +1,7 @@
-"""E-mail addresses that show what they are: nothing hidden, no quotation marks, one script in each part of the domain."""
+"""E-mail addresses without hidden or misleading parts.
+
+They have no quotation marks, and one script in each part of the domain.
+"""
 
 import unicodedata
 from typing import Any, Final
@@ -33,14 +36,18 @@ _REFUSALS: Final = {
 
 
 def shows_its_address(text: str) -> None:
-    """Validate an address in a form, a serializer or a model. The error's code says what is wrong."""
+    """Validate an address in a form, serializer or model; the error's code says what is wrong."""
     fault = _fault(text)
     if fault:
         raise ValidationError(_REFUSALS[fault], code=fault)
 
 
 def read_email(text: str, *, field: str = "email") -> str:
-    """The address in lower case. Raises InvalidInput that names `field`."""
+    """Return the address in lower case.
+
+    Raises:
+        InvalidInput: it is not acceptable; the error names `field`.
+    """
     fault = _fault(text)
     if fault:
         detail = str(_REFUSALS[fault])
@@ -49,7 +56,7 @@ def read_email(text: str, *, field: str = "email") -> str:
 
 
 class EmailField(forms.EmailField):
-    """An address in a form; spaces around it do not count."""
+    """Form field of an address; surrounding spaces are ignored."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"max_length": LONGEST, **options})  # the staff panel brings the column's own
@@ -57,12 +64,13 @@ class EmailField(forms.EmailField):
 
 
 class EmailText(serializers.EmailField):
-    """An address in the body of a request."""
+    """Serializer field of an address."""
 
     default_validators = [shows_its_address]  # noqa: RUF012  (as REST framework declares it)
 
     def __init__(self, **options: Any) -> None:
-        # Without the validator that the plain field adds: one fault is told once, by its own code.
+        # Without the validator that the plain field adds, so that one fault is reported once, by its own
+        # code.
         super(serializers.EmailField, self).__init__(trim_whitespace=False, **options)
 
 
@@ -82,7 +90,10 @@ def _fault(text: str) -> str:
 
 
 def _is_domain(domain: str) -> bool:
-    """As IDNA 2008 takes it, written with full stops alone; what a browser would show of its ASCII form is looked at too."""
+    """Return whether IDNA 2008 accepts the domain, written with full stops only.
+
+    What a browser would show for its ASCII form is checked too.
+    """
     if domain == _LOCALHOST:
         return True
     labels = domain.split(".")

@@ -1,4 +1,4 @@
-"""Texts that the database keeps encrypted: credentials that the market must be able to use, and so cannot hash."""
+"""Encryption of stored texts: credentials that the market must be able to use, and so cannot hash."""
 
 import base64
 
@@ -8,11 +8,11 @@ from common.secret_digests import derived_key
 
 
 class CannotUnseal(Exception):
-    """The text was sealed under another SECRET_KEY, or is damaged."""
+    """Raised when the text was encrypted under another SECRET_KEY, or is damaged."""
 
 
 def seal(text: str) -> str:
-    """Encrypted and signed under a key of its own that follows from SECRET_KEY (Fernet: AES-128-CBC with HMAC-SHA256)."""
+    """Encrypt and sign a text under a key derived from SECRET_KEY (Fernet: AES-128-CBC with HMAC-SHA256)."""
     return _fernet().encrypt(text.encode()).decode()
 
 

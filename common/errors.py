@@ -1,4 +1,4 @@
-"""Errors that a person or a script can act on: a stable code, an HTTP status, a sentence that says what to do."""
+"""Errors that a person or script can act on: a stable code, an HTTP status, and what to do."""
 
 import math
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class UnlawfulMove(DomainError):
 
 
 class StaleRow(DomainError):
-    """Someone else changed the row first: read it again, or drop the work."""
+    """Raised when another writer changed the row first: read it again, or drop the work."""
 
     code = "stale"
     status = 409
@@ -67,7 +67,7 @@ class Busy(DomainError):
 
 
 class TooOften(DomainError):
-    """Allowed, though not that often: `wait` is in seconds, and becomes the answer's Retry-After."""
+    """Raised for an action repeated too soon; `wait` (seconds) becomes the response's Retry-After."""
 
     code = "too_often"
     status = 429
@@ -79,5 +79,5 @@ class TooOften(DomainError):
 
 
 def wrong_field(field: str, detail: str) -> InvalidInput:
-    """One field of the input is wrong; `detail` says why and what would be right."""
+    """Return the error about one wrong field; `detail` says why and what would be right."""
     return InvalidInput(detail, errors=[FieldError(field, "invalid", detail)])

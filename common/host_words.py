@@ -1,6 +1,6 @@
-"""What a host (its agent, its owner) or a renter says in words of their own: quoted as theirs wherever others read it.
+"""Texts by a host (its agent or owner) or a renter, marked as theirs wherever others read them.
 
-Words are marked once, where they come in (`host_says`), and kept so: pages, mail, logs and the API all show the mark.
+A text is marked once, where it arrives (`host_says`), and stored so: pages, mail, logs and the API all show the mark.
 No text of a host is ever looked up in the catalogue of translations.
 """
 
@@ -24,12 +24,15 @@ LONGEST: Final = 260
 _IN_MAIL: Final = 200
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"'})
 _BEGIN, _END = HOST_SAYS.split("%(words)s")
-# A row may have cut the end off; then all that follows is the host's.
+# A row may have cut the end off; then everything after the mark is the host's.
 _SAID: Final = re.compile(f"{re.escape(_BEGIN)}([^“”]*)(?:{re.escape(_END)}|$)")
 
 
 def host_says(text: str) -> str:
-    """The words as they are kept and sent, in the API's English. What was marked before is marked again, as the host's."""
+    """Return the marked text as it is stored and sent, in the API's English.
+
+    A text that contains a mark already is marked again, as the host's.
+    """
     return _marked(HOST_SAYS, text)
 
 
@@ -42,19 +45,25 @@ def holds_host_words(text: str) -> bool:
 
 
 def in_english(text: str) -> SafeString:
-    """For a page: escaped, and marked as English whatever the page's language is."""
+    """Return a text for a page: escaped, and tagged as English whatever the page's language is."""
     return format_html('<span lang="en">{}</span>', text)
 
 
 def host_words_shown(text: str, *, otherwise: Callable[[str], str] = in_english) -> SafeString:
-    """For a page, in the reader's language: what a host has said is quoted, what stands around it is `otherwise`'s."""
+    """Return a text for a page in the reader's language, with a host's words quoted.
+
+    `otherwise` renders the parts around them.
+    """
     pieces = _SAID.split(text)  # in turn: the market's, a host's, the market's …
     shown = (_quoted(piece) if number % 2 else otherwise(piece) for number, piece in enumerate(pieces) if piece)
     return mark_safe("".join(conditional_escape(piece) for piece in shown))  # noqa: S308  (each piece is escaped)
 
 
 def host_words_in_mail(text: str) -> str:
-    """For mail, in the reader's language: nothing that a host has said becomes a link, nothing looks like the market's."""
+    """Return a text for mail in the reader's language, with a host's words marked as theirs.
+
+    They contain no link.
+    """
     found = _SAID.search(text)
     words = name_in_mail(text if found is None else found.group(1), most=_IN_MAIL)
     return words if found is None else gettext(HOST_SAYS) % {"words": words}
@@ -68,5 +77,8 @@ def _marked(form: str, text: str) -> str:
 
 
 def _quoted(words: str) -> str:
-    """Its direction of writing is its own, so that right-to-left words turn nothing around them."""
+    """Return quoted words with an isolated writing direction.
+
+    Right-to-left text then affects nothing around it.
+    """
     return mark_safe(gettext(HOST_SAYS) % {"words": format_html("<bdi>{}</bdi>", words)})  # noqa: S308  (the words are escaped)

@@ -8,7 +8,10 @@ from common.errors import NotFound
 
 
 def new_uuid() -> uuid.UUID:
-    """A UUID of version 7 (RFC 9562): 48 bits of Unix milliseconds, then random, so indexes grow at one end."""
+    """Return a UUID of version 7 (RFC 9562).
+
+    48 bits of Unix milliseconds, then random bits, so indexes grow at one end.
+    """
     value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
@@ -23,7 +26,11 @@ def public_id(prefix: str, key: uuid.UUID) -> str:
 
 
 def parse_public_id(prefix: str, text: str) -> uuid.UUID:
-    """The UUID behind a public id. Raises NotFound when the text is not such an id, since then nothing can have it."""
+    """Return the UUID in a public id.
+
+    Raises:
+        NotFound: the text is not such an id, so nothing can have it.
+    """
     head, _, tail = text.partition("_")
     if head != prefix or len(tail) != _HEX_DIGITS:
         raise NotFound(f"There is no {prefix} with the id {text!r}.")

@@ -1,4 +1,4 @@
-"""The only door to Celery: a hint sent after the commit. Behind every hint stands a sweep that finds the work itself."""
+"""Interface to Celery: a hint sent after the commit; a sweep behind every hint finds the work itself."""
 
 import logging
 
@@ -10,7 +10,10 @@ logger = logging.getLogger(__name__)
 
 
 def enqueue(name: str, *ids: str) -> None:
-    """Send task `name` with string ids once the present transaction has committed. A lost hint costs time, not truth."""
+    """Send task `name` with string ids after the present transaction commits.
+
+    A lost hint costs time, not correctness.
+    """
     transaction.on_commit(lambda: _send(name, ids))
 
 

@@ -1,4 +1,4 @@
-"""The one door for mail that the market words itself: headers stay on one line, and no name becomes a link."""
+"""Sending of mail that the market writes itself: headers stay on one line, and no name becomes a link."""
 
 import smtplib
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from django.core import mail
 
 __all__ = ["MAIL_FAULTS", "fault_name", "is_of_one_mail", "name_in_mail", "one_line", "send_mail"]
 
-# What sending may raise once headers and body are clean: the server refuses, is away, or the address is none.
+# Errors of sending once headers and body are clean: the server refuses, is not available, or the address is invalid.
 MAIL_FAULTS: Final = (smtplib.SMTPException, OSError, ValueError)
-# These speak against one mail, unless the code says that the server is away. All others are the server's own.
+# These concern one mail, unless the code says that the server is not available. All others concern the server.
 _OF_ONE_MAIL: Final = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError, smtplib.SMTPNotSupportedError, ValueError)
 _SERVER_IS_AWAY: Final = 421
 
@@ -22,9 +22,13 @@ _NO_NAME: Final = "–"
 def send_mail(
     subject: str, body: str, sender: str | None, recipients: Sequence[str], *, message_id: str | None = None
 ) -> None:
-    """Send plain text. No part of the subject can begin another header. Raises one of MAIL_FAULTS.
+    """Send plain text; no part of the subject can start another header.
 
-    `message_id`: the same each time that a mail is sent again, so that whoever receives it twice can tell.
+    `message_id` is the same each time that a mail is sent again, so that the recipient can recognise a
+    repetition.
+
+    Raises:
+        MAIL_FAULTS: one of these, when the mail cannot be sent.
     """
     headers = {} if message_id is None else {"Message-ID": message_id}
     subject = one_line(subject, most=_SUBJECT_CHARS)
@@ -32,24 +36,27 @@ def send_mail(
 
 
 def is_of_one_mail(fault: Exception) -> bool:
-    """Whether it speaks against this mail alone, its address or what it says: another one may well be taken."""
+    """Return whether the error concerns only this mail, its address or text: the server may accept others."""
     return isinstance(fault, _OF_ONE_MAIL) and _code_of(fault) != _SERVER_IS_AWAY
 
 
 def fault_name(fault: Exception) -> str:
-    """Its kind and the server's code. Not the server's words: they may repeat a link that stands in the mail."""
+    """Return the error's class and the server's code.
+
+    The server's text is left out: it may repeat a link from the mail.
+    """
     code = _code_of(fault)
     return type(fault).__name__ if code is None else f"{type(fault).__name__} {code}"
 
 
 def one_line(text: str, *, most: int) -> str:
-    """The text without line breaks, control and direction characters, shortened to `most` characters."""
+    """Return the text without line breaks, control and direction characters, cut to `most` characters."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return _shortened(" ".join(printable.split()), most)
 
 
 def name_in_mail(name: str, *, most: int = _NAME_CHARS) -> str:
-    """A name that somebody else typed, as mail may show it: letters, digits, spaces and hyphens of any script.
+    """Return a name typed by somebody else for mail: letters, digits, spaces and hyphens of any script.
 
     Dots, colons, slashes and the like become spaces, so no mail program finds an address in it to make a link of.
     """
@@ -72,5 +79,5 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Lone surrogates, which no mail can hold, become question marks."""
+    """Replace lone surrogates, which no mail can contain, by question marks."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Money as integer micro-units of the market's one currency; decimal strings only at the edges."""
+"""Money as integer micro-units of the market's currency; decimal strings only in input and output."""
 
 import re
 from decimal import Decimal
@@ -8,20 +8,21 @@ from common.errors import InvalidInput
 
 MICROS_PER_UNIT = 1_000_000
 _MAX_MICROS = 2**53
-# What Decimal reads beyond this (signs, exponents, spaces, underscores, digits of other scripts) is no way to write money,
+# What else Decimal reads (signs, exponents, spaces, underscores, digits of other scripts) is not accepted as money,
 # and an exponent of ten digits overflows.
 _PLAIN: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 
 
 def is_plain_decimal(text: str) -> bool:
-    """Whether `text` is a decimal number in ASCII digits, as "12.50", perhaps below zero."""
+    """Return whether `text` is a decimal number in ASCII digits, such as "12.50", possibly negative."""
     return _PLAIN.fullmatch(text) is not None
 
 
 def parse_money(text: str) -> int:
-    """Micro-units of a decimal string such as "3.06".
+    """Return the micro-units of a decimal string such as "3.06".
 
-    Raises InvalidInput for text that is no plain decimal number, too large a number, or finer than a micro-unit.
+    Raises:
+        InvalidInput: it is not a plain decimal number, is too large, or is finer than a micro-unit.
     """
     if not is_plain_decimal(text):
         raise InvalidInput(f"{text[:40]!a} is not an amount of money. Write it as a decimal number such as 3.06.")
@@ -35,7 +36,7 @@ def parse_money(text: str) -> int:
 
 
 def format_money(micros: int) -> str:
-    """A decimal string with two to six places: 3060000 -> "3.06", 1500 -> "0.0015"."""
+    """Return a decimal string with two to six places: 3060000 -> "3.06", 1500 -> "0.0015"."""
     sign, digits = ("-" if micros < 0 else ""), abs(micros)
     units, fraction = divmod(digits, MICROS_PER_UNIT)
     places = f"{fraction:06d}".rstrip("0").ljust(2, "0")
@@ -43,7 +44,10 @@ def format_money(micros: int) -> str:
 
 
 def divide_half_up(numerator: int, denominator: int) -> int:
-    """numerator / denominator rounded to the nearest integer, halves away from zero; exact for integers of any size."""
+    """Return numerator / denominator rounded to the nearest integer, halves away from zero.
+
+    It is exact for integers of any size.
+    """
     quotient, rest = divmod(abs(numerator), denominator)
     quotient += 2 * rest >= denominator
     return quotient if numerator >= 0 else -quotient

@@ -1,4 +1,4 @@
-"""Signatures of requests to object storages: AWS Signature Version 4, for what the market asks them itself."""
+"""Signatures of the market's own requests to object storages: AWS Signature Version 4."""
 
 import hashlib
 import hmac
@@ -33,7 +33,7 @@ def signed_headers(
     secret: str,
     at: datetime,
 ) -> Mapping[str, str]:
-    """What to send with the request; `path` and `query` are encoded already."""
+    """Return the headers of a signed request; `path` and `query` are encoded already."""
     stamp = at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{stamp[:8]}/{region}/{_SERVICE}/aws4_request"
     digest = hashlib.sha256(body).hexdigest()

@@ -1,4 +1,4 @@
-"""Requests to object storages that speak S3: signed, through the door that checks addresses, nothing is redirected."""
+"""Signed requests to S3-compatible object storages, through `common.http.outbound`, without redirects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _MOST_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True)
 class Place:
-    """Where, and as whom."""
+    """Bucket with its endpoint, and the key for it."""
 
     endpoint: str
     region: str
@@ -30,7 +30,7 @@ class Place:
         return urlsplit(self.endpoint).netloc
 
     def named(self, name: str) -> str:
-        """An object's whole name."""
+        """Return an object's full name, prefix included."""
         return "/".join(filter(None, (self.prefix, name)))
 
 
@@ -45,7 +45,10 @@ def send(
 ) -> Answer:
     """Send one request for an object of the bucket, or for the bucket itself.
 
-    `headers` are sent unsigned. Raises OutboundFault.
+    `headers` are sent unsigned.
+
+    Raises:
+        OutboundFault: there was no complete response.
     """
     scheme, host = urlsplit(place.endpoint).scheme, place.host
     if place.virtual_host:

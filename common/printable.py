@@ -1,4 +1,4 @@
-"""Printable text: what a name may hold, whoever gives it. One list of characters serves Python and PostgreSQL alike."""
+"""Printable text: the characters that a name may contain, from one list for Python and PostgreSQL."""
 
 import re
 import unicodedata
@@ -12,32 +12,33 @@ from django.utils.translation import gettext_lazy as _
 
 from common.errors import InvalidInput, wrong_field
 
-# In the notation that both regular expressions read: control characters, characters that take no room or are blank without
-# being spaces, line and paragraph separators, marks that turn the direction of writing, tags, and what is no character.
+# In a notation that both regular expressions read: control characters, characters that take no room or are blank
+# without being spaces, line and paragraph separators, marks that change the direction of writing, tags, and
+# noncharacters.
 _NOT_PRINTABLE: Final = (
     r"\u0001-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e"
     r"\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e007f"
 )
-# Two that only Python's texts can hold: PostgreSQL has neither NUL nor halves of surrogate pairs.
+# Two that only Python's texts can contain: PostgreSQL has neither NUL nor halves of surrogate pairs.
 _FOUND: Final = re.compile(rf"[\u0000\ud800-\udfff{_NOT_PRINTABLE}]")
-# What shows nothing where nothing else is there: spaces, combining marks, choices between two forms of a sign.
+# Characters that are invisible on their own: spaces, combining marks, variation selectors.
 _BLANK: Final = re.compile(r"[\s\u0300-\u036f\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]*")
 _REFUSED: Final = _("Use printable characters only: no line breaks, control characters or invisible marks.")
 
 
 def is_printable(text: str) -> bool:
-    """Whether `text` is one line that shows everything it holds."""
+    """Return whether `text` is one line without invisible characters."""
     return _FOUND.search(text) is None
 
 
 def printable(text: str) -> None:
-    """Validate a field of a form, a serializer or a model."""
+    """Validate a field of a form, serializer or model."""
     if not is_printable(text):
         raise ValidationError(_REFUSED, code="not_printable")
 
 
 def tidy(text: str) -> str:
-    """The one form of those that look alike (NFC): two names that cannot be told apart are the same text."""
+    """Return the text in NFC: two names that look alike are then the same text."""
     return unicodedata.normalize("NFC", text)
 
 
@@ -49,33 +50,37 @@ def shows(text: str) -> None:
 
 
 def check_printable(field: str, text: str) -> None:
-    """Raise InvalidInput that names `field` unless `text` is printable."""
+    """Refuse a text that is not printable.
+
+    Raises:
+        InvalidInput: the text is not printable; the error names `field`.
+    """
     if not is_printable(text):
         raise _refusal(field)
 
 
 def made_printable(text: str) -> str:
-    """The text with a space for each character that is not printable: for words that are kept, not refused."""
+    """Replace each unprintable character by a space, for texts that are stored rather than refused."""
     return _FOUND.sub(" ", text)
 
 
 def cut_printable(text: str, size: int) -> str:
-    """One printable line of at most `size` characters: for words of programs that are not ours."""
+    """Return one printable line of at most `size` characters, for output of other programs."""
     return tidy(made_printable(text[:size]).strip())[:size]
 
 
 def printable_log_line(text: str, size: int) -> str:
-    """A line of a program's output: indented as it was, without what cannot be printed."""
+    """Return a line of a program's output with its indentation, without unprintable characters."""
     return "\t".join(_FOUND.sub("", part) for part in text[:size].split("\t"))
 
 
 def is_printable_sql(column: str) -> str:
-    """The same rule as a condition of PostgreSQL."""
+    """Return the same rule as a condition of PostgreSQL."""
     return f"{column} !~ '[{_NOT_PRINTABLE}]'"
 
 
 def make_printable_sql(table: str, column: str) -> str:
-    """What a migration runs before it puts the rule on a column that has rows."""
+    """Return SQL for a migration to run before it adds the rule to a column with rows."""
     spaced = f"regexp_replace({column}, '[{_NOT_PRINTABLE}]', ' ', 'g')"
     return f"UPDATE {table} SET {column} = {spaced} WHERE NOT ({is_printable_sql(column)})"  # noqa: S608  (names)
 
@@ -87,7 +92,10 @@ else:
 
 
 class PrintableField(_Text):
-    """A name: refused on its way to the database by InvalidInput. Its table has a `Printable` beside it."""
+    """Model field of a name; an unprintable value is refused with InvalidInput before it is saved.
+
+    Its table has a `Printable` constraint as well.
+    """
 
     default_validators = [printable]  # noqa: RUF012  (as Django declares it)
 
@@ -98,7 +106,10 @@ class PrintableField(_Text):
 
 
 class Printable(models.CheckConstraint):
-    """The rule in PostgreSQL, for one column. A migration adds it after `make_printable_sql`."""
+    """Constraint with the same rule in PostgreSQL for one column.
+
+    A migration adds it after `make_printable_sql`.
+    """
 
     def __init__(self, *, column: str, name: str) -> None:
         self.column = column

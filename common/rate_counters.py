@@ -1,4 +1,4 @@
-"""Counts of what somebody does in a span of time: in each process, settled with Redis in small steps."""
+"""Rate counters per time window: counted in each process, and synchronised with Redis in small steps."""
 
 import logging
 from dataclasses import dataclass
@@ -10,15 +10,16 @@ import redis
 logger = logging.getLogger(__name__)
 
 WINDOW_S: Final = 60
-# A process asks Redis once for each hundredth of the quota, so the total may exceed it by 1 % for each process.
+# A process synchronises with Redis after each hundredth of the quota, so each process may exceed the total by 1 %.
 STEPS: Final = 100
-# After a failure requests are counted in the process alone for this long, so that none waits for a dead Redis.
+# After a failure, requests are counted only in the process for this long, so that none waits for an unreachable
+# Redis.
 MUTE_S: Final = 5
 
 
 @dataclass
 class _Share:
-    """One asker's requests: all processes' total when last settled, and this process's since."""
+    """One requester's count: the total of all processes when last synchronised, and this one's since."""
 
     total: int = 0
     since: int = 0
@@ -26,7 +27,7 @@ class _Share:
 
 
 class RequestCounter:
-    """Counts of the present window. Threads share one; a redis round trip happens outside the lock."""
+    """Counts in the present window, shared by threads; a Redis round trip happens outside the lock."""
 
     def __init__(self, client: redis.Redis, *, window_s: int = WINDOW_S) -> None:
         self._client = client
@@ -37,7 +38,7 @@ class RequestCounter:
         self._muted_until = 0.0
 
     def count(self, asker: str, *, quota: int, at: float, by: int = 1) -> int:
-        """Count one request (-1 takes one back) and return the asker's requests in the window so far."""
+        """Count one request (-1 takes one back) and return the requester's requests in the window so far."""
         window = int(at) // self._window_s
         with self._lock:
             share = self._share(asker, window)
@@ -50,17 +51,17 @@ class RequestCounter:
         return share.total + share.since
 
     def known(self, asker: str, *, at: float) -> int:
-        """The same without counting and without asking Redis: what this process has seen of it."""
+        """Return what this process knows of the count, without counting and without a request to Redis."""
         with self._lock:
             share = self._share(asker, int(at) // self._window_s)
             return share.total + share.since
 
     def left_s(self, *, at: float) -> int:
-        """Seconds until the window ends."""
+        """Return the seconds until the window ends."""
         return self._window_s - int(at) % self._window_s
 
     def _share(self, asker: str, window: int) -> _Share:
-        """Under the lock."""
+        """Return the requester's share of this window; the caller has taken the lock."""
         if window != self._window:
             self._window, self._shares = window, {}
         return self._shares.setdefault(asker, _Share())

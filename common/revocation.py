@@ -1,6 +1,6 @@
-"""Tells the relay, by Redis, which credentials have ended: it refuses tickets that are bound to one, and cuts their streams.
+"""Publishes ended credentials to the relay through Redis; it refuses their tickets.
 
-Redis is a hint here too: a sweep writes the same again from PostgreSQL (accounts.end_access).
+Redis is only a hint here too: a sweep writes the same again from PostgreSQL (accounts.end_access).
 """
 
 import logging
@@ -19,7 +19,10 @@ KEY: Final = "ended"  # a sorted set: name → Unix second from which on no tick
 
 
 def tell_ended(names: Mapping[str, int]) -> None:
-    """After the present transaction has committed. `names`: until when (Unix seconds) tickets could still be shown."""
+    """Publish ended credentials after the transaction commits.
+
+    `names` maps each to the time (Unix seconds) until which tickets could still be shown.
+    """
     transaction.on_commit(lambda: tell_ended_now(names))
 
 
@@ -39,7 +42,7 @@ def tell_ended_now(names: Mapping[str, int]) -> None:
 
 
 def forget_ended(*, before: int) -> None:
-    """Drop what no ticket is bound to any more."""
+    """Delete entries that no ticket depends on any more."""
     try:
         _client().zremrangebyscore(KEY, "-inf", before)
     except redis.RedisError:

@@ -1,4 +1,4 @@
-"""CSV that spreadsheets read as it is meant: UTF-8, streamed, and without formulas from what people have typed."""
+"""CSV for spreadsheets: UTF-8, streamed, and without formulas in texts that people have typed."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,14 +9,14 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class _Echo:
-    """A file that hands each line on instead of keeping it."""
+    """File object that returns each written line in place of storing it."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The head, then each row as soon as it is there."""
+    """Yield the header, then each row as soon as it is available."""
     writer = csv.writer(_Echo())
     yield _BOM + writer.writerow(columns)
     for row in rows:
@@ -24,5 +24,5 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator
 
 
 def harmless(text: str) -> str:
-    """Text that a spreadsheet would take for a formula gets an apostrophe in front, by which it stays text."""
+    """Return the text, with a leading apostrophe where a spreadsheet would read it as a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,4 +1,4 @@
-"""The only writer of `state`: compare-and-swap on (state, generation), plus its event, in one transaction."""
+"""The only writer of `state`: compare-and-swap on (state, generation), with its event."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from common.errors import UnlawfulMove
 
 
 class Stateful(Protocol):
-    """A row with a state and the number of moves it has made."""
+    """A row with a state and the number of its transitions."""
 
     state: str
     generation: int
@@ -19,7 +19,7 @@ class Stateful(Protocol):
 
 @dataclass(frozen=True)
 class Machine:
-    """A table of lawful moves. `table` maps a state to the states that may follow it."""
+    """State machine: `table` maps a state to the states that may follow it."""
 
     name: str
     table: Mapping[str, frozenset[str]]
@@ -46,9 +46,12 @@ def move(
 ) -> None:
     """Move `row` to `target` and set `fields` in the same UPDATE.
 
-    `record(row, origin, target, reason=…, actor=…)` writes the event in the same transaction. Raises UnlawfulMove for a
-    move the table does not hold, StaleRow when another writer was faster (then nothing has changed); in a block of
-    `together()`, at its end.
+    `record(row, origin, target, reason=…, actor=…)` writes the event in the same transaction.
+
+    Raises:
+        UnlawfulMove: the table does not contain the transition.
+        StaleRow: another writer was faster, and nothing has changed. In a block of `together()`, it is raised at
+            the block's end.
     """
     origin = row.state
     machine.check(origin, target)

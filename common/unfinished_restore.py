@@ -1,6 +1,6 @@
-"""The mark of a restore that has not come to its end: a table that arrives with the data and goes with the last step.
+"""Mark of an unfinished restore: a table that arrives with the data and is dropped by the last step.
 
-Between the two the database lacks the new epoch and the freeze of money, so nothing of the market may work on it.
+Between the two, the database lacks the new epoch and the freeze of money, so nothing of the market may work on it.
 """
 
 from collections.abc import Sequence
@@ -30,5 +30,5 @@ def remove_mark() -> None:
 
 @register(Tags.database)
 def check_restore(app_configs: Any, databases: Sequence[str] | None = None, **_more: Any) -> list[CheckMessage]:
-    """What `migrate` asks before it begins."""
+    """Refuse to run `migrate` while a restore is unfinished."""
     return [Error(TOLD, id="berth.E001")] if databases and restore_is_unfinished() else []

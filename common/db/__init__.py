@@ -1,1 +1,1 @@
-"""PostgreSQL below and beside the ORM: transactions, prepared statements, roles, client programs."""
+"""PostgreSQL beside the ORM: transactions, prepared statements, roles, client programs."""

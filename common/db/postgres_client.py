@@ -1,4 +1,7 @@
-"""PostgreSQL's own tools for a whole database: `pg_dump`, and `pg_restore` through `psql`, as new as the server."""
+"""PostgreSQL's tools for a whole database: `pg_dump`, and `pg_restore` through `psql`.
+
+They are as new as the server.
+"""
 
 import os
 import re
@@ -18,31 +21,34 @@ TOOLS: Final = ("pg_dump", "pg_restore", "psql")
 _BIN: Final = "PG_BIN"
 _DEBIAN: Final = Path("/usr/lib/postgresql")
 _NUMBER: Final = re.compile(r"\(PostgreSQL\) (\d+)")
-# All is one transaction, which its last line alone makes true: what fails or is killed before changes nothing.
+# All is one transaction, which only its last line commits: a failure or kill before that changes nothing.
 _BEGIN: Final = "BEGIN;\nSET client_min_messages = warning;\nDROP SCHEMA public CASCADE;\nCREATE SCHEMA public;\n"
 _COMMIT: Final = "COMMIT;\n"
 
 
 class ClientFailed(Exception):
-    """The tools are missing, too old, or have failed; the text says why and what to do."""
+    """Raised when the tools are missing, too old, or have failed; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
 class PostgresClient:
-    """The tools in one folder, for the database that Django is connected to."""
+    """Tools of one folder, for the database that Django is connected to."""
 
     folder: Path
     version: int
 
     def dump(self, target: Path) -> None:
-        """All of the database as it is at one moment, without owners and rights: `grant_app_role` gives those."""
+        """Dump the database as of one moment, without owners and rights: `grant_app_role` gives those."""
         with open(target, "xb", opener=_private) as file:
             self._run(["pg_dump", "--format=custom", "--no-owner", "--no-privileges"], stdout=file.fileno())
 
     def replace(self, dump: Path, *, and_then: str = "") -> None:
-        """Put the dump in place of everything that the database holds, or leave it as it is. Raises ClientFailed.
+        """Replace everything in the database by the dump, or leave it unchanged.
 
-        `and_then`: SQL of the same transaction.
+        `and_then` is SQL of the same transaction.
+
+        Raises:
+            ClientFailed: it failed, and nothing has changed.
         """
         strict = [str(self.folder / "psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
         unpacking = ["pg_restore", "--no-owner", "--no-privileges", "--file=-", str(dump)]
@@ -58,7 +64,7 @@ class PostgresClient:
             raise failure
 
     def _unpack(self, database: IO[bytes], words: list[str], and_then: str) -> ClientFailed | None:
-        """Give the whole transaction to `psql`, which rolls back what has no last line."""
+        """Write the whole transaction to `psql`, which rolls it back if its last line is missing."""
         try:
             database.write(_BEGIN.encode())
             database.flush()
@@ -93,14 +99,18 @@ def _failed(tool: str, said: bytes) -> ClientFailed:
 
 
 def one_line(said: object) -> str:
-    """What PostgreSQL or one of its tools complains of, as one sentence."""
+    """Return an error message of PostgreSQL or one of its tools as one sentence."""
     lines = [line.strip() for line in str(said).splitlines()]
     told = "; ".join(filter(None, lines))[-1000:]
     return told if told.endswith((".", "?", "!")) else f"{told}."
 
 
 def postgres_client() -> PostgresClient:
-    """The first set of tools that is as new as the server. Raises ClientFailed, naming what was found."""
+    """Return the first set of tools that is as new as the server.
+
+    Raises:
+        ClientFailed: there is none; the error names what was found.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         server = int(cursor.fetchone()[0]) // 10_000

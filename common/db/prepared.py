@@ -1,8 +1,9 @@
-"""Statements of the hot paths: written by the ORM, or from its models, once; then run with other values.
+"""Prepared statements for hot paths: composed once from models, then run with other values.
 
-Composing a statement takes Django longer than PostgreSQL takes to answer it: 0.5–1 ms against 0.2 ms on the machine this
-was measured on. A `Prepared` query composes it at its first use and keeps text, converters and populators. PostgreSQL too
-takes longer to plan a join of four tables than to run it, so each connection prepares a statement once (`run`).
+Django takes longer to compose a statement than PostgreSQL takes to answer it: 0.5–1 ms against 0.2 ms on the machine
+where this was measured. A `Prepared` query composes it at its first use and keeps text, converters and populators.
+PostgreSQL, too, takes longer to plan a join of four tables than to run it, so each connection prepares a statement
+once (`run`).
 """
 
 import hashlib
@@ -36,7 +37,7 @@ _NAMED: Final = re.compile(r"%\((\w+)\)s")
 
 _WRITES_TO: Final = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM) "?(\w+)')
 
-# What a value of a field is when nothing has to be done about it, by the field's internal type.
+# The type of values that need no conversion, by the field's internal type.
 _PLAIN: Final[Mapping[str, type]] = {
     **dict.fromkeys(("CharField", "TextField"), str),
     **dict.fromkeys(("IntegerField", "PositiveIntegerField", "SmallIntegerField", "PositiveSmallIntegerField"), int),
@@ -44,7 +45,7 @@ _PLAIN: Final[Mapping[str, type]] = {
     **{"BooleanField": bool, "UUIDField": UUID, "DateTimeField": datetime},
 }
 
-# What stands for a value while the statement is composed. No constant of a query is any of these.
+# Placeholders for values while the statement is composed; no constant of a query equals any of these.
 _STAND_INS: dict[type, Callable[[int], object]] = {
     UUID: lambda number: UUID(int=0xF00D_F00D_F00D_0000 + number),
     str: lambda number: f"\N{REPLACEMENT CHARACTER}{number}",
@@ -54,7 +55,10 @@ _STAND_INS: dict[type, Callable[[int], object]] = {
 
 @dataclass(frozen=True)
 class _Statement:
-    """`slots` are (position, name) of the values in `parameters` that change; columns as the ORM would hydrate them."""
+    """Composed query; `slots` are (position, name) of the changing values in `parameters`.
+
+    Columns are those by which the ORM would create its objects.
+    """
 
     text: str
     parameters: Sequence[object]
@@ -70,23 +74,28 @@ class _Statement:
 
 @dataclass(frozen=True)
 class _Write:
-    """With `stale`, the statement changes one row, or StaleRow is raised with these words."""
+    """Statement that changes rows.
+
+    With `stale`, it must change one row, or StaleRow is raised with this text.
+    """
 
     statement: str
     values: Sequence[Any]
     stale: str = ""
 
 
-# What is written in a block of `together()`, until its end; None outside of one.
+# Writes of a block of `together()` until its end; None outside of one.
 _waiting: ContextVar[list[_Write] | None] = ContextVar("waiting", default=None)
 
 
 class Prepared(Generic[M]):
-    """`build(**values)` gives the queryset; `kinds` names its values with their types (UUID, str or int).
+    """Query composed once: `build(**values)` returns the queryset, `kinds` the types of the values.
 
-    The shape of the query must not depend on the values: no `in` of a list, no None, no slice of varying length.
-    `change` is a statement that changes rows first, with values by name, in the same round trip: the query sees them as they
-    were before, and how many there were as `CHANGED`.
+    Types are UUID, str or int.
+
+    The structure of the query must not depend on the values: no `in` of a list, no None, no slice of varying
+    length. `change` is a statement with named values that changes rows first, in the same round trip: the query
+    sees the rows as they were before, and their number as `CHANGED`.
     """
 
     def __init__(self, build: Callable[..., QuerySet[M]], *, change: str = "", **kinds: type) -> None:
@@ -94,7 +103,7 @@ class Prepared(Generic[M]):
         self._composed: _Statement | None = None
 
     def all(self, **values: object) -> list[M]:
-        """The rows as the queryset would give them."""
+        """Return the rows as the queryset would."""
         statement = self._composed or self._compose()
         parameters: list[Any] = list(statement.parameters)
         for position, name in statement.slots:
@@ -104,7 +113,7 @@ class Prepared(Generic[M]):
             return [self._object(statement, list(row)) for row in cursor.fetchall()]
 
     def first(self, **values: object) -> M | None:
-        """The first row; let the query be limited where there may be many."""
+        """Return the first row; the query must have a limit where there may be many."""
         return next(iter(self.all(**values)), None)
 
     def _compose(self) -> _Statement:
@@ -152,10 +161,11 @@ class Prepared(Generic[M]):
 def run(
     cursor: CursorWrapper, text: str, parameters: Sequence[Any] | dict[str, Any], *, before_the_disk: bool = False
 ) -> None:
-    """`cursor.execute`, with the statement prepared by name in the server's session at its first use there.
+    """Execute a statement that is prepared by name in the server's session at its first use there.
 
-    What a session has prepared outlives a rolled-back transaction, and ends with the session. `before_the_disk`, for a
-    statement that is its own transaction: it stands before it is on the disk, so a crash of the server may take it back.
+    What a session has prepared survives a rolled-back transaction and ends with the session. `before_the_disk` is
+    for a statement that is its own transaction: it returns before the commit is on disk, so a crash of the server
+    may undo it.
     """
     _check_free(text)
     names = tuple(parameters) if isinstance(parameters, dict) else None
@@ -169,9 +179,11 @@ def run(
 
 
 def insert(row: Model, *, unless_known: bool = False) -> None:
-    """What `row.save(force_insert=True)` does, less the composing; the key of an automatic one is not read back.
+    """Insert a row like `row.save(force_insert=True)`, without composing.
 
-    `unless_known` passes over a row that a unique constraint refuses.
+    An automatic key is not read back.
+
+    With `unless_known`, a row that a unique constraint refuses is skipped.
     """
     statement, columns = _insertion(type(row), row.pk is not None)
     statement += " ON CONFLICT DO NOTHING" if unless_known else ""
@@ -180,13 +192,20 @@ def insert(row: Model, *, unless_known: bool = False) -> None:
 
 
 def write(statement: str, values: Sequence[Any]) -> None:
-    """A statement that changes rows and is asked nothing. In a block of `together()` it waits for the block's end."""
+    """Run a statement that changes rows and returns nothing.
+
+    In a block of `together()` it waits for the block's end.
+    """
     _wait_or_send(_Write(statement, values))
 
 
 def update(model: type[Model], *, where: dict[str, object], stale: str, **fields: object) -> None:
-    """Set plain values in the row whose columns equal `where`, and add one to its `generation`. In a block of `together()`
-    it waits for the block's end. Raises StaleRow, with these words, when there is no such row.
+    """Set plain values in the row whose columns equal `where`, and add one to its `generation`.
+
+    In a block of `together()` it waits for the block's end.
+
+    Raises:
+        StaleRow: there is no such row; `stale` is the error's text.
     """
     statement = _update(model, tuple(fields), tuple(where))
     values: list[Any] = [_prepared_value(model, name, value) for name, value in [*fields.items(), *where.items()]]
@@ -195,10 +214,14 @@ def update(model: type[Model], *, where: dict[str, object], stale: str, **fields
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Send the block's inserts, updates and writes as one statement at its end: each round trip costs as much as a small
-    write. What is refused is raised at the end, when others may have taken effect: let the transaction roll back.
+    """Send the block's inserts, updates and writes as one statement at its end.
 
-    None of them sees another's rows. In the block nothing else may touch a table that they write to: a RuntimeError.
+    Each round trip costs as much as a small write. An error is raised at the end, when other writes may have
+    taken effect: let the transaction roll back. None of the writes sees rows of another. Nothing else in the
+    block may touch a table that they write to.
+
+    Raises:
+        RuntimeError: another statement in the block touches such a table.
     """
     if _waiting.get() is not None:  # part of a block around this one
         yield
@@ -259,7 +282,7 @@ def _prepared_value(model: type[Model], name: str, value: object) -> object:
 
 @cache
 def _joined(writes: tuple[tuple[str, bool], ...]) -> str:
-    """Statements, each with whether its rows are counted; the counts are the answer."""
+    """Return one statement for all writes; the numbers of counted rows are its result."""
     if len(writes) == 1 and not writes[0][1]:
         return writes[0][0]
     parts = [f"part_{at} AS ({text}{' RETURNING 1' if counted else ''})" for at, (text, counted) in enumerate(writes)]
@@ -269,7 +292,10 @@ def _joined(writes: tuple[tuple[str, bool], ...]) -> str:
 
 @cache
 def _names(text: str, names: tuple[str, ...] | None) -> tuple[str, str, str]:
-    """The name of the prepared statement, what prepares it, and what executes it; `names` are those of its values."""
+    """Return the statement's name, the SQL that prepares it, and the SQL that executes it.
+
+    `names` are those of its values.
+    """
     name = f"berth_{hashlib.sha256(f'{names}{text}'.encode()).hexdigest()[:32]}"
     if names is None:
         places = ["%s"] * text.replace("%%", "").count("%s")
@@ -282,7 +308,10 @@ def _names(text: str, names: tuple[str, ...] | None) -> tuple[str, str, str]:
 
 
 class _Column:
-    """One column of an insert. A value of its field's own plain type goes as it is: to ask the field takes longer."""
+    """One column of an insert.
+
+    A value of its field's own plain type is used as it is, since asking the field is slower.
+    """
 
     def __init__(self, field: "Field[Any, Any]") -> None:
         self._field, self._name = field, field.attname

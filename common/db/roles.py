@@ -1,4 +1,4 @@
-"""The database role that the market works with: it reads and writes rows, and can change no table, trigger or constraint."""
+"""Database role of the market: it reads and writes rows, and changes no table, trigger or constraint."""
 
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -7,9 +7,9 @@ from django.db import connection, transaction
 from psycopg2.extensions import encrypt_password
 from psycopg2.sql import SQL, Identifier, Literal
 
-# Functions of triggers that refuse whatever they are called for are named like these.
+# Trigger functions that refuse whatever they are called for have names like these.
 _REFUSING: Final = ("%\\_append\\_only", "%\\_kept")
-# What a trigger's type says that it is called for (pg_trigger.h).
+# The events in a trigger's type (pg_trigger.h).
 _DELETE, _UPDATE = 8, 16
 
 _GRANTS: Final = """
@@ -39,13 +39,16 @@ FROM pg_roles WHERE rolname = %(role)s
 
 
 class RoleRefused(Exception):
-    """The role cannot be the one that the market works with; the text says why and what to do."""
+    """Raised when the role cannot serve the market; the text says why and what to do."""
 
 
 def grant_role(url: str) -> str:
-    """Make the role of `url` where there is none, and give it what the market needs and nothing more; its name.
+    """Create the role in `url` if missing, grant it exactly what the market needs, and return its name.
 
-    Run by the owner of the tables after each migration: it may be repeated. Raises RoleRefused.
+    The owner of the tables runs it after each migration; it may be repeated.
+
+    Raises:
+        RoleRefused: the role is not suitable.
     """
     parts = urlsplit(url)
     role, password = unquote(parts.username or ""), unquote(parts.password or "")
@@ -64,7 +67,7 @@ def grant_role(url: str) -> str:
 
 
 def _make(cursor: Any, role: str, password: str) -> None:
-    """One that is there keeps its password."""
+    """Create the role; an existing one keeps its password."""
     cursor.execute(_KNOWN, {"role": role})
     known = cursor.fetchone()
     if known is None:
@@ -79,5 +82,5 @@ def _make(cursor: Any, role: str, password: str) -> None:
 
 
 def _hashed(role: str, password: str) -> str:
-    """As the server keeps it, so that its log never has the password."""
+    """Return the password as the server stores it, so that the server's log never contains it."""
     return str(encrypt_password(password, role, scope=connection.connection, algorithm="scram-sha-256"))

@@ -1,4 +1,7 @@
-"""Transactions of use cases: durable and outermost. Every session waits for a lock for a bounded time (settings)."""
+"""Transactions of use cases: durable and outermost.
+
+Every session waits for a lock for a limited time (settings).
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +17,20 @@ _joined: ContextVar[bool] = ContextVar("joined", default=False)
 
 @contextmanager
 def use_case() -> Iterator[None]:
-    """The transaction of one use case. It must be the outermost one, unless `joining()` has opened it to be joined."""
+    """Run one use case in a transaction, which must be the outermost one.
+
+    Inside `joining()`, it joins that transaction.
+    """
     outermost = not _joined.get()
-    # An outermost transaction has no savepoint either way; inside a test's transaction it is rolled back alone.
+    # An outermost transaction has no savepoint either way; inside a test's transaction, only this part is rolled
+    # back.
     with transaction.atomic(durable=outermost, savepoint=outermost):
         yield
 
 
 @contextmanager
 def joining() -> Iterator[None]:
-    """An outermost transaction that the use cases called inside it become part of (idempotent replies need that)."""
+    """Open an outermost transaction that use cases called inside it join; idempotent responses need it."""
     with transaction.atomic(durable=True):
         token = _joined.set(True)
         try:
@@ -34,7 +41,7 @@ def joining() -> Iterator[None]:
 
 @contextmanager
 def statements_within(most: timedelta) -> Iterator[None]:
-    """A transaction whose statements may take so long, whatever the connection's limit is."""
+    """Open a transaction whose statements may take up to `most`, whatever the connection's limit is."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('statement_timeout')")
         (usual,) = cursor.fetchone()
@@ -45,9 +52,10 @@ def statements_within(most: timedelta) -> Iterator[None]:
 
 @contextmanager
 def only_one(lock: int) -> Iterator[bool]:
-    """Whether nobody else is inside with this number. The lock is the connection's: a worker that dies gives it back.
+    """Take the advisory lock with this number, and provide whether it was free.
 
-    No transaction is open because of it. (A pooler in transaction mode would break it.)
+    The lock belongs to the connection: a worker that dies releases it. It keeps no transaction open. (A pooler in
+    transaction mode would break it.)
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [lock])

@@ -1,4 +1,4 @@
-"""Names of models and fields for people, in the state of migrations alone: no table has to hear of them."""
+"""Migration operation for readable names of models and fields; it changes only the state, no table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,9 @@ from django.db.migrations.state import ProjectState
 
 
 class NameModels(Operation):
-    """Set `verbose_name` of fields and `names` (one, several) of models, by the models' names in lower case.
+    """Set `verbose_name` of fields and `names` (singular, plural) of models, by lower-case model names.
 
-    As many AlterField would each make all models of the app anew, which takes a test database minutes.
+    As many AlterField operations would each rebuild all models of the app, which takes a test database minutes.
     """
 
     reduces_to_sql = False
@@ -29,10 +29,10 @@ class NameModels(Operation):
             state.models[app_label, model].options |= {"verbose_name": one, "verbose_name_plural": several}
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        """Nothing: the tables stay as they are."""
+        """Leave the tables as they are."""
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        """Nothing: the tables stay as they are."""
+        """Leave the tables as they are."""
 
     def describe(self) -> str:
         return "Name models and fields for people"

@@ -1,1 +1,1 @@
-"""What requests, replies and outgoing requests have in common."""
+"""Shared parts of requests, responses and outgoing requests."""

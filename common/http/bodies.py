@@ -1,4 +1,4 @@
-"""What a request may hold, whoever reads it: text that PostgreSQL can keep, numbers and nesting that every program takes."""
+"""Limits of request bodies: storable text, and numbers and nesting that every program can read."""
 
 import json
 import math
@@ -19,12 +19,12 @@ _NO_TEXT: Final = "Send text without NUL (U+0000) and without halves of surrogat
 
 
 def is_storable(text: str) -> bool:
-    """Whether PostgreSQL can keep the text and UTF-8 can say it."""
+    """Return whether PostgreSQL can store the text and UTF-8 can encode it."""
     return _UNSTORABLE.search(text) is None
 
 
 def sendable(text: str) -> str:
-    """For words that repeat what was sent: each character that an answer cannot hold as its escape."""
+    """Return a text for responses, with each character that a response cannot contain as its escape."""
     return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -33,7 +33,7 @@ def unstorable(field: str) -> InvalidInput:
 
 
 class JsonBody(BaseParser):
-    """REST framework's parser of every JSON body. Refused are values that no field of any endpoint could take."""
+    """REST framework parser of JSON bodies; it refuses values that no field of any endpoint could take."""
 
     media_type = "application/json"
     paths: frozenset[str] = frozenset()
@@ -43,13 +43,21 @@ class JsonBody(BaseParser):
 
 
 class JsonWithPath(JsonBody):
-    """Where `path` names a file: bytes that are no UTF-8 come as Python's `surrogateescape` writes them."""
+    """Parser for bodies whose `path` names a file.
+
+    Bytes that are not UTF-8 use Python's `surrogateescape`.
+    """
 
     paths = frozenset({"path"})
 
 
 def read_body(body: bytes, paths: frozenset[str]) -> Any:
-    """Raises ParseError where it is no JSON, InvalidInput that names the field where a value cannot be taken."""
+    """Parse a JSON body.
+
+    Raises:
+        ParseError: it is not JSON.
+        InvalidInput: a value is not acceptable; the error names its field.
+    """
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
     except RecursionError:
@@ -64,7 +72,7 @@ def read_body(body: bytes, paths: frozenset[str]) -> Any:
 
 
 def _unescaped(path: Any) -> Any:
-    """As it is checked."""
+    """Return the path as it is validated: without escaped bytes."""
     return _ESCAPED_BYTE.sub("", path) if isinstance(path, str) else path
 
 

@@ -1,4 +1,4 @@
-"""What people and programs type: whole numbers, amounts and shares as plain decimal numbers, names, days."""
+"""Fields for typed input: whole numbers, amounts and shares as plain decimals, names, days."""
 
 from datetime import date
 from typing import Any, Final
@@ -17,20 +17,23 @@ _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
 
 
 def read_whole(text: str, *, most: int) -> int | None:
-    """A whole number of at most `most`; None for anything else. Python refuses to read thousands of digits."""
+    """Return a whole number up to `most`, or None; Python refuses to read thousands of digits."""
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
     return int(text) if digits and int(text) <= most else None
 
 
 class DecimalInput(forms.TextInput):
-    """For amounts and shares: digits on a phone's keyboard. A browser's own number field warns in its console."""
+    """Input for amounts and shares, with digits on a phone's keyboard.
+
+    A browser's own number field writes warnings to its console.
+    """
 
     def __init__(self) -> None:
         super().__init__(attrs={"inputmode": "decimal", "autocomplete": "off"})
 
 
 class PlainDecimalField(forms.DecimalField):
-    """A decimal number of a form; spaces around it do not count."""
+    """Form field of a decimal number; surrounding spaces are ignored."""
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, str) and value.strip() and not is_plain_decimal(value.strip()):
@@ -39,14 +42,14 @@ class PlainDecimalField(forms.DecimalField):
 
 
 class AmountText(serializers.RegexField):
-    """An amount of money in the body of a request, not negative; it stays a text, which `parse_money` reads."""
+    """Serializer field of a non-negative amount of money; it stays a text, which `parse_money` reads."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(_AMOUNT, trim_whitespace=False, **options)
 
 
 class NameText(serializers.CharField):
-    """A name or another short line in the body of a request, which others are shown."""
+    """Serializer field of a name or another short line that others are shown."""
 
     default_validators = [shows]  # noqa: RUF012  (as REST framework declares it)
 
@@ -55,7 +58,7 @@ class NameText(serializers.CharField):
 
 
 class NameField(forms.CharField):
-    """The same in a form."""
+    """Form field of a name or another short line that others are shown."""
 
     default_validators = [shows]  # noqa: RUF012  (as Django declares it)
 
@@ -64,21 +67,21 @@ class NameField(forms.CharField):
 
 
 def in_calendar(day: date) -> None:
-    """Validate a day: one of which the days and moments around it can be told, which the first and the last have not."""
+    """Validate a day, excluding those at the ends of the calendar, around which days cannot be computed."""
     if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
         span = {"first": _FIRST_YEAR, "last": _LAST_YEAR}
         raise ValidationError(_("Choose a day in the years %(first)s to %(last)s."), code="invalid", params=span)
 
 
 class DayText(serializers.DateField):
-    """A day in the body or the address of a request."""
+    """Serializer field of a day."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(validators=[in_calendar], **options)
 
 
 class DayField(forms.DateField):
-    """The same in a form."""
+    """Form field of a day."""
 
     default_validators = [in_calendar]  # noqa: RUF012  (as Django declares it)
     widget = forms.DateInput(attrs={"type": "date"})

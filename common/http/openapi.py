@@ -1,4 +1,4 @@
-"""The API's OpenAPI 3.1 document, made once in each process, and its operations for the reference page."""
+"""The API's OpenAPI 3.1 document, generated once per process, and operations for the reference page."""
 
 import hashlib
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ _IDEMPOTENCY_PARAMETERS = (
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path, for people to read."""
+    """One method of one path, for the reference page."""
 
     method: str
     path: str
@@ -79,7 +79,7 @@ class Operation:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The document as a dictionary; do not change it."""
+    """Return the document as a dictionary; callers must not change it."""
     generator: Any = SchemaGenerator  # without type information
     return dict(generator().get_schema(request=None, public=True))
 
@@ -91,13 +91,13 @@ def schema_json() -> bytes:
 
 @cache
 def schema_version() -> str:
-    """An HTTP entity tag of the document."""
+    """Return an HTTP entity tag of the document."""
     return f'"{hashlib.sha256(schema_json()).hexdigest()[:16]}"'
 
 
 @cache
 def operations() -> tuple[Operation, ...]:
-    """Every operation, in the document's order."""
+    """Return every operation in the document's order."""
     return tuple(
         _operation(method, path, item[method])
         for path, item in schema()["paths"].items()
@@ -107,7 +107,10 @@ def operations() -> tuple[Operation, ...]:
 
 
 def document_problems(result: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """drf-spectacular's hook: what each operation may refuse, as problem documents, and the headers that make POST safe."""
+    """Add to each operation its problem documents and, for POST, the headers that make it safe.
+
+    This is a hook of drf-spectacular.
+    """
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
     for path, item in result["paths"].items():
         for method in (name for name in _METHODS if name in item):
@@ -156,7 +159,8 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> Operation:
         name=operation["operationId"],
         tag=next(iter(operation.get("tags", [])), ""),
         summary=operation.get("summary") or operation.get("description", ""),
-        # Typed operators such as `price__lt` are a hundred and more; the grammar of searches tells them in one table.
+        # Typed operators such as `price__lt` are more than a hundred; the grammar of searches describes them
+        # in one table.
         parameters=tuple(_parameter(each) for each in operation.get("parameters", []) if "__" not in each["name"]),
         request=_schema_name(body),
         replies=tuple((status, _reply_name(reply)) for status, reply in sorted(replies.items())),
@@ -165,7 +169,7 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> Operation:
 
 
 def _parameter(found: dict[str, Any]) -> dict[str, Any]:
-    """With words: its description, or what kind of value it is."""
+    """Return a parameter with a description, by default the type of its value."""
     return {**found, "description": found.get("description") or found.get("schema", {}).get("type", "")}
 
 

@@ -1,4 +1,4 @@
-"""Where the present request comes from: who writes down what was done needs it, and is called far below the request."""
+"""Origin of the present request, for code far below the request that records what was done."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -17,7 +17,10 @@ _PREFIX: Final = 64
 
 @dataclass(frozen=True)
 class Origin:
-    """`credential` names the session or token by which it was asked (accounts.selectors.access), "" outside requests."""
+    """Origin of a request.
+
+    `credential` names its session or token (`accounts.selectors`); it is empty outside requests.
+    """
 
     address: str = ""
     agent: str = ""
@@ -35,7 +38,7 @@ def origin() -> Origin:
 
 @contextmanager
 def asked_by(request: HttpRequest) -> Iterator[None]:
-    """For as long as this request is worked on."""
+    """Set the origin while this request is processed."""
     agent = request.META.get("HTTP_USER_AGENT", "")
     printable = "".join(character for character in agent if character.isprintable())
     token = _origin.set(Origin(address=address_of(request), agent=printable[:_AGENT_CHARS]))
@@ -46,19 +49,22 @@ def asked_by(request: HttpRequest) -> Iterator[None]:
 
 
 def note_credential(credential: str, *, via: str) -> None:
-    """By what the present request has proven who asks."""
+    """Record the credential that has authenticated the present request."""
     _origin.set(replace(_origin.get(), credential=credential, via=via))
 
 
 def network_of(address: str) -> str:
-    """What one party has: an address of IPv4, a /64 of IPv6, as allauth's limits take it; "" stays."""
+    """Return the network of one client: an IPv4 address, or a /64 of IPv6, as in allauth's limits.
+
+    An empty text stays empty.
+    """
     if ":" not in address:
         return address
     return str(ipaddress.ip_network(f"{address}/{_PREFIX}", strict=False).network_address)
 
 
 def page_named(request: HttpRequest, header: str) -> SplitResult:
-    """The address of a page that the browser names in this header; nothing where that is no address."""
+    """Return the URL of the page that the browser names in this header, or an empty one."""
     try:
         return urlsplit(request.headers.get(header, ""))
     except ValueError:
@@ -66,7 +72,7 @@ def page_named(request: HttpRequest, header: str) -> SplitResult:
 
 
 def address_of(request: HttpRequest) -> str:
-    """The client's address, as our own proxies name it; "" where there is none (a Unix socket, a test)."""
+    """Return the client's address as our own proxies report it; empty without one (a Unix socket, a test)."""
     # REST framework's reading of X-Forwarded-For by NUM_PROXIES, so that all limits count the same address.
     text = str(BaseThrottle().get_ident(request) or "")  # type: ignore[arg-type]  # reads META alone
     try:

@@ -1,6 +1,6 @@
-"""Requests to addresses that users name: resolved, refused unless public, pinned to what was resolved, never redirected.
+"""Requests to user-supplied addresses: only public ones, pinned once resolved, never redirected.
 
-Without this a webhook or a registry named `http://169.254.169.254/` would make the market fetch its own cloud's secrets.
+Otherwise a webhook or registry at `http://169.254.169.254/` would make the market fetch its own cloud's secrets.
 """
 
 import http.client
@@ -18,12 +18,13 @@ from django.conf import settings
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# What `is_global` of the standard library lets pass, or let pass in versions that are still about.
+# Networks that the standard library's `is_global` accepts, or accepted in versions that are still in use.
 _NOT_PUBLIC: Final = tuple(
     ipaddress.ip_network(text)
     for text in (
         *("0.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "224.0.0.0/3"),
-        # Of IPv6 only 2000::/3 is public; in it tunnels and examples, which stand for IPv4 addresses or for nothing.
+        # In IPv6 only 2000::/3 is public; it contains tunnels and examples, which stand for IPv4 addresses or
+        # for nothing.
         *("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"),
     )
 )
@@ -35,7 +36,10 @@ _URL_MOST: Final = 500
 
 
 class OutboundFault(Exception):
-    """The request was not made, or got no whole answer. `code` is stable; `detail` says why in English."""
+    """Raised when the request was not made, or got no complete response.
+
+    `code` is stable; `detail` says why in English.
+    """
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -45,7 +49,7 @@ class OutboundFault(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """A checked address: nothing is resolved yet."""
+    """Validated address that is not resolved yet."""
 
     scheme: str
     host: str
@@ -60,7 +64,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: at most `most_bytes` of the body, whose rest is not read."""
+    """Response with at most `most_bytes` of the body; the rest is not read."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +72,11 @@ class Answer:
 
 
 def read_target(url: str) -> Target:
-    """Raises OutboundFault for what is no plain http or https address."""
+    """Parse a plain http or https address.
+
+    Raises:
+        OutboundFault: it is none.
+    """
     if not url.isascii() or any(not "!" <= char <= "~" for char in url) or "\\" in url or len(url) > _URL_MOST:
         raise OutboundFault("bad_address", "This is not a web address.")
     try:
@@ -88,7 +96,11 @@ def read_target(url: str) -> Target:
 
 
 def resolve(target: Target) -> list[Address]:
-    """Where its name leads, each place allowed. Raises OutboundFault if one is not: such a name is a trap."""
+    """Return the addresses of the target's name.
+
+    Raises:
+        OutboundFault: one of them is not allowed, since such a name may be an attack.
+    """
     try:
         rows = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -103,7 +115,7 @@ def resolve(target: Target) -> list[Address]:
 
 
 def is_allowed(address: Address) -> bool:
-    """Whether it is a public address, or in a network that the operator has opened by OUTBOUND_ALLOWED_NETWORKS."""
+    """Return whether the address is public, or in a network of OUTBOUND_ALLOWED_NETWORKS."""
     if _is_opened(address):
         return True
     if isinstance(address, ipaddress.IPv6Address) and address not in _PUBLIC_V6:
@@ -120,9 +132,12 @@ def ask(
     timeout_s: float,
     most_bytes: int,
 ) -> Answer:
-    """One request and its answer, whatever its status. It takes at most `timeout_s`, however slowly the other side drips.
+    """Make one request and return its response, whatever its status, within `timeout_s` in total.
 
-    Raises OutboundFault.
+    A slow other side cannot exceed the limit.
+
+    Raises:
+        OutboundFault: there was no complete response.
     """
     target = read_target(url)
     addresses = resolve(target)
@@ -159,7 +174,7 @@ def _is_opened(address: Address) -> bool:
 
 
 class _Pinned(http.client.HTTPConnection):
-    """A connection to the addresses that were checked; the name serves the certificate and the Host header alone."""
+    """Connection to the validated addresses; the name serves only for certificate and Host header."""
 
     def __init__(self, target: Target, addresses: list[Address], timeout_s: float) -> None:
         super().__init__(target.host, target.port, timeout=timeout_s)
@@ -185,14 +200,14 @@ class _Pinned(http.client.HTTPConnection):
 
 @dataclass
 class _Clock:
-    """Whether the time was over before the answer was whole."""
+    """Flag that is set when the time was over before the response was complete."""
 
     rang: bool = False
 
 
 @contextmanager
 def _ended_after(connection: http.client.HTTPConnection, seconds: float) -> Iterator[_Clock]:
-    """Cut the connection after so long: a socket's own timeout begins anew with each byte."""
+    """Cut the connection after this time: a socket's own timeout restarts with each byte."""
     clock = _Clock()
 
     def ring() -> None:

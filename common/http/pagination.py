@@ -1,4 +1,4 @@
-"""Pages of a list by the position of their last row, so that a deep page costs what the first one does."""
+"""Cursor pagination by the position of the last row: a deep page costs what the first one does."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,9 @@ MAX_LIMIT = 200
 
 
 class CursorPagination(BasePagination):
-    """Pages of `limit` rows (models or dicts), walked by the signed `cursor` in `next` and `previous`.
+    """Pages of `limit` rows (models or dicts), linked by the signed `cursor` in `next` and `previous`.
 
-    A view's `ordering` names the sort; the fields must not be null. `id` is added, so that rows that are otherwise equal
+    A view's `ordering` names the sort fields, which must not be null. `id` is added, so that otherwise equal rows
     are neither lost nor repeated between two pages.
     """
 
@@ -92,7 +92,7 @@ def _limit(request: Request) -> int:
 
 
 def _read_cursor(request: Request, fields: Sequence[str]) -> tuple[bool, list[Any] | None]:
-    """Direction and position; without a cursor the walk begins at the first row."""
+    """Return direction and position; without a cursor, the first row."""
     text = request.query_params.get("cursor")
     if text is None:
         return False, None
@@ -113,7 +113,10 @@ def _reversed(name: str) -> str:
 
 
 def _beyond(fields: Sequence[str], position: Sequence[Any]) -> Q:
-    """Rows after `position`: (a > x) or (a = x and b > y) …, with a >= x in front so that an index on `a` serves."""
+    """Return the condition for rows after `position`: (a > x) or (a = x and b > y) ….
+
+    a >= x comes first, so that an index on `a` can be used.
+    """
     beyond = Q()
     for depth, (name, value) in enumerate(zip(fields, position, strict=True)):
         equal = Q(**{field.lstrip("-"): position[place] for place, field in enumerate(fields[:depth])})

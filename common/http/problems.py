@@ -1,4 +1,4 @@
-"""The API's common ground: problem documents (RFC 9457), JSON in and out, cursor pages."""
+"""Shared parts of the API's responses: problem documents (RFC 9457) and JSON."""
 
 import logging
 import math
@@ -32,7 +32,7 @@ Reply = TypeVar("Reply", bound=HttpResponse)
 
 
 class JsonRenderer(BaseRenderer):
-    """`to_json` for replies: several times faster than the standard library on a page of offers."""
+    """Renderer with `to_json`, several times faster than the standard library on a page of offers."""
 
     media_type = "application/json"
     format = "json"
@@ -43,7 +43,7 @@ class JsonRenderer(BaseRenderer):
 
 
 class JsonOnly(BaseContentNegotiation):
-    """Every reply is JSON, whatever the request accepts: there is nothing to choose from."""
+    """Content negotiation that always chooses JSON, whatever the request accepts."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         media_type = (request.content_type or "").partition(";")[0].strip().lower()
@@ -57,7 +57,7 @@ class JsonOnly(BaseContentNegotiation):
 
 
 def problem_body(error: DomainError) -> dict[str, Any]:
-    """The members of a problem document; what the error adds of its own may not replace the standard ones."""
+    """Return the members of a problem document; the error's own members cannot replace the standard ones."""
     return {
         **error.extra,
         "type": f"{_PROBLEM_URN}{error.code}",
@@ -70,20 +70,23 @@ def problem_body(error: DomainError) -> dict[str, Any]:
 
 
 def problem_response(error: DomainError) -> HttpResponse:
-    """A problem document from outside REST framework: unknown addresses, crashes, the lane."""
+    """Return a problem document from outside REST framework: unknown URLs, crashes, the fast path."""
     headers = _headers(error, error)
     return HttpResponse(to_json(problem_body(error)), status=error.status, content_type=PROBLEM_TYPE, headers=headers)
 
 
 def with_wait(response: Reply, error: DomainError | None) -> Reply:
-    """The same answer, with `Retry-After` where the error says how long to wait: for pages that show it themselves."""
+    """Add `Retry-After` to the response where the error has a waiting time; for pages that show the error."""
     if isinstance(error, TooOften):
         response.headers["Retry-After"] = str(math.ceil(error.wait))
     return response
 
 
 def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """REST framework's exception handler. An unexpected error is raised again: it becomes a 500 that tells nothing."""
+    """Return the response to an exception in REST framework.
+
+    An unexpected error is raised again and becomes a 500 without details.
+    """
     problem = _domain_error(error)
     if problem is None:
         return None
@@ -105,7 +108,10 @@ def _headers(error: Exception, problem: DomainError) -> dict[str, str]:
 
 
 def is_passing(error: BaseException | None) -> bool:
-    """Whether the database refused for now: wait over, deadlock victim, hung up, away. What was begun is rolled back."""
+    """Return whether the database refused only for now; what was begun is rolled back.
+
+    Examples are a lock timeout, a deadlock, and a lost connection.
+    """
     return isinstance(error, (OperationalError, InterfaceError))
 
 
@@ -133,7 +139,10 @@ def _from_framework(error: exceptions.APIException) -> DomainError:
 
 
 def _field_errors(path: str, details: Any) -> Iterator[FieldError]:
-    """Flatten REST framework's nested error details: `lines.0.amount`; an empty path is the request as a whole."""
+    """Flatten REST framework's nested error details to paths like `lines.0.amount`.
+
+    An empty path means the request as a whole.
+    """
     if isinstance(details, Mapping) and "message" in details and "code" in details:
         yield FieldError(path, str(details["code"]), str(details["message"]))
     elif isinstance(details, Mapping):

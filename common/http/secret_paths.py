@@ -1,4 +1,4 @@
-"""Keeps addresses that open something out of pages and out of the log, where Django writes the path of what it refuses."""
+"""Keeps URLs that grant access out of pages, and out of the log, where Django writes refused paths."""
 
 import logging
 import re
@@ -6,17 +6,20 @@ from typing import Final
 
 from django.http import HttpRequest
 
-# An invitation to a team; a link of a mail that confirms an address, or sets a password.
+# An invitation to a team; a link in a mail that confirms an address, or sets a password.
 _OPENS: Final = re.compile(r"(/settings/teams/join/|/accounts/confirm-email/|/accounts/password/reset/key/)[^/\s]+")
 
 
 def return_address(request: HttpRequest) -> str:
-    """The page's own, for a form that leads back to it; "" where it must not stand in a page: the browser says it then."""
+    """Return the page's own URL, for a form that leads back to it.
+
+    It is empty where the URL must not be in a page: the browser sends it then.
+    """
     return "" if _OPENS.search(request.path) else request.get_full_path()
 
 
 class SecretPaths(logging.Filter):
-    """Of the handler, so that it sees what every logger says."""
+    """Filter of the log handler, so that it sees the messages of every logger."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
