@@ -1,4 +1,4 @@
-"""Staff panel: hosts, offers, leases, incidents. Host panel: the owner's hosts, prices, GPUs and join tokens."""
+"""Staff panel of hosts, offers, leases and incidents; host panel of an owner's hosts and join tokens."""
 
 from typing import Any, ClassVar
 
@@ -91,7 +91,7 @@ class HostEventInline(ReadOnlyInline):
 
 
 class SelfTestInline(ReadOnlyInline):
-    """What the last self-tests found, and what would mend it."""
+    """The last self-tests of a host, and what would fix their failures."""
 
     model = SelfTest
     fields = ("asked_at", "asked_by", "verdict", "finished_at", "simulated", "to_mend")
@@ -186,7 +186,7 @@ class OwnGpuInline(OwnRowsInline):
 
 
 class OwnSelfTestInline(SelfTestInline, OwnRowsInline):
-    """The same for the owner."""
+    """The last self-tests of an owner's host."""
 
 
 class OwnHostEventInline(OwnRowsInline):
@@ -288,7 +288,7 @@ class JoinTokenForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic a
 
 @admin.register(JoinToken, site=host_panel)
 class OwnJoinTokenAdmin(OwnRowsAdmin):
-    """Leave to enrol one host. The token is shown once, inside the one command to type on the machine."""
+    """Join tokens, each for one host; a token is shown once, in the command to run on the machine."""
 
     form = JoinTokenForm
     list_display = ("host_name", "region", "created_at", "expires_at", "used_at")

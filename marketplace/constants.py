@@ -1,4 +1,4 @@
-"""The market's constants, with units."""
+"""Constants of the market, with units."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ JOIN_TOKEN_LIFETIME = timedelta(minutes=15)
 # A host whose agent has not reported for this long is silent: nothing new is leased on it, its leases stay (D2).
 HOST_SILENT_AFTER = timedelta(seconds=60)
 
-# A host may be written off by staff once it has been silent for so long; at once when its agent's key is revoked.
+# Staff may write a host off once it has been silent for this long; at once when its agent's key is revoked.
 WRITE_OFF_AFTER = timedelta(minutes=15)
 WRITE_OFF_REASON_CHARS = 10
 SETTLED_AGAIN_FOR = timedelta(hours=1)  # longer than any transaction lasts
@@ -15,14 +15,15 @@ SETTLED_AGAIN_FOR = timedelta(hours=1)  # longer than any transaction lasts
 # An engine that has not answered for this long takes no new rents (fault 28); its agent still reports.
 ENGINE_SLOW_AFTER_S = 60.0
 
-# D6: when hosts of this share of the owners fall silent together, or all hosts, that is our fault, not theirs. "Together" is
-# measured over a window, since agents report at different seconds and a dead network takes them away a few at a time.
+# D6: when hosts of this share of the owners, or all hosts, fall silent together, the fault is ours, not theirs.
+# "Together" is measured over a window, since agents report at different seconds and a failing network loses them a
+# few at a time.
 BREAKER_SHARE = 0.30
 BREAKER_HOSTS = 3
 BREAKER_OWNERS = 3
 BREAKER_WINDOW = timedelta(minutes=5)
 
-# It holds back what rests on silence for so long at most within a day: whoever is silent after that is gone.
+# It delays consequences of silence for at most this long within a day: whoever is silent after that counts as gone.
 BREAKER_LASTS = timedelta(minutes=30)
 BREAKER_DAY = timedelta(hours=24)
 # A host whose last report is no later than this after its enrolment has never reported: enrolling counts as one.
@@ -33,13 +34,13 @@ HOST_RAM_RESERVE_DIVISOR = 16
 
 FREE_DATA_DISK_GB = 50
 
-# What the root of every instance may hold beside its image: free, and taken from the host's disk when the instance is made.
+# What the root of every instance may hold besides its image: free, and taken from the host's disk at creation.
 SYSTEM_DISK_GB = 20
 
 # Steps of the tiered mode where a host owner has set none: (hours of continuous use, basis points off).
 DEFAULT_TIERS = ((720, 1500),)
 
-# What a stopped instance that keeps its GPUs pays, as a part of the hourly price, where a host owner has set nothing.
+# Price of a stopped instance that keeps its GPUs, as a part of the hourly price, where a host owner has set none.
 DEFAULT_HOLD_BPS = 5_000
 
 # Prices that a host owner may set: discounts are basis points off the hourly price.
@@ -47,24 +48,26 @@ MAX_DISCOUNT_BPS = 9_000
 MAX_TIERS = 10
 TIER_HOURS_MAX = 26_280
 PRICE_MICROS_MAX = 10**12
-# What a GB above the free quota costs a day on a new host until its owner says otherwise: 0.10 a month.
+# Default price per day of a GB above the free quota on a new host: 0.10 a month.
 FIRST_DISK_MICROS_GB_DAY = 3_300
 PRICE_HISTORY_DAYS = 90
 PRICE_POINTS_MAX = 1_000
 
-# A host is verified while its latest self-test passed, is of its present hardware, and is not older than VERIFIED_FOR.
+# A host is verified while its latest self-test passed, is of its present hardware, and is not older than
+# VERIFIED_FOR.
 VERIFIED_FOR = timedelta(days=30)
 SELF_TEST_EXPIRES_AFTER = timedelta(minutes=15)
-# The market itself asks for a self-test this often, so that a verified host stays so; after one without an answer it pauses.
+# The market itself requests a self-test this often, so that a verified host stays verified; it pauses after one
+# without an answer.
 SELF_TEST_EVERY = timedelta(days=7)
 SELF_TEST_PAUSE = timedelta(hours=6)
 SELF_TEST_BATCH = 100
-# What a GPU in use cannot show again counts as it was found last, for so long.
+# What a GPU in use cannot be tested for counts as it was found last, for this long.
 CHECK_COUNTS_FOR = timedelta(days=90)
 SELF_TESTS_SHOWN = 10
 SELF_TESTS_KEPT = 50
 MAX_CHECKS = 400
-# Disk and network are shown as the median of so many measurements.
+# Disk and network are shown as the median of this many measurements.
 MEASUREMENTS_COUNTED = 5
 MEASUREMENTS_KEPT = 20
 
@@ -75,11 +78,12 @@ PAGE_SIZE = 50
 PAGE_SIZE_MAX = 200
 HOST_EVENTS_SHOWN = 20
 
-# Announced maintenance excuses a host, so it is bounded: notice (`reliability.NOTICE`), length, number, how far ahead.
+# Announced maintenance excuses a host, so it is limited: notice (`reliability.NOTICE`), length, number, how far
+# ahead.
 MAINTENANCE_LONGEST = timedelta(hours=12)
 MAINTENANCE_MOST = 4
 MAINTENANCE_SPAN = timedelta(days=30)
 MAINTENANCE_AHEAD = timedelta(days=90)
 
-# Hosts whose new number is written in one transaction.
+# Number of hosts whose new score is written in one transaction.
 RELIABILITY_BATCH = 200

@@ -1,4 +1,4 @@
-"""Cursors of the offer list: where a page ends, as an opaque string that says nothing to anyone else."""
+"""Cursors of the offer list: a position as an opaque string."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ _LENGTH_MAX = 200
 
 @dataclass(frozen=True)
 class Cursor:
-    """The row next to the page: its sort value and id. `backwards` walks towards the first page."""
+    """Row next to the page: its sort value and id; with `backwards`, towards the first page."""
 
     sort: str
     value: int
@@ -28,7 +28,11 @@ class Cursor:
 
 
 def read_cursor(text: str, *, sort: str) -> Cursor:
-    """The cursor in `text`. Raises InvalidInput when it is not one of ours or belongs to another sort order."""
+    """Return the cursor in `text`.
+
+    Raises:
+        InvalidInput: it is not one of ours, or belongs to another sort order.
+    """
     try:
         cursor = _decode(text)
     except (ValueError, TypeError, AttributeError, binascii.Error) as error:

@@ -1,4 +1,4 @@
-"""What can be refused on the supply side, each with its stable code."""
+"""Domain errors of the supply side, each with its stable code."""
 
 from collections.abc import Sequence
 
@@ -66,7 +66,10 @@ class HostStillReports(DomainError):
 
 
 class SearchSyntaxError(DomainError):
-    """A line that the search box cannot read. `position` is the code point, from 0, where reading stopped."""
+    """Raised for a search line that cannot be parsed.
+
+    `position` is the code point, from 0, where parsing stopped.
+    """
 
     code = "search_syntax"
     title = "The search line cannot be read"

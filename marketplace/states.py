@@ -1,4 +1,4 @@
-"""The life of a host and of its verification, as data; the kinds of what befalls it."""
+"""State machines of a host and its verification, and the kinds of reliability events."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

@@ -1,4 +1,7 @@
-"""Periodic passes that are late: noticed by the web, since a missing beat or worker cannot tell of itself (fault 85)."""
+"""Detection of late sweeps by the web process.
+
+A missing beat or worker cannot report itself (fault 85).
+"""
 
 import time
 from collections.abc import Collection
@@ -21,7 +24,7 @@ _looked: list[float] = []
 
 
 def note_sweep(*, name: str, every_s: float) -> None:
-    """It has been made just now. In the worker, after each; most calls write nothing."""
+    """Record that a sweep has just run, in the worker; most calls write nothing."""
     now = time.monotonic()
     if now - _written.get(name, -_WRITTEN_EVERY_S) < _WRITTEN_EVERY_S:
         return
@@ -31,12 +34,15 @@ def note_sweep(*, name: str, every_s: float) -> None:
 
 
 def forget_sweeps(*, known: Collection[str]) -> None:
-    """Of passes that this version does not make any more nobody is told that they are late."""
+    """Delete sweeps that this version no longer runs, so that they are not reported as late."""
     SweepRun.objects.exclude(name__in=known).delete()
 
 
 def look_after_sweeps(*, now: datetime, at_once: bool = False) -> None:
-    """In the web, with agents' messages: opens an incident that names what is late, and closes it when nothing is."""
+    """Open an incident that names late sweeps, and close it when none is late.
+
+    It runs in the web process, with agents' messages.
+    """
     moment = time.monotonic()
     if not at_once and _looked and moment - _looked[-1] < _LOOKED_EVERY_S:
         return
@@ -52,7 +58,7 @@ def look_after_sweeps(*, now: datetime, at_once: bool = False) -> None:
 
 
 def late_sweeps(*, now: datetime) -> list[SweepRun]:
-    """Not made for three of its periods, and for three minutes at least."""
+    """Return sweeps that did not run for three of their periods, and for three minutes at least."""
     return [
         run
         for run in SweepRun.objects.order_by("ended_at")

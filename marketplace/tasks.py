@@ -1,4 +1,4 @@
-"""The market's periodic passes, for Celery beat."""
+"""Celery tasks of the market's sweeps."""
 
 from celery import shared_task
 

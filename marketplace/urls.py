@@ -1,4 +1,4 @@
-"""Addresses of the market: pages, and the API below /api/v1."""
+"""URLs of the market: pages, and the API below /api/v1."""
 
 from django.urls import URLPattern, path
 
@@ -76,7 +76,11 @@ api_urlpatterns: list[URLPattern] = [
 
 
 def search_urlpatterns(image_needs: search_api.NeedsOfImage, place_of_volume: PlaceOf) -> list[URLPattern]:
-    """The searches, which ask the storage above this floor which CUDA an image needs, and where a volume lies."""
+    """Return the URLs of searches.
+
+    The callbacks come from the storage app, a higher layer: the CUDA version that an image needs, and the host of
+    a volume.
+    """
     asked = {"image_needs": image_needs, "place_of_volume": place_of_volume}
     return [
         path("offers", search_api.OffersView.as_view(**asked), name="api_offers"),
@@ -85,5 +89,5 @@ def search_urlpatterns(image_needs: search_api.NeedsOfImage, place_of_volume: Pl
 
 
 def market_urlpatterns(images: Images) -> list[URLPattern]:
-    """The market's page, which offers the images of the storage above this floor."""
+    """Return the URL of the market's page; `images` comes from the storage app, a higher layer."""
     return [path("market", views.market, {"images": images}, name="market")]

@@ -1,4 +1,4 @@
-"""The advisor: pure functions from a piece of work to GPUs, host, time and a search of the market."""
+"""The advisor: pure functions from a workload to GPUs, host, time and a search of the market."""
 
 from marketplace.advisor.candidate_plans import DeadlineTooShort, Plan, TooLarge
 from marketplace.advisor.explanations import Step

@@ -1,4 +1,4 @@
-"""In which numbers and on which models of GPU the work fits, and how long each would take."""
+"""Candidate plans: numbers and models of GPUs that a workload fits on, and how long each would take."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel
 
 COUNTS: Final = (1, 2, 4, 8, 16)
 ORDINARY_GB: Final = 80  # a plan on cards up to this size is preferred: larger ones are rare
-# Architectures from which on frameworks of today run a precision well, slow to fast.
+# First architectures on which present frameworks run a precision well, slow to fast.
 ARCHITECTURES: Final = ("Pascal", "Volta", "Turing", "Ampere", "Ada", "Hopper", "Blackwell")
 _FIRST: Final = {
     Precision.FP32: "Pascal",
@@ -38,7 +38,7 @@ class DeadlineTooShort(DomainError):
 
 @dataclass(frozen=True)
 class Fit:
-    """A model that the work fits on, with the size of it that is meant; `hours` is None where unknown."""
+    """A GPU model that the work fits on, at one memory size; `hours` is None where unknown."""
 
     model: GpuModel
     size_gb: int
@@ -47,7 +47,10 @@ class Fit:
 
 @dataclass(frozen=True)
 class Plan:
-    """So many GPUs with `vram_gb` free on each. `card_gb` is the smallest size sold with it; the fastest fit is first."""
+    """A number of GPUs with `vram_gb` free on each.
+
+    `card_gb` is the smallest size sold with it; the fastest fit is first.
+    """
 
     gpu_count: int
     vram_gb: int
@@ -56,7 +59,7 @@ class Plan:
 
     @cached_property
     def hours(self) -> tuple[float, float] | None:
-        """From the fastest model to the slowest."""
+        """Return the hours on the fastest and on the slowest model."""
         known = [fit.hours for fit in self.fits if fit.hours is not None]
         return (min(known), max(known)) if known else None
 
@@ -70,7 +73,12 @@ def architectures_for(precision: Precision) -> tuple[str, ...]:
 
 
 def plans_for(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[int] = COUNTS) -> list[Plan]:
-    """Every number of GPUs that can do it, fewest first. Raises TooLarge or DeadlineTooShort where there is none."""
+    """Return a plan for every number of GPUs that can do the work, fewest first.
+
+    Raises:
+        TooLarge: it fits on no number of GPUs.
+        DeadlineTooShort: no plan ends by the deadline.
+    """
     memory, lawful = memory_of(work), [model for model in models if _is_lawful(work, model)]
     roomy = [plan for count in counts if (plan := _plan(work, memory, count, lawful)) is not None]
     if not roomy:
@@ -84,7 +92,7 @@ def plans_for(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequen
 
 
 def best_of(plans: Sequence[Plan]) -> Plan:
-    """The fewest GPUs of a size that is not rare; else the fewest."""
+    """Return the plan with the fewest GPUs of a common size, else the one with the fewest."""
     return next((plan for plan in plans if plan.is_ordinary), plans[0])
 
 
@@ -135,5 +143,5 @@ def _too_late(work: Work, plans: Sequence[Plan]) -> DeadlineTooShort:
 
 
 def wants_nvlink(work: Work, count: int) -> bool:
-    """Whether the GPUs exchange so much, gradients or slices of layers, that PCIe would hold them up."""
+    """Return whether the GPUs exchange so much (gradients or layer slices) that PCIe would slow them down."""
     return count > 1 and work.parameters >= GB

@@ -1,4 +1,4 @@
-"""How much arithmetic a piece of work is, and how long GPUs of a model need for it."""
+"""Amount of arithmetic in a workload, and how long GPUs of a model need for it."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from marketplace.advisor.memory import (
 from marketplace.advisor.workload import Family, Precision, Task, Work
 from marketplace.gpu_catalogue.catalogue import GpuModel
 
-# Model FLOPs utilisation: the share of the data sheet's rate that runs get.
+# Model FLOPs utilisation: the share of the data sheet's rate that runs achieve.
 UTILISATION: Final[Mapping[Family, float]] = {
     Family.LANGUAGE: 0.35,
     Family.ENCODER: 0.35,
@@ -30,7 +30,10 @@ _SECONDS: Final = 3600.0
 
 
 def passes(work: Work) -> float:
-    """How often the network is gone through, a forward pass counted 1: backward is 2, without weight gradients 1."""
+    """Return the passes over the network, a forward pass being 1.
+
+    A backward pass is 2, without weight gradients 1.
+    """
     match work.task:
         case Task.INFER:
             return float(DENOISING_STEPS) if work.family == Family.DIFFUSION else 1.0
@@ -45,7 +48,7 @@ def _again(work: Work) -> float:
 
 
 def forward_flops(work: Work) -> float:
-    """Of one token, or one image."""
+    """Return the floating-point operations of a forward pass for one token, or one image."""
     match work.family:
         case Family.VISION:
             return VISION_FORWARD * work.parameters * (work.pixels / VISION_PIXELS) ** 2
@@ -61,7 +64,7 @@ def total_flops(work: Work) -> float:
 
 
 def rate_of(work: Work, model: GpuModel) -> float | None:
-    """TFLOPS of the data sheet that count for this precision."""
+    """Return the data sheet's TFLOPS for this precision."""
     return model.fp32_tflops if work.precision == Precision.FP32 else model.tflops
 
 
@@ -70,12 +73,18 @@ def efficiency(count: int) -> float:
 
 
 def is_written(work: Work) -> bool:
-    """Text is written token by token: each step reads all weights, so that memory may be slower than arithmetic."""
+    """Return whether the work generates text.
+
+    Text is generated token by token, and each step reads all weights, so memory may be slower than arithmetic.
+    """
     return work.task == Task.INFER and work.family == Family.LANGUAGE
 
 
 def tokens_per_second(work: Work, model: GpuModel, *, count: int, size_gb: int) -> float | None:
-    """What `count` GPUs write for the whole batch; None where the catalogue lacks the model's rate or bandwidth."""
+    """Return the tokens per second of `count` GPUs for the whole batch.
+
+    None where the catalogue lacks the model's rate or bandwidth.
+    """
     rate, bandwidth = rate_of(work, model), bandwidth_of(model, size_gb)
     if rate is None or bandwidth is None:
         return None
@@ -86,7 +95,7 @@ def tokens_per_second(work: Work, model: GpuModel, *, count: int, size_gb: int) 
 
 
 def hours_on(work: Work, model: GpuModel, *, count: int, size_gb: int) -> float | None:
-    """Hours of the whole work; None where its amount or the model's rate is unknown."""
+    """Return the hours of the whole work, or None where its amount or the model's rate is unknown."""
     rate = rate_of(work, model)
     if not work.items or rate is None:
         return None
@@ -97,6 +106,6 @@ def hours_on(work: Work, model: GpuModel, *, count: int, size_gb: int) -> float 
 
 
 def bandwidth_of(model: GpuModel, size_gb: int) -> int | None:
-    """GB/s of the model's memory; of the size that comes next to `size_gb`."""
+    """Return the memory bandwidth in GB/s, for the model's size that is nearest to `size_gb`."""
     pairs = zip(model.vram_gb, model.bandwidth_gbps, strict=False)
     return min(pairs, key=lambda pair: abs(pair[0] - size_gb), default=(0, None))[1]

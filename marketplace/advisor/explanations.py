@@ -1,4 +1,4 @@
-"""The advisor's reasons: for each step the result, why, the formula with its figures, and where the formula is from."""
+"""Explanations of the advice: each step's result, reason, formula with its figures, and source."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -39,7 +39,7 @@ _DAY: Final = 24
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the advice. `topic` is stable; the texts are in the language that was active."""
+    """One step of the advice; `topic` is stable, the texts are in the language that was active."""
 
     topic: str
     title: str

@@ -1,4 +1,4 @@
-"""Figures as a person reads them: amounts, sizes and times to two or three digits."""
+"""Formatting of amounts, sizes and times to two or three digits."""
 
 from typing import Final
 
@@ -13,13 +13,13 @@ _PREFIXES: Final = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"
 
 
 def in_short(number: float) -> str:
-    """6740000000 -> "6.74B"."""
+    """Return a number in short form: 6740000000 -> "6.74B"."""
     size, letter = next(((size, letter) for size, letter in _COUNTS if number >= size), (1.0, ""))
     return f"{number / size:.3g}{letter}"
 
 
 def in_flop(number: float) -> str:
-    """2.7e18 -> "2.7 EFLOP"."""
+    """Return an amount of operations: 2.7e18 -> "2.7 EFLOP"."""
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if number >= size), (1.0, ""))
     return f"{number / size:,.4g} {prefix}FLOP"
 
@@ -30,7 +30,7 @@ def in_gb(size: float) -> str:
 
 
 def in_hours(hours: float) -> str:
-    """An estimate, to two or three digits: minutes, hours or days."""
+    """Return an estimated time to two or three digits, in minutes, hours or days."""
     if hours < 1:
         return _("%(count)s min") % {"count": f"{max(hours * 60, 0.1):.2g}"}
     if hours < 2 * _DAY:

@@ -1,4 +1,4 @@
-"""What the host beside the GPUs must have: CPU cores, memory, and a disk of a kind and speed."""
+"""Host requirements beside the GPUs: CPU cores, memory, and the kind and speed of the disk."""
 
 import math
 from collections.abc import Mapping
@@ -22,7 +22,10 @@ DISK_KINDS: Final[Mapping[str, int]] = {"hdd": 200, "ssd": 500, "nvme": 2400}
 
 @dataclass(frozen=True)
 class Machine:
-    """Cores and RAM are per GPU. `disk_kinds` are those that suffice; `stream_mbps` is what keeps the GPUs fed."""
+    """Host requirements; cores and RAM are per GPU.
+
+    `disk_kinds` are those that suffice; `stream_mbps` is the disk rate that keeps the GPUs busy.
+    """
 
     cpu_cores: int
     ram_gb: int
@@ -40,7 +43,10 @@ class Machine:
 
 
 def machine_for(work: Work, *, gpu_count: int, card_gb: int, hours: float | None) -> Machine:
-    """`card_gb` is the memory of the cards that the work fits; `hours` how long they need, None where unknown."""
+    """Return the host requirements of the work.
+
+    `card_gb` is the memory of the GPUs that the work fits on; `hours` is how long they need, None where unknown.
+    """
     weights_gb = weights_bytes(work) / GB
     checkpoint_gb = _checkpoint_bytes(work) / GB
     ram_gb = math.ceil(max(card_gb, 1.2 * weights_gb / gpu_count))
@@ -62,7 +68,10 @@ def machine_for(work: Work, *, gpu_count: int, card_gb: int, hours: float | None
 
 
 def weights_bytes(work: Work) -> float:
-    """Of the weights as they are downloaded and read: 16 bits, or 32. A quantised model is often made from 16 bits."""
+    """Return the size of the weights as they are downloaded and read, in 16 or 32 bits.
+
+    A quantised model is often made from 16 bits.
+    """
     return work.parameters * (4.0 if work.precision == Precision.FP32 else 2.0)
 
 
@@ -77,7 +86,10 @@ def _checkpoint_bytes(work: Work) -> float:
 
 
 def _kinds(work: Work, load: float, stream: float | None, *, in_ram: bool) -> tuple[str, ...]:
-    """The kinds that are fast enough; data larger than memory, read in random order, wants no spinning disk."""
+    """Return the disk kinds that are fast enough.
+
+    Data larger than memory is read in random order and excludes hard disks.
+    """
     needed = max(load, stream or 0.0)
     if work.trains and not in_ram:
         needed = max(needed, DISK_KINDS["nvme" if stream is None else "ssd"])

@@ -1,7 +1,7 @@
-"""GPU memory of a piece of work, part by part, and how the parts divide over several GPUs. Bytes; 1 GB is 10^9 bytes.
+"""GPU memory of a workload, part by part, and its division over several GPUs.
 
-Each part is a known formula; docs/advisor.md says where from. All assume an attention that keeps no score matrix
-(FlashAttention), as every current framework has it.
+In bytes; 1 GB is 10^9 bytes. Each part is a known formula; docs/advisor.md gives its source. All assume an attention
+that keeps no score matrix (FlashAttention), as in every current framework.
 """
 
 import math
@@ -18,7 +18,7 @@ WEIGHT_BYTES: Final[Mapping[Precision, float]] = {
     Precision.INT8: 1.0,
     Precision.INT4: 0.55,  # 4 bits, scales of the blocks, and what stays unquantised
 }
-# Beside its weights, each parameter that is trained needs a gradient, Adam's two moments and, in mixed precision, an FP32
+# Besides its weight, each trained parameter needs a gradient, Adam's two moments and, in mixed precision, an FP32
 # copy: 2 + 4 + 8 bytes over the 2 of the weight, or 4 + 8 over the 4: 16 in all either way.
 TRAINED_BYTES: Final = 16.0
 LORA_SHARE: Final = 0.005  # of the parameters: rank 16 on every linear layer
@@ -29,7 +29,7 @@ RECOMPUTED_FACTOR: Final = 2.0  # only each layer's input is kept
 INFERENCE_FACTOR: Final = 16.0  # the layer at work alone
 VOCABULARY: Final = 32_000
 LOGIT_BYTES: Final = 8.0  # logits and their gradient in FP32
-# Anchors by trial of the documents' authors, in bytes for one image in 16 bits.
+# Measured reference values from the cited documents, in bytes for one image in 16 bits.
 VISION_TRAIN: Final = 60e6  # ResNet-50 at 224²: batch 256 fits 16 GB
 VISION_INFER: Final = 4e6
 VISION_PARAMETERS: Final = 25.6e6
@@ -44,7 +44,10 @@ SLACK: Final = 0.05  # what the allocator cannot use
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes. `states` (weights, gradients, optimiser) and `cache` divide over GPUs; `per_sample` is for each of `batch`."""
+    """Memory of a workload in bytes.
+
+    `states` (weights, gradients, optimiser) and `cache` divide over GPUs; `per_sample` is for each of `batch`.
+    """
 
     weights: float
     training: float
@@ -66,7 +69,10 @@ class Memory:
         return self.per_gpu(1)
 
     def per_gpu(self, count: int) -> float:
-        """On each of `count` GPUs: states sharded (ZeRO-3, tensor parallel), the batch dealt out in whole samples."""
+        """Return the memory on each of `count` GPUs.
+
+        States are sharded (ZeRO-3, tensor parallel), and the batch is divided into whole samples.
+        """
         samples = math.ceil(self.batch / count)
         parts = (self.states + self.cache) / count + self.per_sample * samples + self.working
         return parts * (1 + SLACK) + CONTEXT_BYTES
@@ -75,14 +81,15 @@ class Memory:
 def memory_of(work: Work) -> Memory:
     trained = work.parameters * _trained_share(work)
     weights = work.parameters * WEIGHT_BYTES[work.precision]
-    # The adapters of LoRA come on top of the frozen weights, in full; elsewhere the weight itself is one of the 16 bytes.
+    # The adapters of LoRA are added in full to the frozen weights; elsewhere the weight itself is one of the 16
+    # bytes.
     extra = TRAINED_BYTES if work.task == Task.LORA else TRAINED_BYTES - WEIGHT_BYTES[work.precision]
     per_sample, working = _activations(work)
     return Memory(weights, trained * extra, _cache(work), per_sample, working, work.batch)
 
 
 def transformer_shape(work: Work) -> tuple[float, float]:
-    """(layers, width): as given, else those that a GPT of this size has: N = 12·L·h², h = 128·L."""
+    """Return (layers, width): as given, else those of a GPT of this size, N = 12·L·h² with h = 128·L."""
     size = work.parameters / _LAYER_FACTOR
     if work.layers and work.hidden:
         return work.layers, work.hidden
@@ -95,7 +102,7 @@ def transformer_shape(work: Work) -> tuple[float, float]:
 
 
 def value_bytes(work: Work) -> float:
-    """Of an activation: quantised weights are multiplied in 16 bits."""
+    """Return the bytes of an activation: quantised weights are multiplied in 16 bits."""
     return 4.0 if work.precision == Precision.FP32 else 2.0
 
 
@@ -104,7 +111,7 @@ def _trained_share(work: Work) -> float:
 
 
 def _cache(work: Work) -> float:
-    """Keys and values of every token in every layer."""
+    """Return the size of keys and values of every token in every layer."""
     if work.task != Task.INFER or work.family != Family.LANGUAGE:
         return 0.0
     layers, hidden = transformer_shape(work)
@@ -112,7 +119,7 @@ def _cache(work: Work) -> float:
 
 
 def _activations(work: Work) -> tuple[float, float]:
-    """(for each sample of the batch, once)."""
+    """Return the activations per sample of the batch, and those needed once."""
     wide = value_bytes(work) / 2.0
     if work.family == Family.VISION:
         scale = math.sqrt(work.parameters / VISION_PARAMETERS) * (work.pixels / VISION_PIXELS) ** 2

@@ -1,4 +1,4 @@
-"""From a piece of work to what it needs, step by step, ending in a search of the market."""
+"""Recommendation for a workload, step by step, ending in a search of the market."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,10 @@ class DiskTooLarge(DomainError):
 
 @dataclass(frozen=True)
 class Needs:
-    """What the work needs. `vram_total_gb` is that of one GPU alone; everything else is of the plan that is advised."""
+    """Needs of the work.
+
+    `vram_total_gb` is for one GPU alone; everything else is for the recommended plan.
+    """
 
     vram_total_gb: int
     gpu_count: int
@@ -44,7 +47,10 @@ class Needs:
 
 @dataclass(frozen=True)
 class Advice:
-    """`query` finds offers for `plan`; `plans` are all that can do it, fewest GPUs first."""
+    """Advice for a workload.
+
+    `query` finds offers for `plan`; `plans` are all that can do it, fewest GPUs first.
+    """
 
     work: Work
     steps: tuple[Step, ...]
@@ -55,7 +61,14 @@ class Advice:
 
 
 def advise(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[int] = COUNTS) -> Advice:
-    """Raises InvalidInput, TooLarge, DeadlineTooShort or DiskTooLarge. Reasons are in the language that is active."""
+    """Return the advice for a workload, with reasons in the active language.
+
+    Raises:
+        InvalidInput: a figure is out of bounds or contradicts another.
+        TooLarge: it fits on no number of GPUs.
+        DeadlineTooShort: no plan ends by the deadline.
+        DiskTooLarge: it needs more disk than a host offers.
+    """
     check_work(work)
     plans = plans_for(work, models=models, counts=counts)
     plan = best_of(plans)
@@ -68,13 +81,19 @@ def advise(work: Work, *, models: Sequence[GpuModel] = MODELS, counts: Sequence[
 
 
 def machine_of(work: Work, plan: Plan) -> Machine:
-    """The host that keeps the GPUs fed: so fast that the work ends by the deadline, or as soon as the fastest model can."""
+    """Return the host that keeps the plan's GPUs busy.
+
+    It is fast enough for the deadline, or else for the fastest model.
+    """
     quickest = plan.hours[0] if plan.hours else None
     return machine_for(work, gpu_count=plan.gpu_count, card_gb=plan.card_gb, hours=work.deadline_hours or quickest)
 
 
 def query_of(work: Work, plan: Plan) -> OfferQuery:
-    """The offers that can do it. With the amount of work known the cheapest run comes first, else the cheapest hour."""
+    """Return the search for offers that can do the work.
+
+    With a known amount of work, the cheapest run comes first, else the cheapest hour.
+    """
     machine = machine_of(work, plan)
     asked = [
         _at_least("vram", plan.vram_gb),

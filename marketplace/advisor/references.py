@@ -1,4 +1,4 @@
-"""The papers and makers' documents behind the guide and the advisor, so that a reader can check each rule."""
+"""Papers and vendors' documents behind the guide and the advisor, so that readers can check each rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 @dataclass(frozen=True)
 class Source:
-    """`text` as a reader would look it up, `short` for where there is little room; `url` where it has a lasting address."""
+    """A cited document.
+
+    `text` is the full citation, `short` is for narrow places; `url` is set where it has a lasting address.
+    """
 
     key: str
     short: str | Promise
@@ -19,7 +22,7 @@ class Source:
 
 
 def _paper(key: str, text: str, number: str) -> Source:
-    """Authors, title and year, by commas."""
+    """Return a source from "authors, title, year"."""
     short = f"{text.partition(', ')[0]} {text.rpartition(', ')[2]}"
     return Source(key, short, f"{text}, arXiv:{number}", f"https://arxiv.org/abs/{number}")
 

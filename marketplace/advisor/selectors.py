@@ -1,4 +1,4 @@
-"""Offers that can do an advised piece of work, with the hours that each would take and the cost in every mode."""
+"""Reads of offers that can do a workload, with the hours and the cost of each in every billing mode."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -17,9 +17,10 @@ _MIB_PER_GIB: Final = 1024
 
 @dataclass(frozen=True)
 class Run:
-    """One offer, as a row of the market; `hours` is None where the work's amount or the model's speed is unknown.
+    """One offer for the work, as a row of the market.
 
-    `tokens_per_second` is of all conversations together, and None for work that writes no text.
+    `hours` is None where the amount of work or the model's speed is unknown. `tokens_per_second` is of all
+    conversations together, and None for work that generates no text.
     """
 
     offer: dict[str, Any]
@@ -34,7 +35,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Runs:
-    """`total` offers fit; `runs` are the cheapest of them."""
+    """Offers for the work: `total` fit, and `runs` are the cheapest of them."""
 
     total: int
     runs: tuple[Run, ...]
@@ -42,7 +43,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class PlanOnMarket:
-    """Another number of GPUs that would do, and how the market stands for it: offers, and the lowest price per hour."""
+    """Alternative number of GPUs, with its offers on the market and their lowest price per hour."""
 
     plan: Plan
     query: OfferQuery
@@ -79,6 +80,6 @@ def _run(advice: Advice, row: dict[str, Any]) -> Run:
 
 
 def _cost(run: Run) -> tuple[bool, int, int]:
-    """Known costs of the whole run first."""
+    """Return the sort key of a run: known total costs come first."""
     total = run.hourly.total_micros
     return total is None, total or 0, run.hourly.hourly_micros

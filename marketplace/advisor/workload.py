@@ -1,4 +1,4 @@
-"""The work that a renter describes, the bounds of each figure, and which wishes contradict each other."""
+"""Description of a workload by a renter, the bounds of its figures, and contradictions between them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -31,10 +31,11 @@ class Precision(StrEnum):
 
 @dataclass(frozen=True)
 class Work:
-    """`batch` is what all GPUs work on in one step together. `items` is one pass: tokens of text, else images; 0 is unknown.
+    """Workload.
 
-    `layers` and `hidden` (width) are of a transformer; 0 lets them be estimated. `kv_share` is the share of attention heads
-    that keep keys and values of their own (grouped-query attention), in per cent.
+    `batch` is what all GPUs process in one step together. `items` is one pass: tokens of text, else images; 0 is
+    unknown. `layers` and `hidden` (width) are of a transformer; 0 lets them be estimated. `kv_share` is the share
+    of attention heads that keep keys and values of their own (grouped-query attention), in per cent.
     """
 
     task: Task = Task.FINETUNE
@@ -62,7 +63,7 @@ class Work:
         return self.task != Task.INFER
 
 
-# Least and most of each figure, for forms and the API alike.
+# Smallest and largest value of each figure, for forms and the API alike.
 BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "parameters": (100_000, 10_000_000_000_000),
     "batch": (1, 100_000),
@@ -87,7 +88,11 @@ _LAWFUL: Final[Mapping[Task, frozenset[Precision]]] = {
 
 
 def check_work(work: Work) -> None:
-    """Raise InvalidInput for figures out of bounds and for wishes that contradict each other."""
+    """Refuse figures out of bounds and requirements that contradict each other.
+
+    Raises:
+        InvalidInput: naming each wrong field.
+    """
     wrong = [
         FieldError(name, "out_of_range", f"{name} must be from {least} to {most}.")
         for name, (least, most) in BOUNDS.items()

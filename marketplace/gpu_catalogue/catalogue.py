@@ -1,6 +1,6 @@
-"""GPU models that the market knows, with where each figure comes from, and how the names that drivers give are recognised.
+"""Known GPU models with sources of their figures, and recognition of the names that drivers report.
 
-The figures stand in `marketplace.gpu_table`. One that no source gives is None (or empty); "~" in a source is
+The figures are in `marketplace.gpu_catalogue.data`. One that no source gives is None (or empty); "~" in a source is
 `fp16_approximate`.
 """
 
@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 
 from marketplace.gpu_catalogue.data import NAMED, NOTES, OTHER_VENDORS, RATED
 
-# The last CUDA release that runs on a compute capability below the first part (makers' release notes).
+# The last CUDA release that runs on a compute capability below the first part (vendors' release notes).
 _CUDA_LAST: Final = (((3, 5), "10.2"), ((5, 0), "11.8"), ((7, 5), "12.9"))
 _TENSOR_CORES: Final = (7, 0)
 _BF16: Final = (8, 0)
@@ -23,10 +23,12 @@ _NONE: Final = "–"
 
 @dataclass(frozen=True)
 class GpuModel:
-    """`vram_gb` lists the sizes that it was built with; rates are TFLOPS, FP16 on tensor cores where there are any.
+    """A GPU model.
 
-    `bandwidth_gbps` (GB/s of its memory) goes with `vram_gb`, size by size; `power_w` is that of its largest form. `source`
-    is that of rates and CUDA version: S or D, as `marketplace.gpu_table` says; the other figures are data sheets' (D).
+    `vram_gb` lists the sizes that it was built with; rates are TFLOPS, FP16 on tensor cores where there are any.
+    `bandwidth_gbps` (GB/s of its memory) corresponds to `vram_gb`, size by size; `power_w` is that of its largest
+    form. `source` is that of rates and CUDA version: S or D, as `marketplace.gpu_catalogue.data` explains; the
+    other figures are from data sheets (D).
     """
 
     slug: str
@@ -50,17 +52,17 @@ class GpuModel:
 
     @property
     def tflops(self) -> float | None:
-        """The rate that work in FP16 runs at: that of FP32 where no source gives one for FP16."""
+        """Return the rate for work in FP16, or that of FP32 where no source gives one for FP16."""
         return self.fp16_tflops or self.fp32_tflops
 
     @property
     def cuda_last(self) -> str:
-        """The last CUDA release that runs on it; "" while every release does."""
+        """Return the last CUDA release that runs on it, or an empty text while every release does."""
         return next((last for below, last in _CUDA_LAST if self.compute and self._level < below), "")
 
     @property
     def has_tensor_cores(self) -> bool:
-        """Volta and later, but for the GeForce GTX 16 series."""
+        """Return whether it has tensor cores: Volta and later, except for the GeForce GTX 16 series."""
         return bool(self.compute) and self._level >= _TENSOR_CORES and not self.name.startswith("GTX ")
 
     @property
@@ -120,7 +122,7 @@ MODELS: tuple[GpuModel, ...] = (
 )
 _BY_SLUG = {model.slug: model for model in MODELS}
 
-# Words of a driver's name that tell maker, form or memory size, not the model.
+# Words in a driver's name that tell maker, form or memory size, not the model.
 _MAKER = re.compile(r"\b(nvidia|geforce|tesla|grid|corporation)\b")
 _FORM = re.compile(r"\b(sxm\d?|pcie|dgxs|hbm\d?\w?|\d+gb|collectors edition)\b")
 _H100 = "h100"
@@ -130,7 +132,7 @@ _SLUG_SIZE = 60
 
 @lru_cache(maxsize=4096)
 def recognise(nvml_name: str) -> GpuModel:
-    """The model behind a name such as "NVIDIA A100-SXM4-80GB" or "RTX 4090".
+    """Return the model behind a name such as "NVIDIA A100-SXM4-80GB" or "RTX 4090".
 
     Only exact models match: an RTX 4090 D or a laptop's RTX 3080 Ti is another device and gets a slug of its own.
     """
@@ -145,12 +147,15 @@ def recognise(nvml_name: str) -> GpuModel:
 
 
 def by_slug(slug: str) -> GpuModel:
-    """The model with this slug; one that the catalogue does not know is named after its slug."""
+    """Return the model with this slug; an unknown one is named after its slug."""
     return _BY_SLUG.get(slug) or _unknown(slug, slug.replace("-", " ").upper())
 
 
 def nominal_vram_gb(slug: str, vram_mb: int) -> int:
-    """The size that the model is sold with. Drivers keep up to a tenth back (error correction): 23028 MiB is a 24 GB A10."""
+    """Return the size that the model is sold with.
+
+    Drivers report up to a tenth less (error correction): 23028 MiB is a 24 GB A10.
+    """
     measured = vram_mb / 1024
     sizes = [size for size in by_slug(slug).vram_gb if abs(size - measured) <= _TOLERANCE * size]
     return min(sizes, key=lambda size: abs(size - measured)) if sizes else round(measured)

@@ -1,16 +1,19 @@
-"""The catalogue's figures, one line a model, and a word on those that have a catch. `marketplace.catalogue` reads them.
+"""Figures of the GPU catalogue, one line per model; read by `marketplace.gpu_catalogue.catalogue`.
 
-S: the project's source documents (rental guides). D: makers' data sheets and architecture papers, dense rates; a sheet
-that prints only the sparse tensor rate is halved, and a GeForce's FP32 is 2 x CUDA cores x boost clock. What differs
-between boards of one name, or is not known for sure, is left out.
+Some models have a note.
+
+S: the project's source documents (rental guides). D: vendors' data sheets and architecture papers, dense rates; a
+sheet that gives only the sparse tensor rate is halved, and a GeForce's FP32 is 2 x CUDA cores x boost clock. What
+differs between boards of one name, or is not known for sure, is left out.
 """
 
 from typing import Final
 
 from django.utils.translation import gettext_lazy as _
 
-# VRAM and bandwidth: one figure for each size that the model was built with. W: of the largest form. The source is that of
-# the FP32 and FP16 rates and of the CUDA version; compute capability, bandwidth, W and NVLink are from data sheets.
+# VRAM and bandwidth: one figure for each size that the model was built with. W: of the largest form. The source is
+# that of the FP32 and FP16 rates and of the CUDA version; compute capability, bandwidth, W and NVLink are from data
+# sheets.
 # Model | series | architecture | compute | VRAM GB | GB/s | FP32 | FP16 (~ about) | needs CUDA | W | NVLink GB/s | source
 RATED: Final = """
 TITAN Xp         | GeForce    | Pascal    | 6.1  | 12    | 548       | 12.15 | 12.15 | 8    | 250  | –     | S
@@ -40,7 +43,7 @@ H200             | Tesla      | Hopper    | 9.0  | 141   | 4800      | 67    | 9
 B200             | Tesla      | Blackwell | 10.0 | 192   | 8000      | 75    | 2250  | 12.8 | 1000 | 1800  | D
 """
 
-# Named by the source documents without figures; the figures are the data sheets'.
+# Named by the source documents without figures; the figures are from data sheets.
 NAMED: Final = """
 Quadro RTX 3000  | Quadro     | Turing    | 7.5  | 6     | –         | –     | –     | 10   | –    | –     | D
 Quadro RTX 4000  | Quadro     | Turing    | 7.5  | 8     | 416       | 7.1   | 57    | 10   | 160  | –     | D
@@ -90,7 +93,7 @@ K520             | Tesla      | Kepler    | 3.0  | 4     | 160       | –     |
 K80              | Tesla      | Kepler    | 3.7  | 12    | 240       | –     | –     | 6.5  | –    | –     | D
 """
 
-# Not NVIDIA's: slug, name, series, architecture, vendor, whether it trains. Our source gives no rates for them.
+# Not from NVIDIA: slug, name, series, architecture, vendor, whether it trains. Our source gives no rates for them.
 OTHER_VENDORS: Final = (
     ("mlu-200", "MLU 200 series", "MLU", "Cambricon", "Cambricon", False),
     ("ascend-910", "Ascend 910", "Ascend", "Da Vinci", "Huawei", True),

@@ -1,4 +1,4 @@
-"""The pages of the GPU guide: their titles, and the sources of each."""
+"""Pages of the GPU guide: titles, and the sources of each."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ from marketplace.advisor.references import Source, sources_of
 
 @dataclass(frozen=True)
 class Topic:
-    """One page; its prose is templates/guide/<language>/<slug>.html."""
+    """One page; its text is templates/guide/<language>/<slug>.html."""
 
     slug: str
     title: str | Promise

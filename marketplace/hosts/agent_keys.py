@@ -1,4 +1,4 @@
-"""The key of a host's agent, revoked by its owner or by staff: from that moment on the agent is refused everywhere."""
+"""Revocation of a host agent's key, by its owner or staff: the agent is then refused everywhere."""
 
 from uuid import UUID
 
@@ -16,17 +16,21 @@ REVOKED = "agent_revoked"
 
 
 def revoke_own_agent(*, actor_id: UUID, host_id: UUID) -> None:
-    """By the host's owner. Raises NotFound for a host that is not theirs."""
+    """Revoke the agent's key of an own host.
+
+    Raises:
+        NotFound: the host is not theirs.
+    """
     if not Host.objects.filter(pk=host_id, owner_id=actor_id).exists():
         raise NotFound("There is no such host.")
     revoke_agent(host_id=host_id, actor=f"user:{actor_id.hex}")
 
 
 def revoke_agent(*, host_id: UUID, actor: str) -> None:
-    """Refuse the agent with its present key. Asked for again it does nothing.
+    """Revoke the agent's present key; repeating it does nothing.
 
-    The host counts as silent: nothing new is rented there, containers stay as they are, and what they use is not proven, so
-    nobody pays for it. It goes on when its owner enrols it with a new key.
+    The host counts as silent: nothing new is rented there, containers stay as they are, and their use is not
+    proven, so nobody pays for it. The host continues when its owner enrols it with a new key.
     """
     with use_case():
         host, now = lock_host(host_id), clock.now()

@@ -1,4 +1,7 @@
-"""A new epoch closes every host until its agent has told what it holds; what the market does not know is not sold."""
+"""Epochs: a new one closes every host until its agent has reported what it holds.
+
+What the market does not know is not sold.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -18,19 +21,22 @@ from marketplace.states import HostState
 AGENT: Final = "agent"
 SUBJECT: Final = "market"
 AFTER_BACKUP: Final = "after_backup"  # the kind of the incident that names what the backup does not know
-# A number is of the time of its beginning. A host that says more is not believed: agents and the market take no number
-# without end, and none can be taken back.
+# A number is the time of its beginning. A host that reports a higher one is not believed: agents and the market
+# accept no numbers beyond this, since none can be taken back.
 FURTHEST_AHEAD: Final = timedelta(days=1)
-# Of one host, so that none can fill the list and hide what others found.
+# From one host, so that none can fill the list and hide what others found.
 _MOST_FINDINGS: Final = 300
 _FINDING_CHARS: Final = 500
 
 
 def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> int:
-    """Inside a use case: the next epoch, to which every host has to agree before anything of it is rented out.
+    """Start the next epoch, inside a use case; every host must agree to it before new rents.
 
-    Its number is above `above`, which an agent may have accepted in a time that this database does not know. Raises
-    InvalidInput when that time has not come yet.
+    Its number is greater than `above`, which an agent may have accepted in a time that this database does not
+    know.
+
+    Raises:
+        InvalidInput: `above` is a time in the future.
     """
     now = clock.now()
     if above > (now + FURTHEST_AHEAD).timestamp():
@@ -48,7 +54,7 @@ def open_epoch(*, reason: str, backup_at: datetime | None, above: int = 0) -> in
 
 
 def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
-    """Inside a use case: the host has told what it holds, and is open for rents again."""
+    """Record, inside a use case, that the host has reported what it holds, and open it for rents again."""
     host = lock_host(host_id)
     Host.objects.filter(pk=host_id).update(awaits_epoch=False)
     record_event(host_id=host_id, kind="epoch_agreed", detail="", actor=AGENT)
@@ -61,7 +67,7 @@ def close_agreement(*, host_id: UUID, findings: Sequence[str]) -> None:
 
 
 def add_findings(findings: Sequence[str]) -> None:
-    """To the present epoch, and to the incident that staff have open for it."""
+    """Add findings to the present epoch, and to the incident that staff have open for it."""
     epoch = Epoch.objects.select_for_update(no_key=True).order_by("-number").first()
     known = set() if epoch is None else set(epoch.findings)
     fresh = [line for line in findings if line not in known]
@@ -73,7 +79,10 @@ def add_findings(findings: Sequence[str]) -> None:
 
 
 def quarantine_gpus(*, host_id: UUID, held: Collection[str]) -> None:
-    """Inside a use case: these GPUs of the host, and no others of it, are held by containers unknown to the market."""
+    """Quarantine exactly these GPUs of the host, inside a use case.
+
+    Containers unknown to the market use them.
+    """
     lock_host(host_id)
     own = Gpu.objects.filter(host_id=host_id)
     begun = own.filter(uuid__in=held, quarantined=False).update(quarantined=True)

@@ -1,4 +1,7 @@
-"""Hosts that have stopped reporting: closed to new leases one by one, and not at all when many fall silent together (D6)."""
+"""Hosts that stopped reporting.
+
+They are closed to new leases one by one, and not at all when many fall silent together (D6).
+"""
 
 from datetime import datetime
 from uuid import UUID
@@ -26,11 +29,14 @@ TIME_LIMIT = "time limit"
 
 
 def mark_silent_hosts(*, now: datetime) -> int:
-    """Move every host without a report for HOST_SILENT_AFTER to silent; how many. Leases stay as they are (D2).
+    """Mark every host without a report for HOST_SILENT_AFTER as silent; leases stay (D2).
 
-    When the breaker is open none is moved: the fault is then probably ours, and an incident says so. Outages that are
-    part of it are forgiven; who is still silent afterwards is so from its end on. It ends when enough hosts are back, when
-    staff close the incident, or when it has been open for BREAKER_LASTS within BREAKER_DAY; the incident says which.
+    Returns how many hosts were marked.
+
+    While the circuit breaker is open none is marked: the fault is then probably ours, and an incident says so.
+    Outages that are part of it are forgiven; a host that is still silent afterwards is so from the breaker's end
+    on. The breaker closes when enough hosts are back, when staff close the incident, or when it has been open for
+    BREAKER_LASTS within BREAKER_DAY; the incident says which.
     """
     silence = silence_at(now)
     if silence.is_mass:
@@ -48,7 +54,10 @@ def mark_silent_hosts(*, now: datetime) -> int:
 
 
 def _mark_silent(host_id: UUID, now: datetime) -> bool:
-    """One host, one short transaction; passed over when it has just reported or someone else works on it."""
+    """Mark one host in one short transaction.
+
+    It is skipped when it has just reported or somebody else has locked it.
+    """
     with use_case():
         rows = Host.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
         late = rows.filter(pk=host_id, state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
@@ -64,7 +73,10 @@ def _mark_silent(host_id: UUID, now: datetime) -> bool:
 
 
 def _blame_again(host_id: UUID) -> None:
-    """Silent through a mass silence and still so: its lock keeps a report from slipping in between."""
+    """Open an outage for a host that stayed silent after a mass silence.
+
+    Its lock keeps a report from arriving in between.
+    """
     with use_case():
         rows = Host.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
         host = rows.filter(pk=host_id, state=HostState.SILENT).order_by("pk").first()
@@ -73,6 +85,9 @@ def _blame_again(host_id: UUID) -> None:
 
 
 def _silent_since(host: Host) -> datetime:
-    """Its last report; but the time of a freeze or of a mass silence, which may lie between, is not its own."""
+    """Return the time of its last report.
+
+    A later end of a freeze or of a mass silence counts in its place: those are not its fault.
+    """
     not_its_own = (unfrozen_at(host.pk), end_of_mass_silence())
     return max([host.last_seen_at, *(end for end in not_its_own if end is not None)])

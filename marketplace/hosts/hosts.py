@@ -1,4 +1,7 @@
-"""The life of a host: enrolment, facts, reports, freeze, retirement. A move leaves an event and opens or closes offers."""
+"""Life cycle of a host: enrolment, facts, reports, freeze, retirement.
+
+A transition writes an event and opens or closes offers.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -55,7 +58,10 @@ UPDATE marketplace_host
 
 
 def enrol_host(*, token: str, shape: HostShape, agent_version: str) -> Host:
-    """Make a host for the owner of this join token. The token is spent only when everything holds."""
+    """Create a host for the owner of this join token.
+
+    The token is spent only when everything is valid.
+    """
     check_shape(shape)
     with use_case():
         leave = _lock_join_token(token)
@@ -85,7 +91,7 @@ def _spend(leave: JoinToken, host: Host, shape: HostShape, *, kind: str) -> None
 
 
 def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
-    """The host of this owner that has these GPUs and whose agent's key was revoked, locked."""
+    """Return this owner's host with these GPUs whose agent key was revoked, locked."""
     uuids = [gpu.uuid for gpu in shape.gpus]
     revoked = Host.objects.filter(owner_id=owner_id, agent_revoked_at__isnull=False).exclude(state=HostState.RETIRED)
     found = revoked.filter(gpus__uuid__in=uuids).order_by("pk").values_list("pk", flat=True).distinct()[:2]
@@ -93,7 +99,10 @@ def _enrolled_anew(owner_id: UUID, shape: HostShape) -> Host | None:
 
 
 def _take_back(host: Host, leave: JoinToken, shape: HostShape, agent_version: str) -> Host:
-    """The same host under a new key: its name, prices, leases and history stay. Its first report brings it online."""
+    """Enrol the same host under a new key: its name, prices, leases and history stay.
+
+    Its first report brings it online.
+    """
     assert host.agent_revoked_at is not None  # as `_enrolled_anew` has found it
     change_counters.end(f"host:{host.pk.hex}", at=host.agent_revoked_at, over=True)
     columns = {**host_columns(shape), "agent_version": cut_printable(agent_version, 20), "agent_revoked_at": None}
@@ -108,7 +117,10 @@ def _take_back(host: Host, leave: JoinToken, shape: HostShape, agent_version: st
 
 
 def _lock_join_token(token: str) -> JoinToken:
-    """The unspent token with this secret, locked: of two agents with one token the second waits, then is refused."""
+    """Return the unspent token with this secret, locked.
+
+    Of two agents with one token, the second waits and is then refused.
+    """
     digest = secret_digest(token)
     rows = JoinToken.objects.select_for_update(of=("self",), no_key=True)
     leave = rows.filter(secret_hash=digest).order_by("pk").first()
@@ -122,7 +134,10 @@ def _lock_join_token(token: str) -> JoinToken:
 
 
 def record_facts(*, host_id: UUID, shape: HostShape) -> None:
-    """Write down what the host has now. A GPU that another host owns is left out and becomes an incident (fault 90)."""
+    """Record what the host has now.
+
+    A GPU that another host owns is left out and becomes an incident (fault 90).
+    """
     check_shape(shape)
     with use_case():
         host = lock_host(host_id)
@@ -147,11 +162,10 @@ def record_facts(*, host_id: UUID, shape: HostShape) -> None:
 
 
 def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_version: str) -> bool:
-    """Note that the host has reported. A silent one is online again and its offers are open.
+    """Record that the host has reported; a silent one is online again and its offers are open.
 
-    False when its agent's key was revoked meanwhile, or the host written off: then nothing of the report counts.
-
-    The steady case is one UPDATE without a lock or a read: it happens for every host every few seconds.
+    Returns False when its agent's key was revoked meanwhile, or the host written off: then nothing of the report
+    counts. The normal case is one UPDATE without a lock or a read: it happens for every host every few seconds.
     """
     slow = engine_age_s >= ENGINE_SLOW_AFTER_S
     seen: dict[str, Any] = {
@@ -181,7 +195,7 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
 
 
 def freeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
-    """Stop everything but reports: the agent does nothing, nothing new is leased. Leases stay."""
+    """Stop everything except reports: the agent does nothing, and nothing new is leased; leases stay."""
     with use_case():
         host = lock_host(host_id)
         if host.state == HostState.FROZEN:
@@ -199,7 +213,11 @@ def unfreeze_host(*, host_id: UUID, reason: str, actor: str) -> None:
 
 
 def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
-    """Take the host off the market for good; its GPUs may then be enrolled anew. Refused while it holds leases (D2)."""
+    """Take the host off the market for good; its GPUs may then be enrolled again.
+
+    Raises:
+        HostInUse: GPUs of the host are leased (D2).
+    """
     with use_case():
         host = lock_host(host_id)
         if Lease.objects.filter(gpu__host=host, released_at__isnull=True).exists():
@@ -209,7 +227,10 @@ def retire_host(*, host_id: UUID, reason: str, actor: str) -> None:
 
 
 def note_refused(*, host_id: UUID, parts: Sequence[str]) -> None:
-    """Parts of a report that were not taken: an incident for the staff and an event for the owner, once while it is open."""
+    """Record refused parts of a report, as an incident for staff and an event for the owner.
+
+    This happens once while the incident is open.
+    """
     subject = public_id("host", host_id)
     if incident_is_open(kind=REFUSED, subject=subject):
         return
@@ -220,7 +241,11 @@ def note_refused(*, host_id: UUID, parts: Sequence[str]) -> None:
 
 
 def lock_host(host_id: UUID) -> Host:
-    """The host's row, locked, as it is after the wait."""
+    """Lock the host's row and return it as it is after the wait.
+
+    Raises:
+        NotFound: there is no such host.
+    """
     host = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk=host_id).order_by("pk").first()
     if host is None:
         raise NotFound("There is no such host.")
@@ -232,7 +257,7 @@ def record_event(*, host_id: UUID, kind: str, detail: str, actor: str) -> None:
 
 
 def record_move(host: Host, origin: str, target: str, *, reason: str, actor: str) -> None:
-    """The event of a move, for `common.transitions.move`."""
+    """Record the event of a state change, for `common.transitions.move`."""
     record_event(host_id=host.pk, kind=str(target), detail=reason or f"was {origin}", actor=actor)
 
 

@@ -1,4 +1,4 @@
-"""Incidents that wait for a person."""
+"""Reads of incidents that wait for a person."""
 
 from django.db.models import QuerySet
 

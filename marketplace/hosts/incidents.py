@@ -5,12 +5,12 @@ from marketplace.models import Incident
 
 
 def open_incident(*, kind: str, subject: str, detail: str) -> None:
-    """Note it, once: while one of this kind and subject is open, nothing is added."""
+    """Open an incident, unless one of this kind and subject is open."""
     Incident.objects.bulk_create([Incident(kind=kind[:40], subject=subject[:120], detail=detail)], ignore_conflicts=True)
 
 
 def extend_incident(*, kind: str, subject: str, detail: str) -> None:
-    """Let the open one say this, or open one that does."""
+    """Replace the detail of the open incident, or open one."""
     told = Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True)
     if not told.update(detail=detail):
         open_incident(kind=kind, subject=subject, detail=detail)
@@ -21,6 +21,9 @@ def incident_is_open(*, kind: str, subject: str) -> bool:
 
 
 def close_incident(*, kind: str, subject: str, closed_by: str = "") -> bool:
-    """Close the open one, if there is one. `closed_by`: who or what, where it is not simply over."""
+    """Close the open incident and return whether there was one.
+
+    `closed_by` names who or what closed it, where it is not simply over.
+    """
     open_ones = Incident.objects.filter(kind=kind[:40], subject=subject[:120], closed_at__isnull=True)
     return bool(open_ones.update(closed_at=clock.now(), closed_by=closed_by[:80]))

@@ -1,4 +1,4 @@
-"""What an agent says its host has, written down: the host's facts, its GPUs by UUID, one offer for each GPU model."""
+"""Inventory of a host as its agent reports it: facts, GPUs by UUID, and one offer per GPU model."""
 
 import re
 from collections import defaultdict
@@ -24,7 +24,7 @@ from marketplace.states import HostState
 
 @dataclass(frozen=True)
 class GpuShape:
-    """One physical GPU as its host's agent sees it; memory in MiB."""
+    """One physical GPU as reported by its host's agent; memory in MiB."""
 
     uuid: str
     name: str
@@ -39,7 +39,7 @@ class GpuShape:
 
 @dataclass(frozen=True)
 class HostShape:
-    """What a host has, as its agent sees it. `cuda` is the highest version that its driver supports."""
+    """Facts of a host as reported by its agent; `cuda` is the highest version that its driver supports."""
 
     hostname: str
     runtime: str
@@ -96,7 +96,12 @@ _FASTEST_MBPS = 10_000_000
 
 
 def check_shape(shape: HostShape) -> None:
-    """Refuse what no host can have, and simulation where the market does not allow it."""
+    """Refuse facts that no host can have, and simulation where the market does not allow it.
+
+    Raises:
+        SimulationRefused: simulated hosts are not allowed.
+        InvalidInput: a fact is not possible.
+    """
     if shape.simulated and not settings.SIMULATION_ALLOWED:
         raise SimulationRefused()
     numbers = [getattr(shape, name) for name in _NUMBERS]
@@ -134,7 +139,7 @@ def _check_gpus(gpus: Sequence[GpuShape]) -> None:
 
 
 def host_columns(shape: HostShape) -> dict[str, object]:
-    """The host's columns that its facts determine, cut to what the table holds."""
+    """Return the host's columns that its facts determine, cut to the columns' sizes."""
     columns: dict[str, object] = {name: cut_printable(getattr(shape, name), size) for name, size in _TEXTS.items()}
     columns |= {name: getattr(shape, name) for name in _NUMBERS}
     columns["runtime"], columns["simulated"] = shape.runtime, shape.simulated
@@ -153,7 +158,7 @@ def host_columns(shape: HostShape) -> dict[str, object]:
 def claimed_elsewhere(host: Host, gpus: Iterable[GpuShape]) -> dict[str, UUID]:
     """Return those UUIDs that belong to another host which has not been retired, with that host.
 
-    One that was written off keeps its GPUs until all of its leases have ended.
+    A host that was written off keeps its GPUs until all of its leases have ended.
     """
     others = Gpu.objects.exclude(host=host).exclude(host__state=HostState.RETIRED, host__write_off__settled_at__isnull=False)
     others = others.exclude(host__state=HostState.RETIRED, host__write_off=None)
@@ -161,10 +166,10 @@ def claimed_elsewhere(host: Host, gpus: Iterable[GpuShape]) -> dict[str, UUID]:
 
 
 def record_gpus(*, host: Host, gpus: Sequence[GpuShape], first_price_micros: int) -> None:
-    """Make the host's GPU rows and offers equal to `gpus`. The host's row is locked by the caller.
+    """Make the host's GPU rows and offers match `gpus`; the caller has locked the host.
 
-    A GPU that is no longer seen stays on record as absent: a lease may hold it. One of a retired host moves here with
-    its history.
+    A GPU that is no longer seen stays as absent: a lease may hold it. One of a retired host moves here with its
+    history.
     """
     offers = _offers_by_model(host, gpus, first_price_micros)
     uuids = [gpu.uuid for gpu in gpus]
@@ -187,7 +192,10 @@ def record_gpus(*, host: Host, gpus: Sequence[GpuShape], first_price_micros: int
 
 
 def _note_leftovers(host: Host, former: Sequence[UUID]) -> None:
-    """GPUs of a host that was written off are here: so may its containers be, and those that lay there before it."""
+    """Record written-off hosts whose GPUs are now here.
+
+    Their containers may be here too, and those that were left on them before.
+    """
     found = HostWriteOff.objects.filter(pk__in=former).select_related("host").order_by("pk")
     owed = dict.fromkeys([*host.leftovers_of, *(each for row in found for each in (row.pk, *row.host.leftovers_of))])
     if len(owed) > len(host.leftovers_of):
@@ -196,7 +204,10 @@ def _note_leftovers(host: Host, former: Sequence[UUID]) -> None:
 
 
 def _update_gpu(host: Host, row: Gpu, columns: dict[str, object]) -> None:
-    """Write what differs. Of two hosts that take over a retired one's GPU at the same moment the second is refused."""
+    """Write changed columns.
+
+    Of two hosts that take over a retired host's GPU at the same moment, the second is refused.
+    """
     if all(getattr(row, name) == value for name, value in columns.items()):
         return
     ours = row.host_id == host.pk or row.host.state == HostState.RETIRED
@@ -205,7 +216,7 @@ def _update_gpu(host: Host, row: Gpu, columns: dict[str, object]) -> None:
 
 
 def _offers_by_model(host: Host, gpus: Sequence[GpuShape], first_price_micros: int) -> dict[str, Offer]:
-    """An offer for each model. One without a price waits for its owner, unlisted."""
+    """Return an offer for each model; a new one without a price stays unlisted until its owner sets one."""
     offers = {offer.gpu_model: offer for offer in Offer.objects.filter(host=host)}
     for slug in sorted({recognise(gpu.name).slug for gpu in gpus} - offers.keys()):
         offers[slug] = Offer.objects.create(
@@ -241,7 +252,7 @@ def _gpu_columns(host: Host, offers: dict[str, Offer], gpu: GpuShape) -> dict[st
 
 
 def _reshape_offers(host: Host) -> None:
-    """Write each offer's VRAM and share; a change makes a new version, so that no quote of the old shape is honoured.
+    """Write each offer's VRAM and share; a change makes a new version, so that earlier quotes are refused.
 
     The share counts GPUs that are present or still leased: one that vanishes under a renter keeps its part.
     """

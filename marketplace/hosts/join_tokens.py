@@ -1,4 +1,4 @@
-"""Join tokens: one-use leave to enrol a host, shown once, kept as a hash."""
+"""Join tokens: single-use permissions to enrol a host, shown once and stored as a hash."""
 
 import secrets
 from typing import TYPE_CHECKING
@@ -20,7 +20,13 @@ _REGION_SIZE = 40
 
 
 def issue_join_token(*, owner: "User", host_name: str, region: str, price_micros: int) -> tuple[JoinToken, str]:
-    """A token for one host of this owner and its secret, which is not kept. `price_micros` is its first price."""
+    """Create a token for one host of this owner and return it with its secret, which is not stored.
+
+    `price_micros` is the host's first price.
+
+    Raises:
+        NotHostOwner: the user is not a host owner.
+    """
     if not owner.is_host_owner:
         raise NotHostOwner("Only host owners can enrol hosts.")
     host_name, region = cut_printable(host_name, _NAME_SIZE), cut_printable(region, _REGION_SIZE)

@@ -1,4 +1,7 @@
-"""Maintenance that a host owner announces: bounded, told to the renters, no new rents while it lasts, no blame within it."""
+"""Maintenance announced by a host owner.
+
+It is limited and announced to renters; while it lasts there are no new rents, and outages do not count.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -22,7 +25,11 @@ SWEEP = "sweep"
 def announce_maintenance(
     *, actor_id: UUID, host_id: UUID, category: str, starts_at: datetime, ends_at: datetime, detail: str = ""
 ) -> Maintenance:
-    """Announce it for an own host. Raises InvalidInput when it is too soon, too long, too far ahead or one too many."""
+    """Announce maintenance for an own host.
+
+    Raises:
+        InvalidInput: it is too soon, too long, too far ahead or one too many.
+    """
     host_of(actor_id, host_id)
     now = clock.now()
     _check_times(now, starts_at, ends_at)
@@ -43,7 +50,12 @@ def announce_maintenance(
 
 
 def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -> Maintenance:
-    """Call it off, or end it early. Called off again, it changes nothing; what is over can no more be called off."""
+    """Cancel announced maintenance, or end it early; repeating it changes nothing.
+
+    Raises:
+        NotFound: the host has no such maintenance.
+        InvalidInput: it is over already.
+    """
     host_of(actor_id, host_id)
     now = clock.now()
     with use_case():
@@ -66,7 +78,10 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
 
 
 def turn_maintenance(*, now: datetime) -> int:
-    """Begin what is due and end what is over; how many. While it lasts the host takes no new rents."""
+    """Begin due maintenance and end what is over; return how many changed.
+
+    While it lasts the host takes no new rents.
+    """
     turned = 0
     for window in [*ending_maintenance(now), *beginning_maintenance(now)]:
         with use_case():
@@ -78,13 +93,19 @@ def turn_maintenance(*, now: datetime) -> int:
 
 
 def mark_told(*, maintenance_id: UUID) -> bool:
-    """Its renters are being told, inside the caller's transaction; False when someone else has done it."""
+    """Record that renters are being notified; False when it was done already.
+
+    Runs inside the caller's transaction.
+    """
     untold = Maintenance.objects.filter(pk=maintenance_id, told_at__isnull=True)
     return bool(untold.update(told_at=clock.now()))
 
 
 def _begin(host: Host, window: Maintenance, now: datetime) -> bool:
-    """Once; a host that takes no new rents already stays so at its end too."""
+    """Begin maintenance once.
+
+    A host that was draining before also stays so at the end.
+    """
     if window.begun_at is not None:
         return False
     window.begun_at, window.drained = now, not host.draining
@@ -95,7 +116,7 @@ def _begin(host: Host, window: Maintenance, now: datetime) -> bool:
 
 
 def _end(host: Host, window: Maintenance, now: datetime) -> bool:
-    """Once; new rents come back when it was this maintenance that stopped them."""
+    """End maintenance once; new rents are allowed again if this maintenance had stopped them."""
     if window.over_at is not None:
         return False
     window.over_at = now
@@ -129,7 +150,10 @@ def _check_times(now: datetime, starts_at: datetime, ends_at: datetime) -> None:
 
 
 def _check_others(windows: Sequence[Maintenance], starts_at: datetime, ends_at: datetime) -> None:
-    """Against those that stand: one called off before its beginning excuses nothing and so is not counted."""
+    """Refuse overlapping or too frequent maintenance.
+
+    One cancelled before its beginning excuses nothing and is not counted.
+    """
     standing = [each for each in windows if each.cancelled_at is None or each.cancelled_at > each.starts_at]
     if any(each.starts_at < ends_at and starts_at < (each.cancelled_at or each.ends_at) for each in standing):
         raise InvalidInput(
@@ -144,7 +168,7 @@ def _check_others(windows: Sequence[Maintenance], starts_at: datetime, ends_at: 
 
 
 def too_many(others: Iterable[datetime], wanted: datetime) -> bool:
-    """Whether some span of MAINTENANCE_SPAN would hold more than MAINTENANCE_MOST beginnings."""
+    """Return whether some period of MAINTENANCE_SPAN would contain more than MAINTENANCE_MOST beginnings."""
     begins = sorted([*others, wanted])
     return any(late - early < MAINTENANCE_SPAN for early, late in zip(begins, begins[MAINTENANCE_MOST:], strict=False))
 

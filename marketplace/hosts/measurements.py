@@ -1,4 +1,4 @@
-"""Measured speeds of a host: each measurement once, and on the host the median of the last few with count and age."""
+"""Measured speeds of a host: each measurement stored once, and on the host the median of the last few."""
 
 from datetime import UTC, datetime
 from statistics import median
@@ -11,7 +11,10 @@ from marketplace.states import MeasurementKind
 
 
 def record_measurements(*, host: Host, shape: HostShape) -> None:
-    """What is new in the host's facts. The host's row is locked by the caller, who refreshes its offers."""
+    """Store new measurements in the host's facts.
+
+    The caller has locked the host and refreshes its offers.
+    """
     found = (
         (MeasurementKind.DISK, shape.disk_measured_at, shape.disk_read_mbps, shape.disk_write_mbps),
         (MeasurementKind.NETWORK, shape.net_measured_at, shape.net_down_mbps, shape.net_up_mbps),
@@ -41,7 +44,10 @@ def _record(host: Host, kind: MeasurementKind, stamp: int, in_mbps: int, out_mbp
 
 
 def _moment(host: Host, stamp: int) -> datetime:
-    """An agent's clock may be wrong; a measurement is never from before the host came here, nor from the future."""
+    """Return a measurement's time, at least the enrolment and at most now.
+
+    An agent's clock may be wrong.
+    """
     present = clock.now()
     earliest, latest = host.enrolled_at.timestamp(), present.timestamp()
     return datetime.fromtimestamp(min(max(stamp, earliest), latest), UTC)

@@ -1,4 +1,4 @@
-"""What a host owner decides about offers: price, on the market or not, maintenance; and the sweep that proves them true."""
+"""A host owner's decisions about offers (price, listing, maintenance), and the check of all offers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -36,10 +36,10 @@ _DETAIL_CHARS = 300
 
 @dataclass(frozen=True)
 class ListingChange:
-    """What is new about one offer; None leaves it as it is.
+    """Changes to one offer; None leaves a value as it is.
 
-    `reserved_discounts` names terms with their basis points, None to sell a term no more; terms not named stay.
-    `tiers` replaces all steps. A `spot_floor_micros` of 0 ends the spot market.
+    `reserved_discounts` maps terms to basis points, or to None to stop selling a term; other terms stay. `tiers`
+    replaces all steps. A `spot_floor_micros` of 0 ends the spot market.
     """
 
     offer_id: UUID
@@ -54,35 +54,52 @@ class ListingChange:
 
 @dataclass(frozen=True)
 class Until:
-    """A host's end on the market; None: no end is planned."""
+    """Planned end of a host on the market; None means that no end is planned."""
 
     at: datetime | None
 
 
 def set_price(*, actor_id: UUID, offer_id: UUID, price_micros: int) -> None:
-    """A new price per GPU and hour. Running leases keep theirs; quotes of the old price are refused from now on."""
+    """Set the price per GPU and hour.
+
+    Running leases keep theirs; quotes of the old price are refused from now on.
+    """
     set_prices(actor_id=actor_id, change=ListingChange(offer_id, price_micros=price_micros))
 
 
 def set_prices(*, actor_id: UUID, change: ListingChange) -> None:
-    """New prices of one own offer, in any mode. Raises InvalidInput or NotFound."""
+    """Set prices of an own offer in any mode.
+
+    Raises:
+        InvalidInput: a price is not allowed.
+        NotFound: the offer is not theirs.
+    """
     host_id = _host_of(actor_id, change.offer_id)
     change_listing(actor_id=actor_id, host_id=host_id, changes=[change])
 
 
 def set_listed(*, actor_id: UUID, offer_id: UUID, listed: bool) -> None:
-    """On the market or off it. Off it, running leases go on."""
+    """List an own offer or take it off the market; running leases go on."""
     host_id = _host_of(actor_id, offer_id)
     change_listing(actor_id=actor_id, host_id=host_id, changes=[ListingChange(offer_id, listed=listed)])
 
 
 def set_listed_until(*, actor_id: UUID, host_id: UUID, until: datetime | None) -> None:
-    """How long the host stays. Raises InvalidInput for the past, and for less than running leases were promised."""
+    """Set until when the host stays on the market.
+
+    Raises:
+        InvalidInput: the time is past, or earlier than running leases were promised.
+    """
     change_listing(actor_id=actor_id, host_id=host_id, changes=[], until=Until(until))
 
 
 def change_listing(*, actor_id: UUID, host_id: UUID, changes: Sequence[ListingChange], until: Until | None = None) -> None:
-    """Several changes to the offers of one own host, and to how long it stays: all or none."""
+    """Change several offers of one own host, and how long it stays: all or none.
+
+    Raises:
+        NotFound: the host or an offer is not theirs.
+        InvalidInput: a change is not allowed.
+    """
     with use_case():
         host = _lock_own_host(actor_id, host_id)
         actor = f"user:{actor_id.hex}"
@@ -160,7 +177,7 @@ def _wrong_end(detail: str) -> InvalidInput:
 
 
 def set_draining(*, actor_id: UUID, host_id: UUID, draining: bool) -> None:
-    """Maintenance: no new leases on the host; running ones go on."""
+    """Start or stop draining: no new leases on the host; running ones go on."""
     with use_case():
         host = _lock_own_host(actor_id, host_id)
         if host.draining == draining:
@@ -173,7 +190,7 @@ def set_draining(*, actor_id: UUID, host_id: UUID, draining: bool) -> None:
 
 
 def drain_suspended() -> int:
-    """Hosts of accounts that staff have switched off take no new rents; how many were drained."""
+    """Drain hosts whose owners' accounts staff have disabled, and return how many."""
     drained = 0
     for host_id in Host.objects.filter(owner__is_active=False, draining=False).order_by("pk").values_list("pk", flat=True):
         with use_case():
@@ -185,7 +202,10 @@ def drain_suspended() -> int:
 
 
 def check_offers(*, repair: bool) -> list[Difference]:
-    """Every offer that does not say what is true. Services keep them exact, so any difference is an incident."""
+    """Return every offer that differs from the facts, and open an incident for each.
+
+    Services keep offers exact, so any difference is an error; with `repair` it is corrected.
+    """
     differences = compare_offers()
     for difference in differences:
         detail = f"{difference.column} says {difference.shown}, the truth is {difference.truth}."

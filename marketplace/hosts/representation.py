@@ -1,4 +1,4 @@
-"""Offers and hosts as scripts see them (docs/search.md). What is not measured or not offered is null, never invented."""
+"""JSON of offers and hosts (docs/search.md); what is not measured or not offered is null."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -17,7 +17,10 @@ _THOUSAND = 1_000
 
 
 def offer_shape(row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """An offer from a row of `OfferView`'s fields; `price` and `total` as the search asked, or of one GPU by the hour."""
+    """Return an offer's JSON from a row of `OfferView`'s fields.
+
+    `price` and `total` are as the search requested, or for one GPU by the hour.
+    """
     price = row.get("price_all_in_micros", row["price_micros"])
     rate = row["fp16_tflops"] or row["fp32_tflops"]
     value = divide_half_up(round(rate * _THOUSAND) * MICROS_PER_UNIT, price) if rate and price else None
@@ -30,7 +33,7 @@ def offer_shape(row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def standing_shape(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What an offer's JSON says whatever is asked, until the offer changes."""
+    """Return the part of an offer's JSON that stays the same for every request until the offer changes."""
     return {
         "id": public_id("offr", row["id"]),
         "host": {
@@ -102,7 +105,7 @@ def _prices(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def host_shape(host: Host) -> dict[str, Any]:
-    """A host for its owner; read by `hosts_of`, so that GPUs and offers are at hand."""
+    """Return a host's JSON for its owner; it was read by `hosts_of`, so GPUs and offers are loaded."""
     return {
         "id": public_id("host", host.pk),
         "name": host.name,
@@ -188,7 +191,7 @@ def _own_offer(offer: Offer) -> dict[str, Any]:
 
 
 def _own_prices(offer: Offer) -> dict[str, Any]:
-    """As `PATCH /hosts/{id}/listing` takes them: discounts as shares of one."""
+    """Return prices as `PATCH /hosts/{id}/listing` accepts them: discounts as shares of one."""
     floor, terms = offer.spot_floor_micros, offer.reserved_discounts
     return {
         "reserved_discounts": {term: share_text(terms[term]) if term in terms else None for term in TERM_HOURS},
@@ -200,7 +203,7 @@ def _own_prices(offer: Offer) -> dict[str, Any]:
 
 
 def share_text(off_bps: int) -> str:
-    """Basis points as a share of one: 1500 is "0.15"."""
+    """Return basis points as a share of one: 1500 is "0.15"."""
     return f"{off_bps / _BPS:.4f}".rstrip("0").rstrip(".")
 
 

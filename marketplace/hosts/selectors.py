@@ -1,4 +1,4 @@
-"""Hosts as their owners and the other apps see them."""
+"""Reads of hosts for their owners and for other apps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,11 @@ from marketplace.states import HostState
 
 
 def hosts_of(owner_id: UUID) -> QuerySet[Host]:
-    """The owner's hosts with `gpus` (each with `leased`), `offers` and standing `maintenances`, and of its self-tests
-    the last two in `last_self_tests`: five queries in all."""
+    """Return the owner's hosts with related rows, in five queries.
+
+    These are `gpus` (each with `leased`), `offers`, present `maintenances`, and the last two self-tests in
+    `last_self_tests`.
+    """
     live = Lease.objects.filter(gpu=OuterRef("pk"), released_at__isnull=True)
     gpus = Gpu.objects.annotate(leased=Exists(live)).order_by("index", "pk")
     standing = Maintenance.objects.filter(cancelled_at__isnull=True, over_at__isnull=True).order_by("starts_at", "pk")
@@ -28,12 +31,16 @@ def hosts_of(owner_id: UUID) -> QuerySet[Host]:
 
 
 def all_hosts() -> QuerySet[Host]:
-    """Every host that has not been retired, with its `offers`, for staff."""
+    """Return every host that is not retired, with its `offers`, for staff."""
     return Host.objects.exclude(state=HostState.RETIRED).prefetch_related("offers")
 
 
 def host_of(owner_id: UUID, host_id: UUID) -> Host:
-    """One of the owner's hosts, as in `hosts_of`; NotFound for everyone else's."""
+    """Return one of the owner's hosts, as in `hosts_of`.
+
+    Raises:
+        NotFound: the host is not theirs.
+    """
     host = hosts_of(owner_id).filter(pk=host_id).first()
     if host is None:
         raise NotFound("There is no such host.")
@@ -42,7 +49,7 @@ def host_of(owner_id: UUID, host_id: UUID) -> Host:
 
 @dataclass(frozen=True)
 class HostName:
-    """What a host is called, and where it stands."""
+    """Name and region of a host."""
 
     name: str
     region: str
@@ -54,23 +61,23 @@ def host_names(host_ids: Sequence[UUID]) -> dict[UUID, HostName]:
 
 
 def offer_models(offer_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The GPU model of each of these offers."""
+    """Return the GPU model of each of these offers."""
     return dict(Offer.objects.filter(pk__in=offer_ids).values_list("pk", "gpu_model"))
 
 
 def host_events(host_id: UUID) -> QuerySet[HostEvent]:
-    """The last things that happened to a host, newest first."""
+    """Return the last events of a host, newest first."""
     return HostEvent.objects.filter(host_id=host_id).order_by("-id")[:HOST_EVENTS_SHOWN]
 
 
 def host_address(host_id: UUID) -> str:
-    """Where renters reach the ports that instances publish."""
+    """Return the address of the ports that instances publish."""
     return str(_one_of(host_id, "address"))
 
 
 @dataclass(frozen=True)
 class HostDoors:
-    """Where renters reach what a host publishes; no address: behind NAT."""
+    """Address and port range of a host; an empty address means that it is behind NAT."""
 
     address: str
     port_first: int
@@ -85,7 +92,7 @@ def host_doors(host_id: UUID) -> HostDoors:
 
 
 def payee_of(host_id: UUID) -> UUID:
-    """Who earns what is charged on this host."""
+    """Return who earns what is charged on this host."""
     return UUID(str(_one_of(host_id, "owner_id")))
 
 
@@ -98,7 +105,7 @@ def _one_of(host_id: UUID, column: str) -> object:
 
 @dataclass(frozen=True)
 class HostRecord:
-    """How long a host has been here, when it reported last, and how many have rented on it."""
+    """Enrolment, last report, and number of renters so far of a host."""
 
     enrolled_at: datetime
     last_seen_at: datetime
@@ -106,12 +113,16 @@ class HostRecord:
 
 
 def last_report(host_id: UUID) -> datetime:
-    """When the host was last heard."""
+    """Return the time of the host's last report."""
     return Host.objects.values_list("last_seen_at", flat=True).get(pk=host_id)
 
 
 def host_record(host_id: UUID) -> HostRecord:
-    """Open to everyone."""
+    """Return a host's public record.
+
+    Raises:
+        NotFound: there is no such host.
+    """
     row = Host.objects.filter(pk=host_id).values_list("enrolled_at", "last_seen_at").first()
     if row is None:
         raise NotFound("There is no such host.")

@@ -1,4 +1,4 @@
-"""Which hosts have room for volumes and snapshots, and what a GB costs there a day."""
+"""Reads of hosts with room for volumes and snapshots, and their price per GB and day."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,7 +12,7 @@ from marketplace.states import HostState
 
 @dataclass(frozen=True)
 class StorageHost:
-    """A host that takes volumes. `micros_gb_day`: as the lowest of its listed offers has it."""
+    """A host that takes volumes; `micros_gb_day` is the lowest price of its listed offers."""
 
     id: UUID
     name: str
@@ -28,12 +28,16 @@ class StorageHost:
 
 
 def storage_hosts() -> list[StorageHost]:
-    """Those that are online and listed, by region and name."""
+    """Return hosts that are online and listed, by region and name."""
     return [_view(row) for row in _open().order_by("region", "name", "pk")]
 
 
 def storage_host(host_id: UUID) -> StorageHost:
-    """Raises NotFound for one that takes no volumes now."""
+    """Return a host that takes volumes.
+
+    Raises:
+        NotFound: it takes none now.
+    """
     row = _open().filter(pk=host_id).first()
     if row is None:
         raise NotFound("This host takes no volumes at the moment. GET /storage-hosts lists those that do.")
@@ -41,7 +45,7 @@ def storage_host(host_id: UUID) -> StorageHost:
 
 
 def storage_price(host_id: UUID) -> int:
-    """Micro-units per GB and day on this host now, whatever its state; 0 where it offers nothing."""
+    """Return micro-units per GB and day on this host now, whatever its state; 0 where it offers nothing."""
     lowest: int | None = Host.objects.filter(pk=host_id).aggregate(price=Min("offers__disk_micros_gb_day"))["price"]
     return lowest or 0
 

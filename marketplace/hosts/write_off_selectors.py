@@ -11,24 +11,24 @@ from marketplace.states import HostState
 
 
 def hosts_not_retired() -> QuerySet[Host]:
-    """Those that could be written off, by name."""
+    """Return hosts that could be written off, by name."""
     return Host.objects.exclude(state=HostState.RETIRED).order_by("name")
 
 
 def write_offs_to_settle(now: datetime) -> QuerySet[HostWriteOff]:
-    """Those of which something is left to be ended, the oldest first.
+    """Return write-offs of which something has still to be ended, oldest first.
 
-    Those that were settled lately are looked at again: an order may have seen the host alive and been written down late.
+    Recently settled ones are checked again: an order may have seen the host alive and been stored late.
     """
     to_settle = Q(settled_at=None) | Q(settled_at__gt=now - SETTLED_AGAIN_FOR)
     return HostWriteOff.objects.filter(to_settle).select_related("host").order_by("at")
 
 
 def written_off(host_ids: list[UUID]) -> dict[UUID, datetime]:
-    """Those of the hosts that were written off, with their last report."""
+    """Return those of the hosts that were written off, with their last report."""
     return dict(HostWriteOff.objects.filter(pk__in=host_ids).values_list("pk", "last_seen_at"))
 
 
 def leftovers_of(host_id: UUID) -> list[UUID]:
-    """The written-off hosts whose containers may still be on this one."""
+    """Return the written-off hosts whose containers may still be on this one."""
     return list(Host.objects.filter(pk=host_id).values_list("leftovers_of", flat=True).first() or [])

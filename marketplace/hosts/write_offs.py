@@ -1,6 +1,6 @@
-"""The operator's write-off of a host that does not come back: its agent is refused for good, and its leases may end (D2).
+"""Write-off of a host that does not come back: its agent is refused, and its leases may end (D2).
 
-What ends with it (instances, volumes, money) belongs to the layers above, which find it by the row that is written here.
+What else ends with it (instances, volumes, money) belongs to higher layers, which find it by the row written here.
 """
 
 from datetime import datetime
@@ -30,10 +30,18 @@ _REASON_CHARS_MOST: Final = 300
 
 
 def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) -> HostWriteOff:
-    """Fence a dead host: revoke its agent's key, retire it, and let its leases end by this logged decision.
+    """Write off a dead host: revoke its key, retire it, and let its leases end by this decision.
 
-    The host's row is locked: of a write-off and a report that brings the host back, the first to commit decides. Asked for
-    again it changes nothing. Raises Forbidden, NotFound, InvalidInput or HostStillReports.
+    The decision is logged.
+
+    The host's row is locked: of a write-off and a report that brings the host back, the first to commit decides.
+    Repeating it changes nothing.
+
+    Raises:
+        Forbidden: the user is not staff.
+        NotFound: there is no such host.
+        InvalidInput: the reason is not valid.
+        HostStillReports: the host is not dead, or is retired already.
     """
     if not acts_as_staff(staff):
         raise Forbidden("Only the market's staff write hosts off.")
@@ -61,7 +69,11 @@ def write_off_host(*, staff: User, host_id: UUID, reason: str, now: datetime) ->
 
 
 def check_dead(host: Host, now: datetime) -> None:
-    """Raise HostStillReports, which says what to do instead, unless the host can be written off."""
+    """Refuse to write off a host that may come back.
+
+    Raises:
+        HostStillReports: with what to do instead.
+    """
     if host.state == HostState.RETIRED:
         raise HostStillReports("The host is retired already: nothing of it is left to be written off.")
     if host.agent_revoked_at is not None:
@@ -77,12 +89,15 @@ def check_dead(host: Host, now: datetime) -> None:
 
 
 def settle_write_off(*, host_id: UUID, now: datetime) -> bool:
-    """Note that nothing of the host's is left: from now on its GPUs may be enrolled again; False when that was known."""
+    """Record that nothing of the host's is left, so that its GPUs may be enrolled again.
+
+    Returns False when that was known.
+    """
     return HostWriteOff.objects.filter(pk=host_id, settled_at=None).update(settled_at=now) == 1
 
 
 def clear_leftovers(*, host_id: UUID, former: UUID, actor: str) -> None:
-    """The host's agent has proven that nothing of the former host's instances is on it any more."""
+    """Record the agent's proof that nothing of the former host's instances is on this host any more."""
     with use_case():
         host = lock_host(host_id)
         if former not in host.leftovers_of:

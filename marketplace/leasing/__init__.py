@@ -1,1 +1,1 @@
-"""Leases: who holds which GPU."""
+"""Leases: exclusive use of GPUs."""

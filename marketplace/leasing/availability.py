@@ -1,4 +1,4 @@
-"""How many GPUs of an offer are free: counted from the truth by SQL, under the offer's row lock."""
+"""Number of free GPUs of an offer: counted by SQL under the offer's row lock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from marketplace.constants import ENGINE_SLOW_AFTER_S, SYSTEM_DISK_GB
 from marketplace.models import Offer
 from marketplace.states import HostState, Verification
 
-# What an offer copies from its host as it is, and what it works out from its host and GPUs.
+# Columns that an offer copies from its host, and those that are computed from host and GPUs.
 _COPIED = (
     *("region", "runtime", "simulated", "reliability_ppm", "listed_until", "cpu_model", "driver", "cuda"),
     *("nvlink", "disk_kind", "disk_read_mbps", "disk_write_mbps", "net_up_mbps", "net_down_mbps"),
@@ -35,9 +35,9 @@ _MEANING: dict[str, Any] = {
     "slow": ENGINE_SLOW_AFTER_S,
     "system": SYSTEM_DISK_GB,
 }
-# The one definition of what an offer's denormalised columns must say. What is open for rent is counted as it is: free, or
-# leased to spot rents; then the orders that wait for GPUs are taken off, first from what is free: in the order in which
-# they came, each that can be served from what is left. For one that needs more than there is nothing is kept back.
+# The one definition of the denormalised columns of an offer. What is open for rent is counted as it is: free, or
+# leased to spot rents. Then orders that wait for GPUs are subtracted, first from what is free, in the order in which
+# they came, each that can be served from the rest. For an order that needs more than there is, nothing is kept back.
 _OFFERS = f"""
     SELECT o.id AS offer_id, {", ".join(f"h.{column}" for column in _COPIED)},
            (h.draining OR h.awaits_test) AS draining,
@@ -94,7 +94,7 @@ _OFFER = Prepared(lambda pk: Offer.objects.select_for_update(of=("self",), no_ke
 
 @dataclass(frozen=True)
 class Difference:
-    """An offer's column that does not say what is true."""
+    """Column of an offer that differs from the facts."""
 
     offer_id: UUID
     column: str
@@ -103,7 +103,7 @@ class Difference:
 
 
 def lock_offers(offer_ids: Sequence[UUID]) -> list[Offer]:
-    """These offers, as they are after the wait for everyone who is counting their free GPUs."""
+    """Lock these offers and return them as they are after the wait."""
     if len(offer_ids) == 1:
         return _OFFER.all(pk=offer_ids[0])
     rows = Offer.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=offer_ids)
@@ -111,11 +111,11 @@ def lock_offers(offer_ids: Sequence[UUID]) -> list[Offer]:
 
 
 def refresh_offers(*, offer_ids: Sequence[UUID], locked: bool = False) -> None:
-    """Count again. Call it after every change of a lease, a GPU or a host, in the same transaction.
+    """Count free GPUs again; call it after every change of a lease, GPU or host, in the same transaction.
 
-    The lock must be taken by an earlier statement than the count: under READ COMMITTED an UPDATE that had to wait for
-    the row would go on with the subquery's old snapshot and lose the change it waited for. With the lock first, whoever
-    counts last has seen the committed changes of all others and its own.
+    The lock must be taken by an earlier statement than the count: under READ COMMITTED, an UPDATE that had to
+    wait for the row would go on with the subquery's old snapshot and lose the change it waited for. With the lock
+    first, the last to count has seen the committed changes of all others and its own.
     """
     if not offer_ids:
         return
@@ -131,7 +131,7 @@ def refresh_offers_of_host(*, host_id: UUID) -> None:
 
 
 def compare_offers() -> list[Difference]:
-    """Every offer against the truth, in one statement and so at one moment."""
+    """Return the differences of all offers to the facts, in one statement and so as of one moment."""
     with connection.cursor() as cursor:
         cursor.execute(_COMPARE, _MEANING)
         rows = cursor.fetchall()

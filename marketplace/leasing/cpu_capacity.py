@@ -1,4 +1,4 @@
-"""Room on a host for a container without GPUs, asked for inside the transaction of its start."""
+"""Check of room on a host for a container without GPUs, inside the transaction of its start."""
 
 from uuid import UUID
 
@@ -11,9 +11,14 @@ from marketplace.states import HostState
 
 
 def lock_host_for_cpu(offer_id: UUID) -> Host:
-    """The offer's host, locked, and open for what it has already. Wallet locks before, instance locks after.
+    """Lock and return the offer's host, open for what it holds already.
 
-    Raises NotFound or OfferClosed. A host that is off the market still lets its renters at their data.
+    Wallet locks come before, instance locks after. A host that is off the market still gives its renters access
+    to their data.
+
+    Raises:
+        NotFound: there is no such offer.
+        OfferClosed: the host or its engine is not available.
     """
     host = lock_host_of(offer_id, 0)
     if host is None:

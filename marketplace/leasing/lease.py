@@ -1,4 +1,4 @@
-"""Leases: GPUs given to one holder exclusively, and given back. Called inside the transaction of the holder's use case."""
+"""Leases: GPUs given exclusively to one holder, and returned; called inside the holder's transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,10 @@ WHERE gpu.host_id = %s
 
 @dataclass(frozen=True)
 class LeasedGpus:
-    """What a holder got. `price_micros` is per GPU and hour; `cpu_millis` and `ram_mb` are for all its GPUs together."""
+    """GPUs that a holder got.
+
+    `price_micros` is per GPU and hour; `cpu_millis` and `ram_mb` are for all its GPUs together.
+    """
 
     gpu_uuids: tuple[str, ...]
     simulated: bool
@@ -51,11 +54,15 @@ class LeasedGpus:
 def lease_gpus(
     *, offer_id: UUID, count: int, holder: UUID, expected_version: int | None, prefer: Sequence[str] = ()
 ) -> LeasedGpus:
-    """Lease `count` GPUs of the offer, those of `prefer` first where they are free; all or nothing.
+    """Lease `count` GPUs of the offer, free ones of `prefer` first; all or nothing.
 
-    Locks host, then offer, then GPUs, so take wallet locks before and instance locks after. Raises NotFound,
-    OfferClosed, PriceChanged (the offer's version is not `expected_version`) or GpuTaken; after GpuTaken the
-    transaction may be broken: let it roll back.
+    Locks host, then offer, then GPUs, so take wallet locks before and instance locks after.
+
+    Raises:
+        NotFound: there is no such offer.
+        OfferClosed: the host or offer is not open.
+        PriceChanged: the offer's version is not `expected_version`.
+        GpuTaken: too few GPUs are free; the transaction may be broken, so let it roll back.
     """
     if count < 1:
         raise InvalidInput("A lease needs at least one GPU.")
@@ -78,7 +85,7 @@ def lease_gpus(
 
 
 def release_leases(*, holder: UUID, reason: str) -> int:
-    """End every live lease of this holder and count its offers again; 0 when it holds none.
+    """End every live lease of this holder, count its offers again, and return how many ended.
 
     Locks the leases, then their offers, to the end of the transaction: settle money (wallet locks) before.
     """
@@ -94,12 +101,15 @@ def release_leases(*, holder: UUID, reason: str) -> int:
 
 
 def lock_host_of(offer_id: UUID, count: int) -> Host | None:
-    """The offer's host, locked. None without waiting for the lock when the offer shows too few free GPUs to try."""
+    """Lock and return the offer's host.
+
+    Returns None without waiting for the lock when the offer shows too few free GPUs.
+    """
     return _HOST.first(offer_id=offer_id, count=count)
 
 
 def choose_gpus(offer: Offer, count: int, prefer: Sequence[str]) -> list[Gpu]:
-    """Free GPUs of the offer, locked; those that another transaction has locked are passed over."""
+    """Return free GPUs of the offer, locked; those that another transaction has locked are skipped."""
     if not prefer:
         return _first_free(count).all(offer_id=offer.pk)
     rank = Case(When(uuid__in=list(prefer), then=Value(0)), default=Value(1), output_field=IntegerField())
@@ -118,7 +128,7 @@ def _first_free(count: int) -> Prepared[Gpu]:
 
 
 def refusal(offer_id: UUID, expected_version: int | None) -> Exception:
-    """Why an offer with too few free GPUs cannot be leased, the most telling reason first."""
+    """Return the error for an offer with too few free GPUs, the most specific reason first."""
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None:
         return NotFound("There is no such offer.")
@@ -150,7 +160,13 @@ def check_version(offer: Offer, expected: int | None) -> None:
 
 
 def check_share(host: Host, offer: Offer, count: int) -> None:
-    """Leases made before the host's shape changed may hold more than today's share: never give out their part again."""
+    """Refuse GPUs whose CPU and memory are leased already.
+
+    Leases made before the host's hardware changed may hold more than today's share.
+
+    Raises:
+        GpuTaken: earlier leases hold the share.
+    """
     with connection.cursor() as cursor:
         run(cursor, _LEASED_SHARE, [host.pk])
         cpu_millis, ram_mb = cursor.fetchone()
@@ -162,7 +178,7 @@ def check_share(host: Host, offer: Offer, count: int) -> None:
 def write_leases(
     offer: Offer, gpus: Sequence[Gpu], holder: UUID, *, spot: bool = False, price_micros: int | None = None
 ) -> None:
-    """Inside the transaction that has locked the offer and the GPUs; count the offer again afterwards."""
+    """Write leases inside the transaction that has locked offer and GPUs; refresh the offer afterwards."""
     share = _share(offer)
     leases = [
         Lease(

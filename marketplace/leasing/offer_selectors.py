@@ -1,4 +1,4 @@
-"""Offers by their ids, open or not, with what the catalogue knows of them."""
+"""Reads of offers by their ids, open or not, with the catalogue's facts."""
 
 import json
 from collections.abc import Sequence
@@ -21,9 +21,10 @@ _MIB_PER_GIB = 1024
 
 @dataclass(frozen=True)
 class OfferPage:
-    """`offers` are rows of `OfferView`'s fields; the cursors lead to the pages around this one, None where there is none.
+    """Page of offers as rows of `OfferView`'s fields, with cursors of the pages around it.
 
-    A search adds to each row what it costs as asked for (`price_all_in_micros`, `total_micros`), and counts them all.
+    A cursor is None where there is no such page. A search adds to each row what it costs as requested
+    (`price_all_in_micros`, `total_micros`), and counts all results.
     """
 
     offers: list[dict[str, Any]]
@@ -34,7 +35,7 @@ class OfferPage:
 
 @dataclass(frozen=True)
 class OfferView:
-    """One offer: every column, who owns its host, and what the catalogue knows of its GPU model."""
+    """One offer: every column, the owner of its host, and the catalogue's facts about its GPU model."""
 
     id: UUID
     host_id: UUID
@@ -90,7 +91,7 @@ class OfferView:
 
     @property
     def gpu_orderable(self) -> int:
-        """Free now, or about two minutes after an order, when spot rents have yielded."""
+        """Return GPUs that are free now, or about two minutes after an order, when spot rents have ended."""
         return self.gpu_free + self.gpu_spot
 
     @property
@@ -105,7 +106,11 @@ _OWN = tuple(each.name for each in fields(OfferView) if each.name not in (*_OF_H
 
 
 def offer_view(offer_id: UUID) -> OfferView:
-    """One offer, open or not."""
+    """Return one offer, open or not.
+
+    Raises:
+        NotFound: there is no such offer.
+    """
     row = Offer.objects.filter(pk=offer_id).values(*_OWN, **_OF_HOST).first()
     if row is None:
         raise NotFound("There is no such offer.")
@@ -113,7 +118,7 @@ def offer_view(offer_id: UUID) -> OfferView:
 
 
 def rows_of(ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
-    """These offers, open or not, as rows of `OfferView`'s fields."""
+    """Return these offers, open or not, as rows of `OfferView`'s fields."""
     statement, names = _rows_statement()
     with connection.cursor() as cursor:
         run(cursor, statement, [list(ids)])
@@ -123,7 +128,10 @@ def rows_of(ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
 
 @cache
 def _rows_statement() -> tuple[str, list[str]]:
-    """Written by the ORM once: a page whose offers change each moment asks for some of them at every search."""
+    """Return the statement, composed by the ORM once.
+
+    A page whose offers change all the time reads some of them at every search.
+    """
     query = Offer.objects.filter(pk__in=[UUID(int=0)]).values(*_OWN, **_OF_HOST).query
     text, _ = query.sql_with_params()
     return text.replace("IN (%s)", "= ANY (%s::uuid[])"), [*query.values_select, *query.annotation_select]

@@ -1,4 +1,4 @@
-"""Who holds which GPU now."""
+"""Reads of which GPUs are leased to whom."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from marketplace.models import Lease
 
 @dataclass(frozen=True)
 class LiveLease:
-    """One GPU in the hands of one holder."""
+    """One GPU that is leased to one holder."""
 
     holder: UUID
     gpu_uuid: str
@@ -23,7 +23,7 @@ class LiveLease:
 
 @dataclass(frozen=True)
 class LeaseSpan:
-    """One GPU in the hands of one holder, from when to when (None: still)."""
+    """One GPU leased to one holder over a period; the end is None while it lasts."""
 
     holder: UUID
     gpu_uuid: str
@@ -34,19 +34,19 @@ class LeaseSpan:
 
 
 def lease_spans(holders: Sequence[UUID]) -> list[LeaseSpan]:
-    """Every lease that these holders ever had, in the order of the GPUs' places in their hosts."""
+    """Return every lease that these holders ever had, ordered by start and by the GPU's index in its host."""
     rows = Lease.objects.filter(holder__in=holders).order_by("leased_at", "gpu__index", "gpu__uuid")
     columns = ("holder", "gpu__uuid", "gpu__model", "gpu__host_id", "leased_at", "released_at")
     return [LeaseSpan(*row) for row in rows.values_list(*columns)]
 
 
 def live_leases_of(holder: UUID) -> list[LiveLease]:
-    """The holder's GPUs, in the order of their places in the host."""
+    """Return the holder's GPUs, in the order of their indexes in the host."""
     return _rows(Lease.objects.filter(holder=holder))
 
 
 def live_leases() -> list[LiveLease]:
-    """All of them, for the sweep that compares leases with what their holders say."""
+    """Return all live leases, for the sweep that compares them with what their holders say."""
     return _rows(Lease.objects.all())
 
 

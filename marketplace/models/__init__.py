@@ -1,4 +1,4 @@
-"""Supply: hosts, their GPUs, the offers made of them, who holds which GPU, and how far a host can be trusted."""
+"""Tables of the market: hosts, GPUs, offers, leases, and reliability."""
 
 from marketplace.models.epochs import Epoch
 from marketplace.models.hosts import Gpu, Host, HostEvent, JoinToken

@@ -1,4 +1,4 @@
-"""Epochs: each time the market goes on from a backup, or from a copy of the database that lacks the last commits."""
+"""Epochs: each time the market continues from a backup, or from a copy without the last commits."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -7,7 +7,7 @@ from common import clock
 
 
 class Epoch(models.Model):
-    """From here on the market's word is told apart from what it ordered before. Its number only grows."""
+    """Period from a restore on, whose orders are distinguished from earlier ones; its number only grows."""
 
     number = models.BigIntegerField(
         _("number"), primary_key=True, help_text="Unix seconds of its beginning, so that no restored database repeats one."

@@ -1,4 +1,4 @@
-"""Hosts, their GPUs, what happened to them, and the leave to enrol one."""
+"""Hosts, their GPUs and events, and join tokens."""
 
 from typing import ClassVar
 
@@ -16,7 +16,10 @@ from marketplace.states import HostState, Verification
 
 
 class Host(models.Model):
-    """A machine that a host owner has enrolled. Heartbeats write here, never to offers."""
+    """Machine that a host owner has enrolled.
+
+    Heartbeats write here, never to offers.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(
@@ -142,17 +145,17 @@ class Host(models.Model):
 
     @property
     def behind_nat(self) -> bool:
-        """Nobody reaches its ports from outside, so renters come through the relay. It has no address then."""
+        """Return whether its ports cannot be reached from outside; it has no address, and the relay is used."""
         return not self.address
 
     @property
     def closed_for_now(self) -> bool:
-        """It has to show something before anything new is given on it, for whatever price."""
+        """Return whether nothing new may run on it, for whatever price, until it has passed a check."""
         return self.awaits_test or self.awaits_epoch or bool(self.leftovers_of)
 
 
 class HostEvent(models.Model):
-    """One move or finding of a host: what its owner and the reliability score read."""
+    """State change or finding of a host, read by its owner and by the reliability score."""
 
     id = models.BigAutoField(primary_key=True)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="events", verbose_name=_("host"))
@@ -172,7 +175,7 @@ class HostEvent(models.Model):
 
 
 class Gpu(models.Model):
-    """One physical device, known by its UUID. A UUID belongs to one host, whoever else claims it."""
+    """Physical device, known by its UUID; a UUID belongs to one host, whoever else claims it."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="gpus", verbose_name=_("host"))
@@ -205,7 +208,7 @@ class Gpu(models.Model):
 
 
 class JoinToken(models.Model):
-    """One-use leave to enrol a host for its owner, at most 15 minutes long."""
+    """Single-use permission to enrol a host for its owner, valid for at most 15 minutes."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", verbose_name=_("owner"))

@@ -1,11 +1,11 @@
-"""When each periodic pass was last made, so that its absence is seen by those who do not make it."""
+"""Times of the last run of each sweep, so that other processes notice missing runs."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
 class SweepRun(models.Model):
-    """One periodic pass. Written at its end, at most every half minute."""
+    """One sweep; written at the end of a run, at most every half minute."""
 
     name = models.CharField(_("name"), max_length=80, primary_key=True)
     every_s = models.PositiveIntegerField(_("every (s)"))

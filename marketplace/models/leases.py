@@ -1,4 +1,4 @@
-"""Who holds which GPU, and what needs a person."""
+"""Leases of GPUs, and incidents for staff."""
 
 from typing import ClassVar
 
@@ -55,7 +55,7 @@ class Lease(models.Model):
 
 
 class Claim(models.Model):
-    """GPUs that an accepted order waits for: spot rents are making room, and nobody else may take them meanwhile.
+    """GPUs that an accepted order waits for while spot rents end; nobody else may take them.
 
     It ends in the transaction that leases them, or with the order.
     """
@@ -74,7 +74,7 @@ class Claim(models.Model):
 
 
 class Incident(models.Model):
-    """A difference that no rule explains, for staff to look at. One open row per kind and subject."""
+    """Difference that no rule explains, for staff to examine; one open row per kind and subject."""
 
     id = models.BigAutoField(primary_key=True)
     kind = models.CharField(_("kind"), max_length=40)

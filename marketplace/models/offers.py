@@ -19,21 +19,23 @@ def default_tiers() -> list[list[int]]:
 
 
 class Offer(models.Model):
-    """What can be rented: the GPUs of one model on one host, at a price. Denormalised for search, kept by services alone.
+    """GPUs of one model on one host, at a price; denormalised for search, and written only by services.
 
-    `gpu_free` counts GPUs that are present, healthy, without a live lease and claimed by no waiting order; `gpu_spot` those
-    that a further order would be given after the notice of spot rents. Both are 0 while the host is not open (silent,
-    frozen, draining, unlisted). `version` grows with each change of price or shape, so that a quote can be checked.
+    `gpu_free` counts GPUs that are present, healthy, without a live lease and claimed by no waiting order;
+    `gpu_spot` those that a further order would get after the notice of spot rents. Both are 0 while the host is
+    not open (silent, frozen, draining, unlisted). `version` grows with each change of price or shape, so that a
+    quote can be checked.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    # Every rent and release writes all indexes of the row anew, so there are few. By host the unique constraint finds it.
+    # Every rent and release rewrites all indexes of the row, so there are few. The unique constraint serves
+    # lookups by host.
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="offers", db_index=False, verbose_name=_("host"))
     gpu_model = models.SlugField(_("GPU model"), max_length=60, db_index=False)
     region = PrintableField(_("region"), max_length=40)
     runtime = models.CharField(_("runtime"), max_length=10, default="docker")
     simulated = models.BooleanField(_("simulated"), default=False)
-    # Copies of the host's facts, so that search reads one table. `services.availability` alone writes them.
+    # Copies of the host's facts, so that search reads one table. Only `leasing.availability` writes them.
     host_name = PrintableField(_("name of the host"), max_length=80, default="")
     host_state = models.CharField(_("state of the host"), max_length=10, default=HostState.ONLINE)
     draining = models.BooleanField(_("closed to new rents"), default=False)
@@ -104,7 +106,7 @@ class Offer(models.Model):
     cpu_millis_per_gpu = models.PositiveIntegerField(_("CPU for each GPU (thousandths of a core)"), default=0)
     ram_mb_per_gpu = models.PositiveIntegerField(_("memory for each GPU (MB)"), default=0)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
-    # The transaction that wrote the row last, set by a trigger: what a copy of the table in memory asks for.
+    # The last transaction that wrote the row, set by a trigger: the in-memory copy of the table reads by it.
     changed_xid = models.BigIntegerField(_("last transaction"), default=0, editable=False)
 
     class Meta:
@@ -130,7 +132,7 @@ class Offer(models.Model):
 
 
 class OfferPrice(models.Model):
-    """What an offer cost from a moment on: the price history that everyone may read."""
+    """Price of an offer from a moment on: the public price history."""
 
     id = models.BigAutoField(primary_key=True)
     offer = models.ForeignKey(Offer, on_delete=models.CASCADE, related_name="price_history")
@@ -147,7 +149,7 @@ class OfferPrice(models.Model):
 
 
 class SpotPrice(models.Model):
-    """The spot market's price of an offer from a moment on, and what it followed from. Public, never changed."""
+    """Spot price of an offer from a moment on, and what determined it; public and never changed."""
 
     id = models.BigAutoField(primary_key=True)
     offer = models.ForeignKey(Offer, on_delete=models.CASCADE, related_name="spot_prices")
@@ -165,7 +167,7 @@ class SpotPrice(models.Model):
 
 
 class SavedSearch(models.Model):
-    """A search line that its user wants to run again."""
+    """Search line saved by its user."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="saved_searches")

@@ -1,4 +1,4 @@
-"""What a host proved and what befell it: self-tests, announced maintenance, the ledger that reliability is computed from."""
+"""Self-tests, announced maintenance, and the ledger of events that reliability is computed from."""
 
 from typing import ClassVar
 
@@ -14,7 +14,10 @@ from marketplace.states import MaintenanceCategory, MeasurementKind, Reliability
 
 
 class SelfTest(models.Model):
-    """One run of the agent's checks on a host. `checks` are `judged_check` (self_tests/requirements) of each finding."""
+    """One run of the agent's checks on a host.
+
+    `checks` holds a `judged_check` (self_tests/requirements) for each finding.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="self_tests", verbose_name=_("host"))
@@ -44,7 +47,10 @@ class SelfTest(models.Model):
 
 
 class Measurement(models.Model):
-    """One measurement of a host's disk or network. `stamp` is the agent's own time, which tells measurements apart."""
+    """One measurement of a host's disk or network.
+
+    `stamp` is the agent's own time, which tells measurements apart.
+    """
 
     id = models.BigAutoField(primary_key=True)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="measurements")
@@ -65,7 +71,7 @@ class Measurement(models.Model):
 
 
 class Maintenance(models.Model):
-    """A window that the host owner announced: what happens inside it does not count against the host."""
+    """Period that the host owner announced: outages in it do not count against the host."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="maintenances", verbose_name=_("host"))
@@ -99,7 +105,7 @@ class Maintenance(models.Model):
 
 
 class ReliabilityEvent(models.Model):
-    """One entry of a host's public ledger. An outage has an end; the other kinds are moments."""
+    """Entry of a host's public ledger; an outage has an end, other kinds are moments."""
 
     id = models.BigAutoField(primary_key=True)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="reliability_events", verbose_name=_("host"))

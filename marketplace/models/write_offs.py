@@ -1,4 +1,4 @@
-"""Hosts that the operator has written off: the one way, beside proof by their agent, in which their leases end (D2)."""
+"""Write-offs of hosts: besides proof by their agent, the only way in which their leases end (D2)."""
 
 from typing import ClassVar
 
@@ -13,7 +13,10 @@ from marketplace.models.hosts import Host
 
 
 class HostWriteOff(models.Model):
-    """The decision and its reason. It is never changed and never taken back; only its end is noted."""
+    """Decision to write a host off, with its reason.
+
+    It is never changed or revoked; only its settlement is recorded.
+    """
 
     host = models.OneToOneField(
         Host, on_delete=models.PROTECT, primary_key=True, related_name="write_off", verbose_name=_("host")

@@ -1,4 +1,4 @@
-"""What one GPU of a host brings along: its part of CPU and memory, rounded down, the remainder to nobody."""
+"""Share of CPU and memory that comes with one GPU of a host, rounded down; nobody gets the remainder."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ _USUAL_COUNTS = (1, 2, 3, 4, 6, 8, 10, 12, 16)
 
 @dataclass(frozen=True)
 class Share:
-    """CPU in thousandths of a core, memory in MiB."""
+    """CPU in thousandths of a core, and memory in MiB."""
 
     cpu_millis: int
     ram_mb: int
@@ -24,12 +24,12 @@ class Share:
 
 
 def allocatable(*, cpu_cores: int, ram_mb: int) -> Share:
-    """What a host can give to containers: every core, and its memory but for the reserve."""
+    """Return what a host can give to containers: every core, and its memory except for the reserve."""
     return Share(cpu_cores * 1000, ram_mb - ram_mb // HOST_RAM_RESERVE_DIVISOR)
 
 
 def share_per_gpu(*, cpu_cores: int, ram_mb: int, gpu_count: int) -> Share:
-    """Never more in sum than is allocatable (fault 12)."""
+    """Return the share of one GPU; all shares together never exceed what is allocatable (fault 12)."""
     whole = allocatable(cpu_cores=cpu_cores, ram_mb=ram_mb)
     if gpu_count < 1:
         return Share(0, 0)
@@ -37,11 +37,13 @@ def share_per_gpu(*, cpu_cores: int, ram_mb: int, gpu_count: int) -> Share:
 
 
 def runs_without_gpus(*, ram_mb: int, each_mb: int) -> int:
-    """How many containers without GPUs a host takes at once: half of its own reserve is theirs, so that GPUs that are
-    leased meanwhile find their whole share."""
+    """Return how many containers without GPUs a host takes at once.
+
+    They may use half of the host's own reserve, so that GPUs leased meanwhile get their whole share.
+    """
     return max(1, ram_mb // HOST_RAM_RESERVE_DIVISOR // 2 // each_mb)
 
 
 def usual_counts(total: int) -> list[int]:
-    """How many of an offer's GPUs people ask for: the usual numbers, and all of them."""
+    """Return the numbers of an offer's GPUs to offer as choices: the usual ones, and all of them."""
     return sorted({count for count in _USUAL_COUNTS if count <= total} | ({total} if total else set()))

@@ -1,4 +1,4 @@
-"""What an order needs of an offer: the search asks it of whole columns, a quote of one offer, both by these functions."""
+"""Requirements of an order on an offer, shared by searches (on columns) and quotes (on one offer)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,24 +8,27 @@ from uuid import UUID
 
 from marketplace.pricing.prices import TERM_HOURS
 
-# GPUs that can be ordered: the free ones, and those that spot rents give up for an order, two minutes later. None where the
-# host limits system disks and has no room for another one.
+# GPUs that can be ordered: the free ones, and those that spot rents release for an order, two minutes later. None
+# where the host limits system disks and has no room for another one.
 ORDERABLE_SQL: Final = "CASE WHEN system_disk_gb > 0 AND disk_free_gb = 0 THEN 0 ELSE gpu_free + gpu_spot END"
 NO_CUDA: Final = -1  # as `version_number` gives for a text that is no version
 
 
 def has_system_disk(*, system_disk_gb: int, disk_free_gb: int) -> bool:
-    """Whether another root has its place, as ORDERABLE_SQL says; `disk_free_gb` is what is free beside one."""
+    """Return whether there is room for another root, as in ORDERABLE_SQL.
+
+    `disk_free_gb` is what is free besides one.
+    """
     return not system_disk_gb or disk_free_gb > 0
 
 
 def end_of_term(now: datetime, term: str) -> datetime:
-    """When a reserved term ends that is ordered now: until then the host must have said that it stays."""
+    """Return the end of a reserved term ordered now; the host must have promised to stay until then."""
     return now + timedelta(hours=TERM_HOURS[term])
 
 
 def terms_within(terms: Collection[str], *, listed_until: datetime | None, now: datetime) -> list[str]:
-    """Those of an offer's terms that its host stays for, in the order of their lengths."""
+    """Return the offer's terms that its host stays for, in the order of their lengths."""
     return [
         term for term in TERM_HOURS if term in terms and (listed_until is None or end_of_term(now, term) <= listed_until)
     ]
@@ -33,8 +36,11 @@ def terms_within(terms: Collection[str], *, listed_until: datetime | None, now: 
 
 @dataclass(frozen=True)
 class ImageNeeds:
-    """What an image asks of a host. `cuda` is a `version_number`; `room_gb` is what it takes of the disk beside the data
-    disk; one that was saved on a host and lies there alone names it."""
+    """Requirements of an image on a host.
+
+    `cuda` is a `version_number`; `room_gb` is its space besides the data disk; an image that exists only on the
+    host where it was saved names that host.
+    """
 
     cuda: int = NO_CUDA
     room_gb: int = 0
@@ -55,7 +61,7 @@ NO_IMAGE: Final = ImageNeeds()
 
 @dataclass(frozen=True)
 class Needs:
-    """How much must be free together. What is compared may be a number or a column of them."""
+    """Amounts that must be free together; they are compared with numbers or with columns."""
 
     gpu_count: int
     disk_gb: int

@@ -1,4 +1,7 @@
-"""What an offer costs per GPU and hour in each billing mode, with the data disk above the free quota; integers alone."""
+"""Price of an offer per GPU and hour in each billing mode, with the paid part of the data disk.
+
+All amounts are integers.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,7 +15,7 @@ TERM_HOURS: Final[Mapping[str, int]] = {"day": 24, "week": 168, "month": 720, "y
 
 
 def discounted(price_micros: int, off_bps: int) -> int:
-    """`price_micros` less `off_bps` ten-thousandths, rounded half up to whole micro-units."""
+    """Return `price_micros` less `off_bps` ten-thousandths, rounded half up to whole micro-units."""
     return divide_half_up(price_micros * (_BPS - off_bps), _BPS)
 
 
@@ -25,9 +28,9 @@ def unit_price_micros(
     tiers: Sequence[Sequence[int]],
     spot_floor_micros: int | None,
 ) -> int | None:
-    """The price per GPU and hour that a rent in this mode begins with; None where the offer does not sell the mode.
+    """Return the first price per GPU and hour of a rent in this mode, or None if it is not sold.
 
-    A tiered rent begins at the full price; a spot rent pays the floor at least.
+    A tiered rent begins at the full price; a spot rent pays at least the floor.
     """
     match mode:
         case "hourly":
@@ -43,18 +46,27 @@ def unit_price_micros(
 
 
 def spot_price_micros(*, floor_micros: int | None, now_micros: int | None) -> int | None:
-    """What spot rents pay per GPU and hour now: the floor while nobody has to outbid anybody. None: no spot market."""
+    """Return the present spot price per GPU and hour, or None without a spot market.
+
+    It is the floor while nobody has to be outbid.
+    """
     return None if floor_micros is None else max(floor_micros, now_micros or 0)
 
 
 def disk_micros_per_hour(*, disk_micros_gb_day: int, data_disk_gb: int, share_of: int = 1) -> int:
-    """What a data disk costs per hour above the free quota, rounded half up; a `share_of` of it, such as per GPU."""
+    """Return the price per hour of a data disk above the free quota, rounded half up.
+
+    `share_of` divides it, for example per GPU.
+    """
     paid_gb = max(0, data_disk_gb - FREE_DATA_DISK_GB)
     return divide_half_up(disk_micros_gb_day * paid_gb, _HOURS_PER_DAY * share_of)
 
 
 def all_in_micros(*, unit_micros: int, disk_micros_gb_day: int, data_disk_gb: int, gpu_count: int) -> tuple[int, int]:
-    """(per GPU and hour, per hour of all GPUs), disk included. The first is for comparing, the second is what is paid."""
+    """Return (per GPU and hour, per hour of all GPUs), disk included.
+
+    The first is for comparison, the second is what is paid.
+    """
     share = disk_micros_per_hour(disk_micros_gb_day=disk_micros_gb_day, data_disk_gb=data_disk_gb, share_of=gpu_count)
     whole = disk_micros_per_hour(disk_micros_gb_day=disk_micros_gb_day, data_disk_gb=data_disk_gb)
     return unit_micros + share, unit_micros * gpu_count + whole

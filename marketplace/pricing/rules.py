@@ -1,4 +1,4 @@
-"""The prices that a host owner may ask: one list for all modes, and what is refused about it."""
+"""Prices that a host owner may set: one list for all modes, and its validation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,10 @@ _BPS = 10_000
 
 @dataclass(frozen=True)
 class PriceList:
-    """Everything that a quote of an offer depends on. A term not named, no steps, no floor: the mode is not sold."""
+    """Everything that a quote of an offer depends on.
+
+    A mode without its term, steps or floor is not sold.
+    """
 
     price_micros: int
     reserved_discounts: Mapping[str, int]
@@ -26,7 +29,11 @@ class PriceList:
 
 
 def check_price_list(prices: PriceList, *, listed: bool) -> None:
-    """Raises InvalidInput that names the field."""
+    """Refuse a price list that is not allowed.
+
+    Raises:
+        InvalidInput: naming the field.
+    """
     if not 0 <= prices.price_micros <= PRICE_MICROS_MAX or (listed and prices.price_micros == 0):
         raise wrong_field("price_hourly", "An offer on the market needs a price above zero.")
     if not 0 <= prices.disk_micros_gb_day <= PRICE_MICROS_MAX:

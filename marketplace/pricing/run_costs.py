@@ -1,4 +1,4 @@
-"""What a run of so many hours on an offer costs in each billing mode that the offer sells; integers alone."""
+"""Cost of a run on an offer in each billing mode that the offer sells, in integers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,11 @@ _SECONDS_PER_HOUR: Final = 3600
 
 @dataclass(frozen=True)
 class ModeCost:
-    """`hourly_micros` is for all GPUs, disk included, as the rent begins; `total_micros` is None where hours are unknown.
+    """Cost in one mode.
 
-    A reserved term is paid whole: the shortest term that covers the hours. A spot price is the floor: it may be higher.
+    `hourly_micros` is for all GPUs, disk included, at the start; `total_micros` is None where the hours are
+    unknown. A reserved term is paid in full: the shortest term that covers the hours. A spot price is the floor
+    and may be higher.
     """
 
     mode: str
@@ -27,7 +29,7 @@ class ModeCost:
 
 
 def mode_costs(row: Mapping[str, Any], *, gpu_count: int, data_disk_gb: int, hours: float | None) -> tuple[ModeCost, ...]:
-    """For a row of the market; the mode that is cheapest for these hours first."""
+    """Return the costs for a row of the market, the cheapest mode for these hours first."""
     terms = _terms(row, hours)
     found = []
     for mode, term in (("hourly", ""), ("tiered", ""), *(("reserved", term) for term in terms), ("spot", "")):
@@ -41,7 +43,7 @@ def mode_costs(row: Mapping[str, Any], *, gpu_count: int, data_disk_gb: int, hou
 
 
 def tiered_micros(price_micros: int, tiers: Sequence[Sequence[int]], seconds: int) -> int:
-    """One GPU for so many seconds of continuous use, each part at the price of its step."""
+    """Return the cost of one GPU for this many seconds of continuous use, at the price of each step."""
     starts = [(0, 0), *((hours * _SECONDS_PER_HOUR, off) for hours, off in tiers)]
     ends = [start for start, _off in starts[1:]] + [max(seconds, starts[-1][0])]
     numerator = sum(
@@ -52,7 +54,10 @@ def tiered_micros(price_micros: int, tiers: Sequence[Sequence[int]], seconds: in
 
 
 def _terms(row: Mapping[str, Any], hours: float | None) -> list[str]:
-    """The shortest term that covers the hours, of those that the host stays for; the month where the hours are unknown."""
+    """Return the shortest offered term that covers the hours; the month where they are unknown.
+
+    Only terms that the host stays for count.
+    """
     sold = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=clock.now())
     if hours is None:
         return ["month"] if "month" in sold else sold[:1]
@@ -76,7 +81,7 @@ def _with_disk(row: Mapping[str, Any], unit: int, gpu_count: int, data_disk_gb: 
 
 
 def _total(row: Mapping[str, Any], mode: str, term: str, hours: float, *, gpu_count: int, data_disk_gb: int) -> int:
-    """GPUs for the time that the mode charges, and the disk beside them."""
+    """Return the cost of GPUs for the charged time, and of the disk."""
     seconds = TERM_HOURS[term] * _SECONDS_PER_HOUR if mode == "reserved" else math.ceil(hours * _SECONDS_PER_HOUR)
     _each, disk = _with_disk(row, 0, gpu_count, data_disk_gb)
     if mode == "tiered":

@@ -1,4 +1,4 @@
-"""What an offer has cost: its changes, and the lowest, highest and last price of each day. Public."""
+"""Reads of an offer's public price history: its changes, and low, high and last price per day."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class PricePoint:
-    """What a GPU-hour cost from a moment on."""
+    """Price of a GPU-hour from a moment on."""
 
     at: datetime
     price_micros: int
@@ -27,7 +27,7 @@ class PricePoint:
 
 @dataclass(frozen=True)
 class PriceDay:
-    """What a GPU-hour cost in the course of one day, by UTC; the price that it began with counts too."""
+    """Prices of a GPU-hour on one day (UTC), including the price at its beginning."""
 
     day: date
     low_micros: int
@@ -36,7 +36,10 @@ class PriceDay:
 
 
 def price_history(offer_id: UUID, *, days: int = PRICE_HISTORY_DAYS) -> list[PricePoint]:
-    """The changes of the last days, oldest first, the price in force before them first; at most 1,000."""
+    """Return the changes of the last days, oldest first; at most 1,000.
+
+    The price in force before them is the first.
+    """
     rows, since = _rows(offer_id), _first_moment(days)
     recent = list(rows.filter(at__gte=since).order_by("-at", "-id")[:PRICE_POINTS_MAX])
     before = rows.filter(at__lt=since).order_by("-at", "-id").first() if len(recent) < PRICE_POINTS_MAX else None
@@ -45,7 +48,7 @@ def price_history(offer_id: UUID, *, days: int = PRICE_HISTORY_DAYS) -> list[Pri
 
 
 def daily_prices(offer_id: UUID, *, days: int = PRICE_HISTORY_DAYS) -> list[PriceDay]:
-    """Each of the last days up to today, oldest first; days before the first price are left out."""
+    """Return each of the last days up to today, oldest first, without days before the first price."""
     rows, since = _rows(offer_id), _first_moment(days)
     dated = rows.filter(at__gte=since).annotate(day=TruncDay("at", tzinfo=UTC))
     spans = dated.order_by().values_list("day").annotate(low=Min("price_micros"), high=Max("price_micros"))
@@ -60,7 +63,11 @@ def daily_prices(offer_id: UUID, *, days: int = PRICE_HISTORY_DAYS) -> list[Pric
 
 
 def own_offer(owner_id: UUID, offer_id: UUID) -> Offer:
-    """One of the owner's offers; NotFound for everyone else's."""
+    """Return one of the owner's offers.
+
+    Raises:
+        NotFound: the offer is not theirs.
+    """
     offer = Offer.objects.filter(pk=offer_id, host__owner_id=owner_id).first()
     if offer is None:
         raise NotFound("There is no such offer.")
@@ -70,7 +77,7 @@ def own_offer(owner_id: UUID, offer_id: UUID) -> Offer:
 def _filled(
     spans: Mapping[date, tuple[int, int]], last: Mapping[date, int], price: int | None, days: Sequence[date]
 ) -> list[PriceDay]:
-    """A day without a change has the price of the evening before."""
+    """Return all days; one without a change has the price of the evening before."""
     found = []
     for day in days:
         known = [] if price is None else [price]
@@ -89,6 +96,6 @@ def _rows(offer_id: UUID) -> QuerySet[OfferPrice]:
 
 
 def _first_moment(days: int) -> datetime:
-    """Midnight, so that today is the last of `days` days."""
+    """Return the midnight from which today is the last of `days` days."""
     today = clock.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today - (days - 1) * _ONE_DAY

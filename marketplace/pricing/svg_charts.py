@@ -1,6 +1,6 @@
-"""Charts drawn on the server: where a value lies on an axis, and round numbers to write beside it. Geometry alone.
+"""Geometry of charts drawn on the server: positions on an axis, and round numbers as labels.
 
-A chart is an SVG of any width: texts stand at percentages, and lines in a box of 1000 × 1000 that is stretched to fit.
+A chart is an SVG of any width: texts are at percentages, and lines in a box of 1000 × 1000 that is stretched to fit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ Number = Fraction | int
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from `low` to `high`."""
+    """Range of values from `low` to `high`."""
 
     low: Number
     high: Number
@@ -31,19 +31,19 @@ class Axis:
 
 @dataclass(frozen=True)
 class Tick:
-    """A value and where it is written."""
+    """A value and the position of its label."""
 
     place: str
     value: Number
 
 
 def line_of(x: Axis, y: Axis, points: Sequence[tuple[Number, Number]]) -> str:
-    """The `points` of a polyline in the box."""
+    """Return the `points` of a polyline in the box."""
     return " ".join(f"{_in_box(x.share(across))},{_in_box(1 - y.share(up))}" for across, up in points)
 
 
 def steps_of(points: Sequence[tuple[Number, Number]], until: Number) -> list[tuple[Number, Number]]:
-    """A value that holds until the next one: each point, and the corner before the next."""
+    """Return the points of a step line: each point, and the corner before the next."""
     found: list[tuple[Number, Number]] = []
     ends = [*(across for across, _up in points[1:]), until]
     for (across, up), end in zip(points, ends, strict=True):
@@ -56,12 +56,12 @@ def across(x: Axis, value: Number) -> str:
 
 
 def up(y: Axis, value: Number) -> str:
-    """Measured in the whole picture, whose lowest part is for words."""
+    """Return a height as a percentage of the whole picture, whose lowest part is for labels."""
     return _percent((1 - y.share(value)) * _PLOT_PERCENT)
 
 
 def round_values(axis: Axis, about: int = 4) -> list[Fraction]:
-    """Round numbers within the axis, about so many."""
+    """Return about this many round numbers within the axis."""
     rough = (Fraction(axis.high) - axis.low) / about
     scale = Fraction(10) ** (len(str(int(rough))) - 1) if rough >= 1 else _small_scale(rough)
     step = next(scale * each for each in _STEPS if scale * each >= rough)

@@ -1,1 +1,1 @@
-"""How reliable a host is, and how that is measured."""
+"""Reliability of hosts and its measurement."""

@@ -1,4 +1,4 @@
-"""The ledger that reliability is computed from: its entries, and the sweep that writes the number where it changed."""
+"""Ledger of events that reliability is computed from, and the sweep that updates changed scores."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,40 +28,49 @@ Change = tuple[UUID, int | None]
 
 
 def record_start(*, host_id: UUID, subject: UUID, at: datetime) -> None:
-    """An instance came to run. `subject` is its run, opaque here: told again, it changes nothing."""
+    """Record that an instance started to run.
+
+    `subject` is its run, opaque here; repeating it changes nothing.
+    """
     _record(ReliabilityKind.STARTED, host_id, subject, at, "")
 
 
 def record_failed_start(*, host_id: UUID, subject: UUID, at: datetime, detail: str) -> None:
-    """An instance failed before it ran, through the host's fault. `detail` is public: a code, no words of a renter's."""
+    """Record that an instance failed before it ran, through the host's fault.
+
+    `detail` is public: a code, never words of a renter.
+    """
     _record(ReliabilityKind.FAILED_START, host_id, subject, at, detail)
 
 
 def record_host_fault(*, host_id: UUID, subject: UUID, at: datetime, detail: str) -> None:
-    """A running instance failed through the host's fault."""
+    """Record that a running instance failed through the host's fault."""
     _record(ReliabilityKind.HOST_FAULT, host_id, subject, at, detail)
 
 
 def open_outage(*, host_id: UUID, at: datetime) -> None:
-    """The host has not been heard of since `at`; nothing while an outage is open."""
+    """Open an outage of a host that has not reported since `at`, unless one is open."""
     outage = ReliabilityEvent(host_id=host_id, kind=ReliabilityKind.OUTAGE, starts_at=at)
     ReliabilityEvent.objects.bulk_create([outage], ignore_conflicts=True)
 
 
 def close_outage(*, host_id: UUID, at: datetime) -> None:
-    """It is heard of again, or it is nobody's to be heard of any more; nothing while none is open."""
+    """Close the open outage, if any: the host reports again, or need not report any more."""
     still = ReliabilityEvent.objects.filter(host_id=host_id, kind=ReliabilityKind.OUTAGE, ends_at__isnull=True)
     still.update(ends_at=Greatest("starts_at", Value(at)))
 
 
 def forgive_outages(*, since: datetime) -> int:
-    """Outages that began at `since` or later turned out to be ours (D6): they stay in the ledger, without any length."""
+    """Give outages that began at `since` or later no length, because they were our fault (D6).
+
+    They stay in the ledger.
+    """
     still = ReliabilityEvent.objects.filter(kind=ReliabilityKind.OUTAGE, ends_at__isnull=True, starts_at__gte=since)
     return still.update(ends_at=F("starts_at"), detail=MASS_SILENCE)
 
 
 def refresh_reliability(*, now: datetime) -> int:
-    """Reckon every host's number and write those that changed, to the hosts and their offers; how many."""
+    """Compute every host's score, write changed ones to hosts and offers, and return how many."""
     until = window_end(now)
     changes: list[Change] = []
     for found in host_histories(until):
@@ -80,7 +89,7 @@ def _record(kind: ReliabilityKind, host_id: UUID, subject: UUID, at: datetime, d
 
 
 def _write(changes: Sequence[Change]) -> None:
-    """One short transaction: hosts in the house order, then their offers."""
+    """Write scores in one short transaction: hosts in primary key order, then their offers."""
     hosts = [host_id for host_id, _ in changes]
     with use_case():
         _lock_hosts(hosts)

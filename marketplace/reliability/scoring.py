@@ -1,4 +1,4 @@
-"""How far a host can be relied on: the published formula, pure and in integers (docs/reliability.md says it in words)."""
+"""Reliability score of a host: the published formula (docs/reliability.md), pure and in integers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class Notice:
-    """Maintenance as it was announced."""
+    """Announced maintenance."""
 
     announced_at: datetime
     starts_at: datetime
@@ -52,7 +52,10 @@ class Notice:
 
     @property
     def excuses(self) -> Span | None:
-        """The time in which nothing counts against the host; None when it was announced too late or called off before."""
+        """Return the period in which nothing counts against the host.
+
+        None when it was announced too late or cancelled before.
+        """
         end = self.ends_at if self.cancelled_at is None else min(self.ends_at, self.cancelled_at)
         if end <= self.starts_at or self.starts_at - self.announced_at < NOTICE:
             return None
@@ -61,7 +64,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class History:
-    """A host's ledger as far as it reaches into the window; `starts` counts those within it."""
+    """A host's ledger as far as it overlaps the window; `starts` counts those within it."""
 
     enrolled_at: datetime
     starts: int = 0
@@ -73,7 +76,7 @@ class History:
 
 @dataclass(frozen=True)
 class Reckoning:
-    """Everything that goes into the number, and the number."""
+    """All inputs of the score, and the score."""
 
     window: Span
     observed: timedelta
@@ -85,7 +88,7 @@ class Reckoning:
 
     @property
     def missing(self) -> timedelta:
-        """What is presumed, since it has not been observed yet."""
+        """Return the time that is presumed, since it has not been observed yet."""
         return max(timedelta(0), PRESUMED - self.observed)
 
     @property
@@ -98,17 +101,20 @@ class Reckoning:
 
     @property
     def time_ppm(self) -> int:
-        """The share of time, rounded down: to show, since the number itself is rounded once."""
+        """Return the share of time, rounded down; for display, since the score itself is rounded once."""
         return ((self.observed - self.outage) * _PPM + self.missing * PRESUMED_PPM) // (self.observed + self.missing)
 
     @property
     def runs_ppm(self) -> int:
-        """The share of runs, rounded down."""
+        """Return the share of runs, rounded down."""
         return self.good * _PPM // (self.good + self.bad)
 
     @property
     def score_ppm(self) -> int | None:
-        """Share of time × share of runs, in millionths, rounded down once; None while too little is known."""
+        """Return share of time × share of runs, in millionths, rounded down once.
+
+        None while too little is known.
+        """
         if self.observed < MIN_OBSERVED:
             return None
         part = (self.observed - self.outage) // _MICROSECOND * _PPM + self.missing // _MICROSECOND * PRESUMED_PPM
@@ -117,12 +123,12 @@ class Reckoning:
 
 
 def window_end(now: datetime) -> datetime:
-    """The last full step before `now`, counted from 1970."""
+    """Return the last full step before `now`, counted from 1970."""
     return now - (now - _EPOCH) % STEP
 
 
 def reckon(history: History, until: datetime) -> Reckoning:
-    """The host's reliability over the window that ends at `until`."""
+    """Return the host's reliability over the window that ends at `until`."""
     begin = max(until - WINDOW, history.enrolled_at)
     window = (begin, max(begin, until))
     excused = excused_spans(history.maintenance)
@@ -137,12 +143,12 @@ def reckon(history: History, until: datetime) -> Reckoning:
 
 
 def excused_spans(notices: Iterable[Notice]) -> list[Span]:
-    """The time of all maintenance that excuses, without overlaps, in order."""
+    """Return the periods of all maintenance that excuses, without overlaps, in order."""
     return merged(span for notice in notices if (span := notice.excuses) is not None)
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """The same time as spans that neither touch nor overlap, in order."""
+    """Return the same time as periods that neither touch nor overlap, in order."""
     found: list[Span] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if found and start <= found[-1][1]:
@@ -157,7 +163,7 @@ def clipped(span: Span, window: Span) -> Span:
 
 
 def overlap(some: Iterable[Span], others: Sequence[Span]) -> timedelta:
-    """How much time is in both; neither side may overlap itself."""
+    """Return how much time is in both; neither side may overlap itself."""
     nothing = timedelta(0)
     both = (clipped(one, other) for one in some for other in others)
     return sum((max(nothing, end - start) for start, end in both), nothing)

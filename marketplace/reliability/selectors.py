@@ -1,4 +1,4 @@
-"""The public ledger of what befell hosts, and the histories that their reliability is reckoned from."""
+"""Reads of the public ledger of hosts, and of the histories that scores are computed from."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ _MOMENTS = (ReliabilityKind.FAILED_START, ReliabilityKind.HOST_FAULT)
 
 @dataclass(frozen=True)
 class HostHistory:
-    """What one host's number is reckoned from, and the number that stands now."""
+    """History of one host, and its present score."""
 
     host_id: UUID
     shown_ppm: int | None
@@ -38,7 +38,7 @@ class HostHistory:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One entry as everyone may see it. `excluded` is the part of it that maintenance excuses."""
+    """Public entry of the ledger; `excluded` is the part that maintenance excuses."""
 
     id: int
     kind: str
@@ -52,7 +52,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """A host's public ledger within the window, with the number that it gives."""
+    """A host's public ledger within the window, with the resulting score."""
 
     host: Host
     reckoning: Reckoning
@@ -67,7 +67,7 @@ class Ledger:
 
 
 def host_histories(until: datetime) -> Iterator[HostHistory]:
-    """Every host on the market with its history over the window that ends at `until`, in four queries in all."""
+    """Yield every host on the market with its history over the window until `until`, in four queries."""
     hosts = Host.objects.exclude(state=HostState.RETIRED).values_list("pk", "enrolled_at", "reliability_ppm")
     starts = _start_counts(until)
     moments: dict[str, dict[UUID, list[datetime]]] = {kind: defaultdict(list) for kind in _MOMENTS}
@@ -91,7 +91,11 @@ def host_histories(until: datetime) -> Iterator[HostHistory]:
 
 
 def reliability_ledger(host_id: UUID, now: datetime) -> Ledger:
-    """Everything that this host's number is reckoned from, and the number. Raises NotFound."""
+    """Return all inputs of a host's score, and the score.
+
+    Raises:
+        NotFound: there is no such host.
+    """
     host = Host.objects.filter(pk=host_id).first()
     if host is None:
         raise NotFound("There is no such host.")
@@ -113,40 +117,40 @@ def reliability_ledger(host_id: UUID, now: datetime) -> Ledger:
 
 
 def maintenance_of(host_id: UUID) -> QuerySet[Maintenance]:
-    """What was announced for this host, called off or not, in the order of its beginning."""
+    """Return all maintenance announced for this host, also cancelled, by its beginning."""
     return Maintenance.objects.filter(host_id=host_id).order_by("starts_at", "pk")
 
 
 def coming_maintenance(host_ids: Iterable[UUID], now: datetime) -> list[Maintenance]:
-    """What is still to come or going on, and not called off."""
+    """Return maintenance that is ahead or in progress and not cancelled."""
     ahead = Maintenance.objects.filter(host_id__in=list(host_ids), ends_at__gt=now, cancelled_at__isnull=True)
     return list(ahead.order_by("starts_at", "pk"))
 
 
 def beginning_maintenance(now: datetime) -> list[Maintenance]:
-    """Due to begin, and not over in the meantime."""
+    """Return maintenance that is due to begin and not over yet."""
     due = Maintenance.objects.filter(begun_at__isnull=True, cancelled_at__isnull=True, starts_at__lte=now, ends_at__gt=now)
     return list(due.order_by("starts_at", "pk"))
 
 
 def ending_maintenance(now: datetime) -> list[Maintenance]:
-    """Over by the clock, and not yet by the books; also one whose beginning no sweep has seen."""
+    """Return maintenance that has ended and is not recorded as over, even if its beginning was missed."""
     past = Maintenance.objects.filter(cancelled_at__isnull=True, over_at__isnull=True, ends_at__lte=now)
     return list(past.order_by("ends_at", "pk"))
 
 
 def untold_maintenance() -> list[Maintenance]:
-    """Announcements, and their cancellations, of which renters have not been told yet."""
+    """Return announcements and cancellations of which renters have not been notified."""
     return list(Maintenance.objects.filter(told_at__isnull=True).order_by("announced_at", "pk")[:100])
 
 
 def excuses(window: Maintenance) -> bool:
-    """Whether what happens within it does not count against the host."""
+    """Return whether events within it do not count against the host."""
     return _notice(window).excuses is not None
 
 
 def _events(until: datetime) -> QuerySet[ReliabilityEvent]:
-    """Outages that reach into the window and failures within it."""
+    """Return outages that overlap the window and failures within it."""
     since = until - WINDOW
     outage = Q(kind=ReliabilityKind.OUTAGE) & (Q(ends_at__gt=since) | Q(ends_at__isnull=True))
     failure = Q(kind__in=_MOMENTS, starts_at__gte=since)

@@ -1,4 +1,7 @@
-"""How many hosts of how many owners have stopped reporting, and whether so many that the fault must be ours (D6)."""
+"""Counts of hosts and owners that stopped reporting.
+
+They decide whether the fault must be ours (D6).
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +32,10 @@ MASS_SILENCE: Final = "mass_silence"
 
 @dataclass(frozen=True)
 class OwnerHosts:
-    """Of one owner and kind: `watched` hosts are online or fell silent within the window, `lost` have stopped reporting."""
+    """Hosts of one owner and kind.
+
+    `watched` are online or fell silent within the window; `lost` have stopped reporting.
+    """
 
     owner_id: UUID
     verified: bool
@@ -40,9 +46,9 @@ class OwnerHosts:
 
 @dataclass(frozen=True)
 class Silence:
-    """How many hosts are watched and lost, and of how many owners: each is lost by the share of the own hosts that are.
+    """Numbers of watched and lost hosts, and of owners, each of which is lost in part by lost hosts.
 
-    `spent`: the breaker has been open for as long as it may be within a day.
+    `spent` means that the circuit breaker has been open for the longest allowed time within a day.
     """
 
     watched: int
@@ -53,7 +59,10 @@ class Silence:
 
     @property
     def is_mass(self) -> bool:
-        """Whether all hosts fell silent, or those of enough owners: no owner can bring it about beside one who reports."""
+        """Return whether all hosts fell silent, or those of enough owners.
+
+        No single owner can cause it while another reports.
+        """
         if self.lost < BREAKER_HOSTS:
             return False
         many = self.owners_lost >= BREAKER_OWNERS and self.owners_lost > BREAKER_SHARE * self.owners
@@ -65,18 +74,22 @@ class Silence:
 
 
 def silence_at(now: datetime) -> Silence:
-    """Counts those marked within the window too: a dead network takes hosts away a few in each sweep.
+    """Return the present silence, including hosts that were marked within the window.
 
-    Who was last heard of before a mass silence was ended by staff or by its time limit is gone, and is not counted.
+    A failing network loses a few hosts per sweep.
+
+    A host whose last report was before a mass silence that staff or its time limit ended is gone, and is not
+    counted.
     """
     silence = silence_of(_hosts_by_owner(now))
     return replace(silence, spent=open_for(now) >= BREAKER_LASTS) if silence.is_mass else silence
 
 
 def silence_of(rows: Sequence[OwnerHosts]) -> Silence:
-    """Of verified hosts alone where enough owners have some, else of all; simulated ones where nothing else is there.
+    """Return the silence of verified hosts where enough owners have some, else of all.
 
-    Anybody can enrol any number of hosts under any number of names; only those that passed their tests weigh.
+    Simulated hosts count only where there are no others. Anybody can enrol any number of hosts under any number
+    of names; only those that passed their tests count.
     """
     real = [row for row in rows if not row.simulated] or list(rows)
     verified = [row for row in real if row.verified]
@@ -90,7 +103,10 @@ def silence_of(rows: Sequence[OwnerHosts]) -> Silence:
 
 
 def _hosts_by_owner(now: datetime) -> list[OwnerHosts]:
-    """One row per owner and kind of host. A host whose agent is revoked or has never reported says nothing about us."""
+    """Return one row per owner and kind of host.
+
+    A host whose agent is revoked or has never reported is no evidence about us.
+    """
     late = Q(state=HostState.ONLINE, last_seen_at__lt=now - HOST_SILENT_AFTER)
     marked = Q(state=HostState.SILENT, last_seen_at__gte=now - HOST_SILENT_AFTER - BREAKER_WINDOW)
     gone_before = _cut_short_at()
@@ -109,14 +125,15 @@ def _hosts_by_owner(now: datetime) -> list[OwnerHosts]:
 
 
 def breaker_open(now: datetime) -> bool:
-    """Whether what rests on silence must wait, since hosts of too many owners fell silent together."""
+    """Return whether the circuit breaker is open: consequences of silence must wait."""
     return silence_at(now).breaker_open
 
 
 def hosts_held_back(now: datetime) -> frozenset[UUID]:
-    """While the breaker is open the hosts that are silent: nothing is ended on them, and nobody is blamed. Else none.
+    """Return the silent hosts while the circuit breaker is open, else none.
 
-    All other hosts are as on any other day: money that is used up, budgets, terms and deadlines are followed there.
+    Nothing is ended on them, and nobody is blamed. All other hosts are treated as usual: exhausted money,
+    budgets, terms and deadlines have their effects there.
     """
     if not breaker_open(now):
         return frozenset()
@@ -125,7 +142,7 @@ def hosts_held_back(now: datetime) -> frozenset[UUID]:
 
 
 def open_for(now: datetime) -> timedelta:
-    """How long the breaker has been open within the last day, by its incidents."""
+    """Return how long the circuit breaker has been open within the last day, by its incidents."""
     since = now - BREAKER_DAY
     incidents = Incident.objects.filter(Q(closed_at=None) | Q(closed_at__gt=since), kind=MASS_SILENCE)
     spans = incidents.order_by().values_list("opened_at", "closed_at")
@@ -133,25 +150,25 @@ def open_for(now: datetime) -> timedelta:
 
 
 def end_of_mass_silence() -> datetime | None:
-    """When the last one was over."""
+    """Return when the last mass silence was over."""
     ended = Incident.objects.filter(kind=MASS_SILENCE, closed_at__isnull=False)
     return ended.order_by("-closed_at").values_list("closed_at", flat=True).first()
 
 
 def _cut_short_at() -> datetime | None:
-    """When one was last ended although its hosts were still silent."""
+    """Return when a mass silence was last ended although its hosts were still silent."""
     cut = Incident.objects.filter(kind=MASS_SILENCE, closed_at__isnull=False).exclude(closed_by="")
     return cut.order_by("-closed_at").values_list("closed_at", flat=True).first()
 
 
 def unfrozen_at(host_id: UUID) -> datetime | None:
-    """When it was last moved to online: by its own report, or by the operator who ended a freeze."""
+    """Return when the host last became online: by its own report, or by the end of a freeze."""
     moves = HostEvent.objects.filter(host_id=host_id, kind=HostState.ONLINE)
     return moves.order_by("-id").values_list("at", flat=True).first()
 
 
 def silent_without_outage() -> list[UUID]:
-    """Hosts that are silent although no outage of theirs is open: it was forgiven, and they have not come back."""
+    """Return silent hosts without an open outage: it was forgiven, and they have not come back."""
     outage = ReliabilityEvent.objects.filter(host=OuterRef("pk"), kind=ReliabilityKind.OUTAGE, ends_at__isnull=True)
     silent = Host.objects.filter(~Exists(outage), state=HostState.SILENT)
     return list(silent.order_by("pk").values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""Whether a host is verified: its latest self-test passed, of the hardware it has now, and not too long ago."""
+"""Verification of hosts: the latest self-test passed, on the present hardware, and is recent enough."""
 
 import hashlib
 from datetime import datetime
@@ -18,15 +18,15 @@ _OVER = (Verdict.PASSED, Verdict.FAILED)
 
 
 def hardware_of(host: Host) -> str:
-    """A digest of the GPUs that are there and of the driver: a self-test speaks for these alone."""
+    """Return a digest of the present GPUs and the driver, for which alone a self-test is valid."""
     uuids = Gpu.objects.filter(host=host, present=True).order_by("uuid").values_list("uuid", flat=True)
     return hashlib.sha256("\n".join([host.driver, *uuids]).encode()).hexdigest()
 
 
 def settle_verification(*, host: Host, now: datetime, actor: str) -> None:
-    """Verify the host, or let that lapse, as its self-tests say now. Its row is locked by the caller.
+    """Verify the host, or let its verification lapse, according to its self-tests.
 
-    Staff's refusal stays until staff take it back.
+    The caller has locked the host's row. A refusal by staff stays until staff revoke it.
     """
     doubt = _doubt(host, now)
     if host.awaits_test and not doubt:
@@ -41,14 +41,16 @@ def settle_verification(*, host: Host, now: datetime, actor: str) -> None:
 
 
 def hold_back(*, host: Host, was: str, actor: str) -> None:
-    """Its driver is another one than `was`: instances go on, and nothing new begins until a self-test passes, which needs
-    each GPU free once. The host's row is locked by the caller."""
+    """Close the host to new rents after its driver changed from `was`, until a self-test passes.
+
+    Running instances go on; the self-test needs each GPU free once. The caller has locked the host's row.
+    """
     why = f"Its driver changed from {was} to {host.driver}: no new rents until a self-test passes."
     _await_test(host, waits=True, why=why, actor=actor)
 
 
 def refuse_verification(*, host_id: UUID, reason: str, actor: str) -> None:
-    """Staff's decision, whatever the self-tests say."""
+    """Refuse verification by decision of staff, whatever the self-tests say."""
     with use_case():
         host = _lock(host_id)
         if host.verification != Verification.REFUSED:
@@ -56,7 +58,11 @@ def refuse_verification(*, host_id: UUID, reason: str, actor: str) -> None:
 
 
 def restore_verification(*, host_id: UUID, now: datetime, actor: str) -> None:
-    """Take a refusal back: from here on the self-tests decide again."""
+    """Revoke a refusal: from now on the self-tests decide again.
+
+    Raises:
+        UnlawfulMove: verification was not refused.
+    """
     with use_case():
         host = _lock(host_id)
         if host.verification != Verification.REFUSED:
@@ -66,7 +72,7 @@ def restore_verification(*, host_id: UUID, now: datetime, actor: str) -> None:
 
 
 def lapse_stale(*, now: datetime) -> int:
-    """Every verified host without a fresh enough self-test loses that; how many were looked at."""
+    """End the verification of every host without a recent self-test; return how many were checked."""
     fresh = SelfTest.objects.filter(host=OuterRef("pk"), verdict=Verdict.PASSED, finished_at__gt=now - VERIFIED_FOR)
     old = Host.objects.filter(~Q(Exists(fresh)), verification=Verification.VERIFIED).order_by("pk")
     host_ids = list(old.values_list("pk", flat=True))
@@ -77,7 +83,7 @@ def lapse_stale(*, now: datetime) -> int:
 
 
 def _doubt(host: Host, now: datetime) -> str:
-    """Why the host cannot be verified; nothing when it can."""
+    """Return why the host cannot be verified, or an empty text."""
     last = SelfTest.objects.filter(host=host, verdict__in=_OVER).order_by("-finished_at", "-id").first()
     if last is None or last.finished_at is None:
         return "It has not been tested."

@@ -1,1 +1,1 @@
-"""Search of the market: what can be asked, how it is written, and how it is answered."""
+"""Search of the market: fields, query language, and execution."""

@@ -1,4 +1,4 @@
-"""What each GPU model costs on the market now, in one query, and the models ranked by speed and by value."""
+"""Present market price of each GPU model, in one query, and models ranked by speed and by value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ _MICROS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class ModelOnMarket:
-    """A model and its open offers: GPUs free, and the lowest price per GPU-hour. Real GPUs go before simulated ones.
+    """A model with its open offers: free GPUs, and the lowest price per GPU-hour.
 
-    `value` is TFLOPS per unit of money and hour at that price.
+    Real GPUs come before simulated ones. `value` is TFLOPS per unit of money and hour at that price.
     """
 
     model: GpuModel
@@ -34,7 +34,7 @@ class ModelOnMarket:
 
 
 def models_on_market() -> dict[str, ModelOnMarket]:
-    """By slug: every model of the catalogue, and those that are offered though the catalogue does not know them."""
+    """Return every model of the catalogue and every offered model, by slug."""
     sums = {
         f"{name}_{kind}": aggregate
         for kind, only in (("real", Q(simulated=False)), ("simulated", Q(simulated=True)))
@@ -50,7 +50,10 @@ def models_on_market() -> dict[str, ModelOnMarket]:
 
 
 def ranked(order: str = "fp16", models: Sequence[ModelOnMarket] | None = None) -> list[ModelOnMarket]:
-    """Best first by `order`, one of RANKINGS; equal ones, and those without the figure last, by speed and name."""
+    """Return models in `order`, one of RANKINGS, best first.
+
+    Ties, and models without the figure (last), are ordered by speed and name.
+    """
     listed = list(models_on_market().values()) if models is None else list(models)
     listed.sort(key=lambda one: (-(one.model.tflops or 0.0), one.model.name))
     if order == "name":
@@ -61,7 +64,7 @@ def ranked(order: str = "fp16", models: Sequence[ModelOnMarket] | None = None) -
 
 
 def model_on_market(slug: str) -> ModelOnMarket | None:
-    """One model; None where neither the catalogue nor an offer knows it."""
+    """Return one model, or None where neither the catalogue nor an offer knows it."""
     return models_on_market().get(slug)
 
 

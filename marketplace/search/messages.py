@@ -1,4 +1,4 @@
-"""A search in a reader's words: what each term is called, a condition as a sentence of a chip, a wish likewise."""
+"""Texts of searches for readers: names of terms, and conditions and options as labels."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -65,7 +65,7 @@ _PPM_PER_HUNDREDTH: Final = 100
 
 
 def condition_words(condition: Condition) -> str:
-    """ "VRAM ≥ 24 GB", "Region: eu-west, Shanghai", "Verified"."""
+    """Return a condition as text: "VRAM ≥ 24 GB", "Region: eu-west, Shanghai", "Verified"."""
     term = TERMS[condition.term]
     label = str(TERM_WORDS[term.name])
     if term.kind is Kind.FLAG and not isinstance(condition.value, tuple):
@@ -98,7 +98,7 @@ def value_words(term: str, value: Scalar) -> str:
 
 
 def hours_words(hours: Decimal) -> str:
-    """Whole days as days, the rest as hours."""
+    """Return whole days as days, everything else as hours."""
     days, rest = divmod(hours, _HOURS_PER_DAY)
     if rest or not days:
         return gettext("%(count)s h") % {"count": plain_number(hours)}
@@ -106,11 +106,14 @@ def hours_words(hours: Decimal) -> str:
 
 
 def plain_number(value: Any) -> str:
-    """Without needless places: Decimal("24.0") is "24"."""
+    """Return a number without trailing zeros: Decimal("24.0") is "24"."""
     text = f"{Decimal(str(value)):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def percent_words(ppm: int | None) -> str:
-    """Millionths as a percentage, rounded down to hundredths since 99.996 is not 100; "" for unknown."""
+    """Return millionths as a percentage, or an empty text for unknown.
+
+    It is rounded down to hundredths, since 99.996 is not 100.
+    """
     return "" if ppm is None else f"{plain_number(Decimal(ppm // _PPM_PER_HUNDREDTH) / _PERCENT)} %"

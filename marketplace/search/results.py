@@ -1,4 +1,4 @@
-"""What one address of the market shows: a page with its counts, facets with what each part of the search keeps away."""
+"""Results of one request: a page with its counts, or facets with the effect of each condition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,10 @@ _IMAGE = "image"
 
 @dataclass(frozen=True)
 class MarketPage:
-    """`results` is a JSON array of offers. The image hides what would match and cannot run it."""
+    """A page; `results` is a JSON array of offers.
+
+    `hidden_by_image` counts matches that cannot run the image.
+    """
 
     results: bytes
     next: str | None
@@ -32,7 +35,7 @@ class MarketPage:
 
 @dataclass(frozen=True)
 class MarketFacets:
-    """Counts of each choice, and of the offers that each part of the search alone keeps away."""
+    """Counts of each choice, and of the offers that each part of the search alone excludes."""
 
     facets: Facets
     removed: list[Removed]
@@ -40,7 +43,11 @@ class MarketFacets:
 
 
 def market_page(query: OfferQuery) -> MarketPage:
-    """Raises InvalidInput for a cursor that this list did not give out."""
+    """Return the page of a search.
+
+    Raises:
+        InvalidInput: the cursor is not from this list.
+    """
     results, following, previous, total = offer_page_json(query)
     hidden = 0
     if query.image_needs != NO_IMAGE:
@@ -50,7 +57,7 @@ def market_page(query: OfferQuery) -> MarketPage:
 
 
 def market_facets(query: OfferQuery) -> MarketFacets:
-    """Facets and removals of one moment: the market is looked at once."""
+    """Return facets and excluded counts as of one moment: the market is read once."""
     with searching() as store:
         search = Search(store, query, clock.now())
         facets, removed = facets_of(search), search.removed()
@@ -59,19 +66,29 @@ def market_facets(query: OfferQuery) -> MarketFacets:
 
 
 def priced_offers(ids: Sequence[UUID], query: OfferQuery) -> list[dict[str, Any]]:
-    """These offers, open or not, as scripts see them, at what the wishes of `query` would cost; those gone are left out."""
+    """Return these offers as JSON, open or not, priced with the options of `query`.
+
+    Offers that no longer exist are left out.
+    """
     return [_priced(row, query) for row in offers_like(ids)]
 
 
 def priced_offer(offer_id: UUID, query: OfferQuery) -> dict[str, Any]:
-    """One of `priced_offers`. Raises NotFound."""
+    """Return one offer as in `priced_offers`.
+
+    Raises:
+        NotFound: there is no such offer.
+    """
     for offer in priced_offers([offer_id], query):
         return offer
     raise NotFound("There is no such offer.")
 
 
 def _priced(row: Mapping[str, Any], query: OfferQuery) -> dict[str, Any]:
-    """Nothing is priced in a mode that the offer does not sell, nor a term that its host does not stay for."""
+    """Return the offer with prices.
+
+    Modes that it does not sell and terms that its host does not stay for have none.
+    """
     now = clock.now()
     terms = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=now)
     unit = unit_price_micros(

@@ -1,4 +1,4 @@
-"""Searches that a user has kept."""
+"""Reads of saved searches."""
 
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from marketplace.models import SavedSearch
 
 
 def saved_searches_of(user_id: UUID) -> QuerySet[SavedSearch]:
-    """A user's kept searches, by name."""
+    """Return a user's saved searches, by name."""
     return SavedSearch.objects.filter(user_id=user_id)
 
 

@@ -1,4 +1,4 @@
-"""Search lines that a user keeps under a name."""
+"""Search lines that users save under a name."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -20,7 +20,12 @@ NAME_CHARS = 80
 
 
 def save_search(*, user: "User", name: str, line: str) -> SavedSearch:
-    """Keep a line, in its canonical form. Raises SearchSyntaxError for one that cannot be read."""
+    """Save a line, in its canonical form.
+
+    Raises:
+        SearchSyntaxError: the line cannot be parsed.
+        TooManySearches: the account has too many.
+    """
     name, line = _name(name), _canonical(line)
     with use_case():
         if saved_searches_of(user.pk).count() >= SAVED_SEARCHES_MAX:
@@ -33,7 +38,11 @@ def save_search(*, user: "User", name: str, line: str) -> SavedSearch:
 
 
 def rename_search(*, user_id: UUID, search_id: UUID, name: str) -> SavedSearch:
-    """Another name for a kept search."""
+    """Rename a saved search.
+
+    Raises:
+        NotFound: the user has no such search.
+    """
     name = _name(name)
     with use_case():
         search = SavedSearch.objects.select_for_update(no_key=True).filter(pk=search_id, user_id=user_id).first()
@@ -49,7 +58,11 @@ def rename_search(*, user_id: UUID, search_id: UUID, name: str) -> SavedSearch:
 
 
 def delete_search(*, user_id: UUID, search_id: UUID) -> None:
-    """Forget a search."""
+    """Delete a saved search.
+
+    Raises:
+        NotFound: the user has no such search.
+    """
     with use_case():
         removed, _ = SavedSearch.objects.filter(pk=search_id, user_id=user_id).delete()
     if not removed:
@@ -65,6 +78,6 @@ def _name(text: str) -> str:
 
 
 def _canonical(line: str) -> str:
-    """As `write_line` writes it, unless that is too long to keep."""
+    """Return the line as `write_line` writes it, unless that is too long to save."""
     written = write_line(parse_line(line))
     return written if len(written) <= LINE_MAX else line

@@ -1,4 +1,4 @@
-"""The market as it is searched: pages of offers, counts for each choice, what stands in the way of more."""
+"""Reads of the market by searches: pages of offers, counts for each choice, and excluded offers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,11 @@ _US_PER_HOUR: Final = 3_600_000_000
 
 
 def search_offers(query: OfferQuery) -> OfferPage:
-    """A page of open offers. Raises InvalidInput for a cursor that this list did not give out."""
+    """Return a page of open offers.
+
+    Raises:
+        InvalidInput: the cursor is not from this list.
+    """
     with _search(query) as search:
         page = page_of(search)
         keys = search.store.uuids(page.slots)
@@ -34,7 +38,10 @@ def search_offers(query: OfferQuery) -> OfferPage:
 
 
 def offer_page_json(query: OfferQuery) -> tuple[bytes, str | None, str | None, int]:
-    """`search_offers` for programs: (a JSON array of `offer_shape`, next, previous, total), without an object per row."""
+    """Return `search_offers` for programs as (JSON array of offers, next, previous, total).
+
+    No object per row is created.
+    """
     with _search(query) as search:
         page = page_of(search)
         bodies = _bodies(search.store, page.slots)
@@ -45,7 +52,10 @@ def offer_page_json(query: OfferQuery) -> tuple[bytes, str | None, str | None, i
 
 @dataclass(frozen=True)
 class MarketView:
-    """What the market's page shows of one search. `enough` says how many offers each extra condition would leave."""
+    """Contents of the market's page for one search.
+
+    `enough` is the number of offers that each extra condition would match.
+    """
 
     page: OfferPage
     facets: Facets
@@ -54,9 +64,12 @@ class MarketView:
 
 
 def search_market(query: OfferQuery, extra: Sequence[Condition]) -> MarketView:
-    """All of it from one look at the table, so that the counts on a page agree. Raises InvalidInput for a bad cursor.
+    """Return the contents of the market's page, from one read of the table, so that its counts agree.
 
-    Like a facet, an extra condition takes the place of whatever is asked about its own term.
+    Like a facet, an extra condition replaces whatever is asked about its own term.
+
+    Raises:
+        InvalidInput: the cursor is not valid.
     """
     with _search(query) as search:
         page = page_of(search)
@@ -69,7 +82,7 @@ def search_market(query: OfferQuery, extra: Sequence[Condition]) -> MarketView:
 
 
 def _offers(keys: Sequence[UUID], prices: Sequence[int], totals: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows with what they cost under the search; offers that went meanwhile are left out."""
+    """Return rows with their cost under the search; offers that no longer exist are left out."""
     found = rows_of(keys)
     return [
         found[key] | {"price_all_in_micros": price, "total_micros": total}
@@ -79,19 +92,19 @@ def _offers(keys: Sequence[UUID], prices: Sequence[int], totals: Sequence[int]) 
 
 
 def search_facets(query: OfferQuery) -> Facets:
-    """How many offers each choice would leave, whatever is asked about its own term."""
+    """Return how many offers each choice would match, ignoring conditions on its own term."""
     with _search(query) as search:
         return facets_of(search)
 
 
 def what_removed(query: OfferQuery) -> list[Removed]:
-    """For each wish and condition: how many offers there would be without it."""
+    """Return for each option and condition how many offers would match without it."""
     with _search(query) as search:
         return search.removed()
 
 
 def offers_like(ids: Sequence[UUID]) -> list[dict[str, Any]]:
-    """These offers, open or not, in the order given; those that are gone are left out."""
+    """Return these offers, open or not, in the order given; those that no longer exist are left out."""
     found = rows_of(ids)
     return [found[key] for key in ids if key in found]
 
@@ -103,10 +116,11 @@ def _search(query: OfferQuery) -> Iterator[Search]:
 
 
 def _bodies(store: Store, slots: Sequence[int]) -> dict[int, bytes]:
-    """What stands in an offer's JSON whatever was asked, kept until the offer changes; the closing brace is left off.
+    """Return the part of offers' JSON that does not depend on the search, without the closing brace.
 
-    Offers that were shown before they changed are read together by the search that brought the copy up to date. If each
-    waited until it is shown again, many pages of a busy market would each have to ask for one or two of them.
+    It is kept until the offer changes. Offers that were shown before they changed are read together by the search
+    that updated the copy: if each waited until it is shown again, many pages of a busy market would each have to
+    read one or two of them.
     """
     store.make_room()
     missing = store.missing(slots)
@@ -121,7 +135,7 @@ def _rendered(keys: Sequence[UUID]) -> dict[UUID, bytes]:
 
 
 def _tails(search: Search, slots: Sequence[int]) -> list[bytes]:
-    """What depends on the search and on the hour."""
+    """Return the part of offers' JSON that depends on the search and the time."""
     asked, store = search.asked, search.store
     prices, totals = asked.at(slots)
     arrays = (prices, totals, value(store["rate"][slots], prices), store["lease_hours"][slots])

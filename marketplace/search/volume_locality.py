@@ -1,4 +1,7 @@
-"""The market beside a volume: `mountable_volume=vol_…` asks for GPUs that it can be mounted to, here or after a move."""
+"""Offers in relation to a volume: `mountable_volume=vol_…` finds GPUs that can mount it.
+
+They may be on its host, or on another one after a copy.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ MOUNTABLE: Final = "mountable_volume"
 
 @dataclass(frozen=True)
 class VolumePlace:
-    """Where a volume lies, and how much would have to be carried; `id` and `host` are public ids."""
+    """Location of a volume, and the bytes to copy; `id` and `host` are public ids."""
 
     id: str
     host: str
@@ -24,19 +27,19 @@ class VolumePlace:
 
 @dataclass(frozen=True)
 class VolumeWay:
-    """Whether the volume lies on an offer's host already, else what has to be carried there, in about how many minutes."""
+    """Whether the volume is on an offer's host, else the bytes and approximate minutes of a copy."""
 
     here: bool
     bytes: int = 0
     minutes: int | None = 0
 
 
-# Of the volume of this public id. Raises NotFound.
+# Returns the place of the volume with this public id. Raises NotFound.
 PlaceOf = Callable[[str], VolumePlace]
 
 
 def way_to(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWay:
-    """To the host of a row of `search_offers`."""
+    """Return the way of a volume to the host of a row of `search_offers`."""
     if public_id("host", offer["host_id"]) == place.host:
         return VolumeWay(here=True)
     minutes = minutes_of_way(place.carried_bytes, place.up_mbps, offer["net_down_mbps"])
@@ -44,7 +47,7 @@ def way_to(place: VolumePlace, offer: Mapping[str, Any]) -> VolumeWay:
 
 
 def way_shape(place: VolumePlace, offer: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of an offer as the API shows it."""
+    """Return the way of a volume to an offer in its API form."""
     if offer["host"]["id"] == place.host:
         return {"here": True, "bytes": 0, "minutes": 0}
     minutes = minutes_of_way(place.carried_bytes, place.up_mbps, offer["network"]["down_mbps"])

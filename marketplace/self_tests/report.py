@@ -1,4 +1,4 @@
-"""A host's last self-test as its owner reads it: what to mend first, then everything, in the reader's language."""
+"""Report of a host's last self-test for its owner: failures first, in the reader's language."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShownCheck:
-    """One finding. `gpu` is its number on the host, None for a check of the whole host."""
+    """One finding; `gpu` is its number on the host, None for a check of the whole host."""
 
     title: str
     gpu: int | None
@@ -30,7 +30,10 @@ class ShownCheck:
 
 @dataclass(frozen=True)
 class SelfTestReport:
-    """`pending`: one is asked for now. `last` is the newest that is over, whose checks these are."""
+    """Report; `pending` means that a self-test is requested now.
+
+    `last` is the newest finished one, and `checks` are its findings.
+    """
 
     pending: bool
     last: "SelfTest | None"
@@ -50,7 +53,10 @@ class SelfTestReport:
 
 
 def report_of(host: "Host") -> SelfTestReport:
-    """Of a host as `hosts_of` reads it: the newest may be under way, so the last two are at hand."""
+    """Return the report of a host read by `hosts_of`.
+
+    The newest self-test may be in progress, so the last two are loaded.
+    """
     tests: list[SelfTest] = host.last_self_tests  # type: ignore[attr-defined]  # prefetched by hosts_of
     over = [test for test in tests if test.verdict != Verdict.PENDING]
     numbers = {gpu.uuid: gpu.index for gpu in host.gpus.all()}

@@ -1,6 +1,6 @@
-"""What the market asks of a host: for each check of a self-test its bound as data, where that comes from, what mends it.
+"""Requirements on a host: for each check of a self-test its limit, the limit's source, and the remedy.
 
-Whoever lowers a bound lets more hosts be verified; `needed` says which checks verification rests on.
+Lowering a limit lets more hosts be verified; `needed` says which checks verification depends on.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from django.utils.translation import override
 
 from marketplace.gpu_catalogue.catalogue import by_slug, nominal_vram_gb
 
-# A GPU's FMA rate against the catalogue's FP32 figure, which holds at boost clock. Our own choice: cards with little power
-# (T4, L4: 70 W) stay well below their boost clock under full load; half is what a throttled or forged card does not reach.
+# A GPU's FMA rate against the catalogue's FP32 figure, which holds at boost clock. Our own choice: low-power models
+# (T4, L4: 70 W) stay well below their boost clock under full load; a throttled or forged GPU does not reach half.
 COMPUTE_SHARE: Final = 0.5
-# Drivers keep memory back for error correction, 6 % on the models of the catalogue. Our own choice.
+# Drivers reserve memory for error correction, 6 % on the models of the catalogue. Our own choice.
 MEMORY_TOLERANCE: Final = 0.10
 _MIB_PER_GIB: Final = 1024
 FINISHED: Final = "finished"  # told only when it was not
@@ -24,7 +24,10 @@ FINISHED: Final = "finished"  # told only when it was not
 
 @dataclass(frozen=True)
 class Requirement:
-    """One check. `bound` holds for its value: `least` or `most` that many `unit`; `agent`: the agent's verdict counts."""
+    """One check.
+
+    `bound` limits its value to `least` or `most` that many `unit`; with `agent`, the agent's verdict counts.
+    """
 
     title: str | Promise
     rule: Literal["least", "most", "agent", "inventory", "memory", "compute", "shown"]
@@ -163,7 +166,7 @@ _REASONS: Final[dict[str, Promise]] = {
 
 @dataclass(frozen=True)
 class CheckRow:
-    """One finding as the agent tells it; see the protocol's Check."""
+    """One finding as the agent reports it; see the protocol's Check."""
 
     id: str
     passed: bool | None = None
@@ -178,9 +181,10 @@ class CheckRow:
 
 
 def judged_check(row: CheckRow, *, models: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
-    """The finding with the market's verdict, as it is kept: `passed` is null only for what could not be tested.
+    """Return the finding with the market's verdict, as it is stored.
 
-    `models` has slug and reported VRAM (MiB) of each GPU that the host has.
+    `passed` is null only for what could not be tested. `models` has slug and reported VRAM (MiB) of each GPU of
+    the host.
     """
     known = REQUIREMENTS.get(row.id)
     passed, required = _verdict(row, known, models)
@@ -203,7 +207,7 @@ def judged_check(row: CheckRow, *, models: Mapping[str, tuple[str, int]]) -> dic
 
 
 def _verdict(row: CheckRow, known: Requirement | None, models: Mapping[str, tuple[str, int]]) -> tuple[bool | None, str]:
-    """(passed, what was asked for). An agent's own no is never turned into a yes."""
+    """Return (passed, requirement); an agent's own failure never becomes a pass."""
     if known is None or known.rule == "agent":
         return row.passed, row.required
     bound, required = _bound(row, known, models)
@@ -221,7 +225,8 @@ def _bound(row: CheckRow, known: Requirement, models: Mapping[str, tuple[str, in
     if known.rule == "inventory":
         return float(max(1, len(models))), f"{max(1, len(models))}, as enrolled"
     if known.rule == "memory":
-        # Of the sizes that the model is built with, never of what the GPU itself says: a forged name is found by that.
+        # Of the sizes that the model is built with, never of what the GPU itself reports: this detects a
+        # forged name.
         sizes = by_slug(slug).vram_gb or (nominal_vram_gb(slug, vram_mb),)
         nominal_gb = min(sizes, key=lambda size: abs(size * _MIB_PER_GIB - vram_mb))
         least = round(nominal_gb * _MIB_PER_GIB * (1 - MEMORY_TOLERANCE))
@@ -237,13 +242,16 @@ def _bound(row: CheckRow, known: Requirement, models: Mapping[str, tuple[str, in
 
 
 def title_of(check_id: str) -> str:
-    """In the reader's language; a check that this version does not know is called by its id."""
+    """Return a check's title in the reader's language, or its id if this version does not know it."""
     known = REQUIREMENTS.get(check_id)
     return str(known.title) if known else check_id.replace("_", " ")
 
 
 def remedy_of(check: Mapping[str, Any]) -> str:
-    """In the reader's language: why there is no finding, and what mends it. Empty where nothing needs mending."""
+    """Return why there is no finding, and the remedy, in the reader's language.
+
+    It is empty where nothing is wrong.
+    """
     if check["passed"]:
         return ""
     remedy = _mends(REQUIREMENTS.get(check["id"]), check["reason"]) or str(check["remedy"])

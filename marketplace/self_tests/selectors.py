@@ -1,4 +1,4 @@
-"""Self-tests for a host's owner, and what everyone may know of an offer's measured facts."""
+"""Reads of self-tests for a host's owner, and of an offer's public measurements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,11 @@ from marketplace.states import Verdict, Verification
 
 
 def self_tests_of(owner_id: UUID, host_id: UUID) -> QuerySet[SelfTest]:
-    """The last self-tests of an own host, newest first; NotFound for everyone else's."""
+    """Return the last self-tests of an own host, newest first.
+
+    Raises:
+        NotFound: the host is not theirs.
+    """
     if not Host.objects.filter(pk=host_id, owner_id=owner_id).exists():
         raise NotFound("There is no such host.")
     return SelfTest.objects.filter(host_id=host_id).order_by("-asked_at", "-id")[:SELF_TESTS_SHOWN]
@@ -24,7 +28,10 @@ def self_tests_of(owner_id: UUID, host_id: UUID) -> QuerySet[SelfTest]:
 
 @dataclass(frozen=True)
 class MeasuredFact:
-    """A measured figure: `value` is the median of `samples` measurements, the newest made at `at`; None: not measured."""
+    """A measured figure.
+
+    `value` is the median of `samples` measurements, the newest made at `at`; None means not measured.
+    """
 
     name: str  # gpu_compute, disk_read, disk_write, disk_random_read, disk_random_write, network_up, network_down
     value: float | None
@@ -35,7 +42,7 @@ class MeasuredFact:
 
 @dataclass(frozen=True)
 class ProvenFacts:
-    """What was measured of an offer's host, and how its last self-test ended. `simulated`: made up, not measured."""
+    """Measurements of an offer's host, and the result of its last self-test; `simulated` ones are made up."""
 
     measured: Sequence[MeasuredFact]
     simulated: bool
@@ -51,7 +58,11 @@ class ProvenFacts:
 
 
 def facts_of_offer(offer_id: UUID) -> ProvenFacts:
-    """Open to everyone, so without the single checks: those tell the owner what to mend."""
+    """Return the public facts of an offer, without the single checks, which are for the owner.
+
+    Raises:
+        NotFound: there is no such offer.
+    """
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None:
         raise NotFound("There is no such offer.")
@@ -82,7 +93,7 @@ def _of_host(host: Host) -> list[MeasuredFact]:
 
 
 def _of_gpus(offer: Offer, last: SelfTest | None) -> list[MeasuredFact]:
-    """The offer's GPUs in the last self-test: their median, one sample each."""
+    """Return the median of the offer's GPUs in the last self-test, one sample each."""
     uuids = set(Gpu.objects.filter(offer=offer, present=True).values_list("uuid", flat=True))
     return [_figure("gpu_compute", "TFLOPS", last, lambda check: check["gpu"] in uuids)]
 

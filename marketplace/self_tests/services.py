@@ -1,4 +1,4 @@
-"""Self-tests of hosts: asked for by the owner or the market, answered by the agent, judged here, expired when unanswered."""
+"""Self-tests of hosts: requested by owner or market, answered by the agent, evaluated, expired."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ from marketplace.states import HostState, Verdict
 
 AGENT: Final = "agent"
 MARKET: Final = "market"
-# A check that was left out for these reasons counts as it was found last.
+# A check that was skipped for one of these reasons counts as it was found last.
 _EXCUSED: Final = ("in_use", "refused")
 _SIZES: Final = {"id": 40, "unit": 12, "gpu": 80, "reason": 20, "actual": 300, "required": 200, "remedy": 300}
 
 
 @dataclass(frozen=True)
 class SelfTestRow:
-    """The outcome of one self-test as the agent tells it; see the protocol's SelfTestResult."""
+    """Result of one self-test as the agent reports it; see the protocol's SelfTestResult."""
 
     id: UUID
     checks: Sequence[CheckRow]
@@ -45,7 +45,12 @@ class SelfTestRow:
 
 
 def request_self_test(*, actor_id: UUID, host_id: UUID) -> SelfTest:
-    """Ask an own host's agent for a self-test; the one that is asked for already, where there is one."""
+    """Request a self-test of an own host, or return the one that is pending.
+
+    Raises:
+        NotFound: the host is not theirs.
+        HostNotOnline: its agent does not report.
+    """
     with use_case():
         host = lock_host(host_id) if Host.objects.filter(pk=host_id, owner_id=actor_id).exists() else None
         if host is None:
@@ -64,7 +69,7 @@ def _ask(host: Host, actor: str, now: datetime) -> SelfTest:
 
 
 def record_self_test(*, host_id: UUID, row: SelfTestRow, agent_version: str, at: datetime) -> bool:
-    """Judge what the agent found and keep it. False for an answer that nobody waits for (any more)."""
+    """Evaluate and store the agent's findings; return False if nobody waits for this answer."""
     if not SelfTest.objects.filter(pk=row.id, host_id=host_id, verdict=Verdict.PENDING).exists():
         return False
     with use_case():
@@ -106,7 +111,7 @@ def _plain(row: CheckRow) -> CheckRow:
 
 
 def _earlier(host: Host, hardware: str, at: datetime) -> dict[tuple[str, str | None], dict[str, Any]]:
-    """The last real finding of each check that passed on the same hardware, with when that was."""
+    """Return the last real finding of each check that passed on the same hardware, with its time."""
     tests = SelfTest.objects.filter(host=host, hardware=hardware, finished_at__gt=at - CHECK_COUNTS_FOR)
     found: dict[tuple[str, str | None], dict[str, Any]] = {}
     for test in tests.order_by("finished_at"):
@@ -117,7 +122,7 @@ def _earlier(host: Host, hardware: str, at: datetime) -> dict[tuple[str, str | N
 
 
 def _missing(host: Host, checks: Sequence[dict[str, Any]]) -> list[str]:
-    """What verification rests on and what did not pass, or was not even tried."""
+    """Return the required checks that did not pass, or were not tried."""
     gpus = list(_present(host).values_list("uuid", flat=True))
     must = {
         (name, None)
@@ -140,7 +145,10 @@ def _forget_old(host: Host) -> None:
 
 
 def attend_self_tests(*, now: datetime) -> int:
-    """The periodic pass: expire what was not answered, let old verifications lapse, ask who is due. How many were asked."""
+    """Expire unanswered self-tests, let old verifications lapse, request due self-tests; return how many.
+
+    Run as a sweep.
+    """
     late = SelfTest.objects.filter(verdict=Verdict.PENDING, asked_at__lt=now - SELF_TEST_EXPIRES_AFTER)
     for test_id, host_id in list(late.order_by("host_id").values_list("pk", "host_id")):
         _expire(test_id, host_id, now)
@@ -160,7 +168,7 @@ def _expire(test_id: UUID, host_id: UUID, now: datetime) -> None:
 
 
 def _due(now: datetime) -> Any:
-    """Hosts that report and whose last self-test is a while ago, or has never been."""
+    """Return reporting hosts whose last self-test is long ago, or that never had one."""
     return Host.objects.filter(
         ~_tested_since(now - SELF_TEST_EVERY, Verdict.PENDING, Verdict.PASSED, Verdict.FAILED),
         ~_tested_since(now - SELF_TEST_PAUSE, Verdict.EXPIRED),

@@ -1,4 +1,7 @@
-"""The auction of the spot market: from bids and GPUs to winners and prices. Pure; `docs/spot.md` says it in words."""
+"""Auction of the spot market: from bids and GPUs to winners and prices.
+
+Pure; docs/spot.md describes it.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +11,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bid:
-    """What one bidder asks for. `max_micros` is per GPU and hour.
+    """Bid of one bidder; `max_micros` is per GPU and hour.
 
-    `holds`: it has its GPUs now. `sits`: and its minimum run time is not over. `rests`: it yielded a moment ago.
-    `began_at_micros`: the floor at which its run began. `backed`: the money of its first hour is held, and its bidder is
-    not barred from the offer; a bid without that raises nobody's price.
+    `holds`: it has its GPUs now. `sits`: it has them, and its minimum run time is not over. `rests`: it was
+    preempted a moment ago. `began_at_micros`: the floor at which its run began. `backed`: the money of its first
+    hour is held, and its bidder is not barred from the offer; a bid without that raises nobody's price.
     """
 
     key: Hashable
@@ -27,15 +30,15 @@ class Bid:
 
     @property
     def rank(self) -> tuple[int, datetime, str]:
-        """The highest maximum first; of equal ones the earlier; the key makes the order total."""
+        """Return the sort key: highest maximum first, then the earlier; the key makes the order total."""
         return -self.max_micros, self.placed_at, str(self.key)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Who gets GPUs, in the order of rank, and what each bid pays per GPU and hour while it holds some.
+    """Winners in the order of rank, and what each bid pays per GPU and hour while it holds GPUs.
 
-    `price_micros` is the market price that is published: nobody pays more.
+    `price_micros` is the published market price: nobody pays more.
     """
 
     price_micros: int
@@ -45,20 +48,21 @@ class Outcome:
 
 
 def auction(bids: Sequence[Bid], *, supply: int, floor_micros: int) -> Outcome:
-    """Winners and prices of one offer at one moment.
+    """Return winners and prices of one offer at one moment.
 
-    **Supply** are the GPUs that hourly and reserved rents neither use nor wait for.
+    **Supply**: the GPUs that hourly and reserved rents neither use nor wait for.
 
-    **Who takes part.** Who holds GPUs, and who asks for some at the floor or above. A floor that was raised does not touch
-    those who hold already.
+    **Participants**: bids that hold GPUs, and bids at the floor or above. A raised floor does not affect bids
+    that hold GPUs already.
 
-    **Winners.** First those who sit (their minimum run time protects them from other bids, not from `supply` shrinking),
-    then the others who do not rest; each group in the order of rank, and each bid for which the GPUs left over will do
-    gets all of its own, the others none. So a small bid may win behind a large one that does not fit.
+    **Winners**: first bids that `sit` (their minimum run time protects them from other bids, not from a smaller
+    `supply`), then the others that do not `rest`. In each group by rank, a bid gets all of its GPUs if enough are
+    left, else none. So a small bid may win behind a large one that does not fit.
 
-    **Price.** While a GPU stays free after that, the floor: nobody is kept out by what nobody uses. When none does, each
-    pays what its own GPUs would fetch without it: the highest losing bid that *fits* on them (`price_on`), at least the
-    floor, at most its own maximum. A floor that was raised since a run began is not for that run; a lowered one is.
+    **Price**: while a GPU stays free after that, the floor: unused GPUs keep nobody out. Otherwise each pays what
+    its own GPUs would bring without it: the highest losing bid that *fits* on them (`price_on`), at least the
+    floor, at most its own maximum. A floor that was raised after a run began does not apply to that run; a
+    lowered one does.
     """
     taking_part = sorted((bid for bid in bids if bid.holds or bid.max_micros >= floor_micros), key=lambda bid: bid.rank)
     left, winners = supply, []
@@ -78,10 +82,11 @@ def auction(bids: Sequence[Bid], *, supply: int, floor_micros: int) -> Outcome:
 
 
 def price_on(bid: Bid, losers: Sequence[Bid], floor_micros: int) -> int:
-    """What the GPUs of `bid` would fetch if it gave them up, per GPU and hour.
+    """Return what the GPUs of `bid` would bring per GPU and hour if it released them.
 
-    A losing bid fits when these GPUs alone would do for it: it asks for no more than `bid` does. Others keep theirs, so a
-    bid that could be granted only if several gave theirs up raises nobody's price. No bid is a rival of its own.
+    A losing bid fits if these GPUs alone are enough for it: it asks for no more than `bid` does. Other bids keep
+    their GPUs, so a bid that could be granted only if several released theirs raises nobody's price. A bid is
+    never its own rival.
     """
     return max([floor_micros, *(each.max_micros for each in losers if each.gpus <= bid.gpus and each.key != bid.key)])
 

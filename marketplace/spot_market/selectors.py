@@ -1,4 +1,4 @@
-"""The spot market of an offer as everyone may see it: its price now and before, and what is for sale. Nothing is locked."""
+"""Public reads of an offer's spot market: its price now and before, and the supply; nothing is locked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _LATELY = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class SpotPoint:
-    """What spot rents paid per GPU and hour from a moment on, and the GPUs for sale and asked for at that moment."""
+    """Spot price per GPU and hour from a moment on, with supply and demand in GPUs at that moment."""
 
     at: datetime
     price_micros: int
@@ -27,7 +27,7 @@ class SpotPoint:
 
 @dataclass(frozen=True)
 class SpotLately:
-    """The market of one offer now and over the last day; `None` where the offer has no spot market."""
+    """Market of one offer now and over the last day; `None` where the offer has no spot market."""
 
     floor_micros: int | None
     now_micros: int | None
@@ -38,7 +38,7 @@ class SpotLately:
     until: datetime
 
     def share_within(self, max_micros: int) -> Fraction:
-        """The part of the last day in which the price was at most this; all of it where nobody ever bid."""
+        """Return the share of the last day with a price of at most this; 1 where nobody ever bid."""
         if not self.points:
             return Fraction(1 if self.now_micros is not None and max_micros >= self.now_micros else 0)
         begins = [max(self.since, point.at) for point in self.points]
@@ -53,13 +53,20 @@ class SpotLately:
 
 
 def spot_history(offer_id: UUID, *, days: int = PRICE_HISTORY_DAYS) -> list[SpotPoint]:
-    """The changes of the last days, oldest first, the price in force before them first; at most 1,000."""
+    """Return the changes of the last days, oldest first; at most 1,000.
+
+    The price in force before them is the first.
+    """
     _offer(offer_id)
     return _points(offer_id, clock.now() - timedelta(days=days))
 
 
 def spot_lately(offer_id: UUID) -> SpotLately:
-    """Raises NotFound."""
+    """Return the offer's market over the last day.
+
+    Raises:
+        NotFound: there is no such offer.
+    """
     offer, now = _offer(offer_id), clock.now()
     points = _points(offer_id, now - _LATELY)
     present = spot_price_micros(floor_micros=offer.spot_floor_micros, now_micros=offer.spot_now_micros)
@@ -76,7 +83,7 @@ def spot_lately(offer_id: UUID) -> SpotLately:
 
 
 def claims_wait(offer_id: UUID) -> bool:
-    """Whether an accepted order waits for GPUs of this offer."""
+    """Return whether an accepted order waits for GPUs of this offer."""
     return Claim.objects.filter(offer_id=offer_id).exists()
 
 
@@ -101,7 +108,7 @@ def _points(offer_id: UUID, since: datetime) -> list[SpotPoint]:
 
 @dataclass(frozen=True)
 class Place:
-    """A place in the line for GPUs of one offer: 1 is next. `of` places there are in all."""
+    """Queue position for GPUs of one offer: 1 is next, and `of` is the length of the queue."""
 
     number: int
     of: int
@@ -109,7 +116,7 @@ class Place:
 
 
 def places_in_line(holders: Sequence[UUID]) -> dict[UUID, Place]:
-    """Where each of these stands; who has no claim is left out."""
+    """Return the queue position of each holder; those without a claim are left out."""
     offers = Claim.objects.filter(holder__in=holders).order_by().values_list("offer_id", flat=True).distinct()
     rows = Claim.objects.filter(offer_id__in=offers).order_by("offer_id", "made_at", "pk")
     lines: dict[UUID, list[Claim]] = {}
@@ -124,5 +131,5 @@ def places_in_line(holders: Sequence[UUID]) -> dict[UUID, Place]:
 
 
 def waiting_longer_than(*, before: datetime) -> list[UUID]:
-    """Who has waited since before that moment, the first first."""
+    """Return holders that have waited since before that moment, in order."""
     return list(Claim.objects.filter(made_at__lte=before).order_by("made_at").values_list("holder", flat=True))

@@ -1,4 +1,4 @@
-"""The market's side of spot rents: one offer under its lock, claims of orders that wait, leases that yield, the price."""
+"""Spot rents on the market's side: locked offers, claims of orders, preemptible leases, the price."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _HOST = Prepared(
 )
 _CLAIMS = Prepared(lambda offer_id: Claim.objects.filter(offer_id=offer_id).order_by("made_at", "pk"), offer_id=UUID)
 
-# Whatever the offer's own columns say: they are 0 while it is closed, and a rent that runs is not touched by that.
+# Independent of the offer's own columns: they are 0 while it is closed, and a running rent is not affected by that.
 _GPUS = """
 SELECT count(*) FILTER (WHERE g.present AND g.healthy AND NOT g.quarantined AND l.id IS NULL), count(*) FILTER (WHERE l.spot)
 FROM marketplace_gpu g LEFT JOIN marketplace_lease l ON l.gpu_id = g.id AND l.released_at IS NULL
@@ -43,8 +43,9 @@ WHERE g.offer_id = %s
 class SpotMarket:
     """One offer with its host, both locked to the end of the transaction.
 
-    `free` GPUs have no lease, `spot` are leased to spot rents; `claims` wait and can be served from those, the oldest
-    first. `hears`: the host's agent reports, so that a notice would reach the container. `sells`: new rents may begin.
+    `free` GPUs have no lease, `spot` are leased to spot rents; `claims` wait and can be served from those, oldest
+    first. `hears`: the host's agent reports, so that a notice would reach the container. `sells`: new rents may
+    begin.
     """
 
     host: Host
@@ -67,12 +68,15 @@ class SpotMarket:
 
     @property
     def supply(self) -> int:
-        """What hourly and reserved rents neither use nor wait for."""
+        """Return the GPUs that hourly and reserved rents neither use nor wait for."""
         return max(0, self.free + self.spot - self.claimed)
 
 
 def open_spot_market(offer_id: UUID) -> SpotMarket | None:
-    """Locks host, then offer; None when there is no such offer. Inside the caller's transaction."""
+    """Lock host, then offer, and return the market, or None without such an offer.
+
+    Runs inside the caller's transaction.
+    """
     host = _HOST.first(offer_id=offer_id)
     if host is None:
         return None
@@ -81,7 +85,11 @@ def open_spot_market(offer_id: UUID) -> SpotMarket | None:
 
 
 def view_spot_market(offer_id: UUID) -> SpotMarket:
-    """The same as a moment's picture, with nothing locked: for telling people. Raises NotFound."""
+    """Return the market as of now, without locks, for display.
+
+    Raises:
+        NotFound: there is no such offer.
+    """
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None:
         raise NotFound("There is no such offer.")
@@ -96,8 +104,10 @@ def _counted(host: Host, offer: Offer) -> SpotMarket:
 
 
 def _that_fit(claims: Sequence[Claim], room: int) -> list[Claim]:
-    """In order, each that can be served from the room that is left. One that needs more waits, and nothing is kept back
-    for it; `availability` counts the same way."""
+    """Return, in order, the claims that can be served from the remaining room.
+
+    One that needs more waits, and nothing is kept back for it; `availability` counts in the same way.
+    """
     fit = []
     for claim in claims:
         if claim.gpu_count <= room:
@@ -106,7 +116,7 @@ def _that_fit(claims: Sequence[Claim], room: int) -> list[Claim]:
     return fit
 
 
-# -- orders that wait
+# -- waiting orders
 
 
 def lease_or_claim(
@@ -118,10 +128,11 @@ def lease_or_claim(
     prefer: Sequence[str] = (),
     in_line: bool = False,
 ) -> LeasedGpus | None:
-    """As `lease_gpus`; None when too few are free, but spot rents can make room: then `holder` has a claim on them.
+    """Lease GPUs, or claim them and return None if spot rents must be preempted first.
 
-    A claim counts at once: nobody else is given GPUs that it waits for. Raises what `lease_gpus` raises when even all spot
-    rents together could not make room; `in_line`: then it has a claim on those that become free, after earlier ones.
+    A claim counts at once: nobody else gets GPUs that it waits for. When even all spot rents together could not
+    make room, it raises what `lease_gpus` raises, or with `in_line` claims GPUs that become free, after earlier
+    claims.
     """
     with transaction.atomic(savepoint=False):
         market = open_spot_market(offer_id)
@@ -140,7 +151,11 @@ def lease_or_claim(
 
 
 def lease_claimed(market: SpotMarket, claim: Claim, *, prefer: Sequence[str] = ()) -> LeasedGpus:
-    """The claim becomes leases. It was accepted, so that an offer closed meanwhile keeps its word; raises GpuTaken."""
+    """Turn the claim into leases, even if the offer was closed after the order was accepted.
+
+    Raises:
+        GpuTaken: too few GPUs are free.
+    """
     check_share(market.host, market.offer, claim.gpu_count)
     gpus = choose_gpus(market.offer, claim.gpu_count, prefer)
     if len(gpus) < claim.gpu_count:
@@ -152,7 +167,10 @@ def lease_claimed(market: SpotMarket, claim: Claim, *, prefer: Sequence[str] = (
 
 
 def drop_claim(*, holder: UUID) -> bool:
-    """The order waits no more; false when it had no claim. Takes host and offer: before leases and instances."""
+    """Delete the holder's claim and return whether there was one.
+
+    Locks host and offer: before leases and instances.
+    """
     claim = Claim.objects.filter(holder=holder).first()
     if claim is None:
         return False
@@ -167,7 +185,13 @@ def drop_claim(*, holder: UUID) -> bool:
 
 
 def check_spot_order(*, offer_id: UUID, count: int, max_price_micros: int, expected_version: int | None) -> None:
-    """Whether a bid may be placed. Raises OfferClosed, PriceChanged or InvalidInput."""
+    """Refuse a bid that may not be placed.
+
+    Raises:
+        OfferClosed: the offer has no spot market or is not open.
+        PriceChanged: the offer has another version.
+        InvalidInput: number of GPUs or price is not allowed.
+    """
     offer = Offer.objects.select_related("host").filter(pk=offer_id).first()
     if offer is None or offer.spot_floor_micros is None:
         raise OfferClosed("This offer has no spot market.")
@@ -180,7 +204,11 @@ def check_spot_order(*, offer_id: UUID, count: int, max_price_micros: int, expec
 
 
 def lease_spot(market: SpotMarket, *, holder: UUID, count: int, price_micros: int, prefer: Sequence[str] = ()) -> LeasedGpus:
-    """Leases that yield. What a claim waits for is not given out. Raises GpuTaken."""
+    """Lease GPUs to a spot rent, which can be preempted; GPUs that a claim waits for are left out.
+
+    Raises:
+        GpuTaken: too few GPUs are free.
+    """
     check_share(market.host, market.offer, count)
     gpus = choose_gpus(market.offer, count, prefer) if market.free - market.claimed >= count else []
     if len(gpus) < count:
@@ -191,7 +219,11 @@ def lease_spot(market: SpotMarket, *, holder: UUID, count: int, price_micros: in
 
 
 def keep_leases(*, holder: UUID, price_micros: int) -> None:
-    """A spot rent becomes one that does not yield. Raises GpuTaken when an order has been promised its GPUs."""
+    """Turn a spot rent into one that is not preempted.
+
+    Raises:
+        GpuTaken: its GPUs are promised to an order.
+    """
     leases = Lease.objects.filter(holder=holder, released_at__isnull=True, spot=True)
     offer_id = leases.values_list("offer_id", flat=True).first()
     if offer_id is None:
@@ -206,7 +238,7 @@ def keep_leases(*, holder: UUID, price_micros: int) -> None:
 
 
 def publish_price(market: SpotMarket, *, price_micros: int, demand: int, at: datetime) -> None:
-    """The offer's spot price from now on; a row of its public history where it changes."""
+    """Set the offer's spot price from now on, and add changes to its public history."""
     offer, floor = market.offer, market.offer.spot_floor_micros
     latest = SpotPrice.objects.filter(offer=offer).order_by("-at", "-id").first()
     shown = None if price_micros == floor else price_micros

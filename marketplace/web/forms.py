@@ -1,4 +1,4 @@
-"""Input of host owners' pages."""
+"""Form fields of host owners' pages."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from common.money import parse_money
 
 
 class MoneyField(forms.CharField):
-    """A decimal amount that becomes micro-units; empty becomes None."""
+    """A decimal amount, converted to micro-units; empty becomes None."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(widget=DecimalInput(), max_length=20, **kwargs)

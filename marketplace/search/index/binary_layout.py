@@ -1,4 +1,4 @@
-"""How offers travel into memory: as a binary COPY with every field of fixed width, which numpy reads as it is."""
+"""Transfer format of offers: a binary COPY with fields of fixed width, which numpy reads directly."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ TERMS_SOLD: Final = ("day", "week", "month", "year", "year3")
 WORDS: Final = ("gpu", "region", "runtime", "disk", "cuda")
 
 _TEXT: Final = {"gpu": "gpu_model", "region": "region", "runtime": "runtime", "disk": "disk_kind", "cuda": "cuda"}
-# Name in memory: what to select, its PostgreSQL type, its numpy type. Texts travel as 64-bit hashes of themselves.
+# Name in memory: SQL to select, PostgreSQL type, numpy type. Texts are sent as 64-bit hashes.
 _FIELDS: Final = {
     "id": ("id", "uuid", "S16"),
     "host": ("host_id", "uuid", "S16"),
@@ -65,12 +65,12 @@ _RECORD: Final = np.dtype(
 
 
 def decode(copied: memoryview) -> NDArray[Any]:
-    """The records of a binary COPY of SELECT."""
+    """Return the records of a binary COPY of SELECT."""
     return np.frombuffer(copied, _RECORD, offset=_HEADER_BYTES, count=(len(copied) - _HEADER_BYTES) // _RECORD.itemsize)
 
 
 def text_of(name: str) -> str:
-    """The column of the table that holds the word `name`."""
+    """Return the table column that contains the text of `name`."""
     return _TEXT[name]
 
 

@@ -1,4 +1,4 @@
-"""The open offers of the market in memory: one array for each thing that can be asked, one slot for each offer."""
+"""Column store of the market's open offers: an array for each searchable field, a slot per offer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,15 +31,17 @@ _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("disk_read", "disk_write", "net_up", "net_down", "reliability", "fp16", "fp32", "rate"), np.int32),
     **dict.fromkeys(("lease_hours", "created", "hourly", "spot", "disk_price", "cuda"), np.int64),
     **dict.fromkeys((f"off_{term}" for term in TERMS_SOLD), np.int16),
-    # Codes of combinations, as wide as numpy counts them fastest.
+    # Codes of combinations, in the integer width that numpy counts fastest.
     **dict.fromkeys(("card", "place", "traits"), np.intp),
 }
 
 
 class Store:
-    """Slots stay where they are while an offer is rented and comes back, so that most changes touch a few numbers alone.
+    """Arrays by column.
 
-    An offer that closes keeps its slot with `count` 0: no search takes it.
+    An offer keeps its slot while it is rented and returns, so that most changes write few numbers.
+
+    A closed offer keeps its slot with `count` 0, which no search returns.
     """
 
     def __init__(self) -> None:
@@ -51,7 +53,7 @@ class Store:
             "traits": Combinations(("runtime", "disk", "cuda", "simulated", "verified", "nvlink"), (16, 20, 20, 1, 1, 1)),
         }
         self.orders: dict[str, Order] = {}
-        # What others keep beside it: offers' JSON by slot, until the offer changes; what follows from the words alone.
+        # Caches of others: offers' JSON by slot, until the offer changes; and what depends only on the words.
         self.bodies: dict[int, bytes] = {}
         self.news: set[int] = set()  # offers that somebody was shown and that changed since; none where they were many
         self.kept: dict[str, Any] = {}
@@ -62,40 +64,43 @@ class Store:
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._columns[name][: self.size]
 
-    # -- what it holds
+    # -- reads
 
     def slots_of(self, ids: NDArray[np.bytes_]) -> NDArray[np.intp]:
-        """-1 for those that have none."""
+        """Return the slots of these offers; -1 for those without one."""
         return self._index.slots_of(ids)
 
     def uuids(self, slots: Sequence[int]) -> list[UUID]:
         return uuids(self._columns["id"][slots].tolist())
 
     def ranks(self) -> NDArray[np.int32]:
-        """Each slot's place among the ids."""
+        """Return the position of each slot in the order of ids."""
         return self._index.ranks
 
     def rank_of(self, key: bytes, *, after: bool) -> int:
         return int(np.searchsorted(self._index.ids, key, side="right" if after else "left"))
 
-    # -- how it changes
+    # -- writes
 
     def put(self, records: NDArray[Any]) -> None:
-        """Write these offers down, new or changed; of closed ones only those that have a slot."""
+        """Write new or changed offers; closed ones only if they have a slot."""
         self.meet(records)
         self.write(self.draft(records))
 
     def meet(self, records: NDArray[Any]) -> None:
-        """Give codes to models and combinations that no offer had yet; the words must be known."""
+        """Assign codes to new models and combinations; the words must be known."""
         codes = self._codes(records)
         self._meet_models()
         for name, group in _groups(codes, records).items():
             self.combinations[name].meet(group)
 
     def draft(self, records: NDArray[Any]) -> "Draft":
-        """What `write` is to write down. Changes nothing and needs no lock, but whatever is written meanwhile makes it void.
+        """Prepare what `write` writes, without a change and without the lock.
 
-        Raises NotMet for words, models or combinations without a code.
+        Any write meanwhile makes the draft invalid.
+
+        Raises:
+            NotMet: a word, model or combination has no code.
         """
         index = self._index
         slots = index.slots_of(records["id"])
@@ -106,11 +111,15 @@ class Store:
         return Draft(index, self._values(records), slots, fresh, index.with_more(records["id"][fresh], slots[fresh]))
 
     def follows(self, draft: "Draft") -> bool:
-        """Whether the slots are still those that the draft is about."""
+        """Return whether the slots are still those that the draft is based on."""
         return draft.before is self._index
 
     def write(self, draft: "Draft", walks: Mapping[str, NextWalk] = MappingProxyType({})) -> None:
-        """`walks` are those of `draft_walks`; other orders find the changed rows' places when they are next used."""
+        """Write a draft.
+
+        `walks` are those of `draft_walks`; other orders find the positions of changed rows when they are next
+        used.
+        """
         if not len(draft.slots):
             return
         for sort, chosen in self.moved(draft).items():
@@ -123,12 +132,15 @@ class Store:
         self._drop_bodies(draft.slots)
 
     def moved(self, draft: "Draft") -> dict[str, NDArray[np.bool_]]:
-        """By sort, which rows of the draft are new or will have another key; where none is, not at all."""
+        """Return for each sort which rows of the draft are new or get another key.
+
+        Sorts without such rows are left out.
+        """
         found = {sort: self._moved(order, draft) for sort, order in self.orders.items()}
         return {sort: chosen for sort, chosen in found.items() if chosen.any()}
 
     def draft_walks(self, draft: "Draft", moved: Mapping[str, NDArray[np.bool_]]) -> dict[str, NextWalk]:
-        """The walks once the draft is written. Like `draft`, this changes nothing and needs no lock."""
+        """Return the walks as of after the draft is written, without a change and without the lock."""
         walks = {}
         for sort, chosen in moved.items():
             order = self.orders.get(sort)
@@ -146,36 +158,36 @@ class Store:
         return moved
 
     def close(self, ids: Iterable[bytes]) -> None:
-        """These offers are gone."""
+        """Close these offers, since they are gone."""
         slots = self.slots_of(np.array(list(ids), "S16"))
         slots = slots[slots >= 0]
         self._columns["count"][slots] = 0
         self._drop_bodies(slots)
 
     def keep(self, bodies: Mapping[UUID, bytes]) -> None:
-        """The JSON of these offers, as they are now."""
+        """Store the present JSON of these offers."""
         slots = self.slots_of(np.array([stored(key) for key in bodies], "S16")).tolist()
         self.bodies.update((slot, body) for slot, body in zip(slots, bodies.values(), strict=True) if slot >= 0)
         self.news.difference_update(slots)
 
     def missing(self, slots: Iterable[int]) -> list[int]:
-        """Those of the offers whose JSON is not there."""
+        """Return those of the offers whose JSON is not stored."""
         return [slot for slot in slots if slot not in self.bodies]
 
     def make_room(self) -> None:
-        """Let go of the oldest bodies once there are too many."""
+        """Delete the oldest bodies once there are too many."""
         if len(self.bodies) > BODIES_MAX:
             for slot in tuple(islice(self.bodies, BODIES_MAX // 4)):
                 del self.bodies[slot]
 
     def take_news(self) -> list[int]:
-        """The open ones of `news`, which is empty afterwards."""
+        """Return the open offers in `news` and empty it."""
         slots = [slot for slot in self.news if self["count"][slot]]
         self.news.clear()
         return slots
 
     def slim(self) -> None:
-        """Drop the slots of closed offers once they are too many."""
+        """Delete the slots of closed offers once there are too many."""
         kept = np.flatnonzero(self["count"] > 0)
         if self.size < _SPARE or self.size < _BLOATED * len(kept):
             return
@@ -213,7 +225,7 @@ class Store:
         return values | codes
 
     def _meet_models(self) -> None:
-        """What the catalogue knows, by code of the model."""
+        """Load the catalogue's facts by model code."""
         slugs = self.words["gpu"].texts
         if len(self._models["rate"]) == len(slugs):
             return
@@ -236,7 +248,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Draft:
-    """Rows as they will stand: values by column, their slots, which of those are new, and all offers' slots then."""
+    """Rows to write: values by column, slots, which are new, and the resulting index of all offers."""
 
     before: Index
     values: Mapping[str, NDArray[Any]]
@@ -246,7 +258,7 @@ class Draft:
 
 
 def _groups(codes: Mapping[str, NDArray[Any]], records: NDArray[Any]) -> dict[str, list[NDArray[Any]]]:
-    """The columns of each combination."""
+    """Return the columns of each combination."""
     traits = [records[name] for name in ("simulated", "verified", "nvlink")]
     return {
         "traits": [codes["runtime"], codes["disk"], codes["cuda"], *traits],
@@ -256,12 +268,12 @@ def _groups(codes: Mapping[str, NDArray[Any]], records: NDArray[Any]) -> dict[st
 
 
 def stored(key: UUID) -> bytes:
-    """A UUID as the arrays hold it: numpy's bytes end at the last one that is not zero."""
+    """Return a UUID as the arrays store it: numpy's bytes end at the last one that is not zero."""
     return key.bytes.rstrip(b"\0")
 
 
 def uuids(ids: Iterable[bytes]) -> list[UUID]:
-    """The UUIDs behind what the arrays hold."""
+    """Return the UUIDs of values in the arrays."""
     return [UUID(bytes=key.ljust(16, b"\0")) for key in ids]
 
 

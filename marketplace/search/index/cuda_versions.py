@@ -1,4 +1,4 @@
-"""Versions such as "12.4" as numbers that compare as the versions do, part by part; missing parts count as zeros."""
+"""Versions such as "12.4" as numbers that compare part by part; missing parts count as zeros."""
 
 import re
 from functools import cache
@@ -13,7 +13,7 @@ _BITS: Final = 15
 
 @cache
 def version_number(text: str) -> int:
-    """UNKNOWN for a text that is no version."""
+    """Return the number of a version, or UNKNOWN for a text that is none."""
     if not _VERSION.fullmatch(text):
         return UNKNOWN
     parts = [min(int(part), 2**_BITS - 1) for part in text.split(".")]

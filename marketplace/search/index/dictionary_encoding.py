@@ -1,4 +1,4 @@
-"""Small numbers for words, and for combinations of small numbers, so that rows can be compared and counted as integers."""
+"""Dictionary encoding of texts and of combinations, so that rows are counted as integers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,11 +8,14 @@ from numpy.typing import NDArray
 
 
 class NotMet(Exception):
-    """Something has no code yet."""
+    """Raised when something has no code yet."""
 
 
 class Words:
-    """The texts of one column, each with a code: its place in `texts`. The database's hash of a text stands for it."""
+    """Texts of one column with their codes, which are positions in `texts`.
+
+    The database sends hashes of texts.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -26,28 +29,32 @@ class Words:
         self._codes[hashed] = self.code(text)
 
     def code(self, text: str) -> int:
-        """The code of a text, which gets one if it has none."""
+        """Return the code of a text, assigning one if it has none."""
         if text not in self._of_text:
             self._of_text[text] = len(self.texts)
             self.texts.append(text)
         return self._of_text[text]
 
     def known(self, text: object) -> int | None:
-        """The code of a text; None for one that no row has had."""
+        """Return the code of a text, or None for one that no row has had."""
         return self._of_text.get(text) if isinstance(text, str) else None
 
     def codes(self, hashes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Raises NotMet."""
+        """Return the codes of hashes.
+
+        Raises:
+            NotMet: a hash has no code.
+        """
         found, places = np.unique(hashes, return_inverse=True)
         return np.array(_known(self._codes, found), np.int64)[places]
 
     def table(self, value_of: Callable[[str], int]) -> NDArray[np.int64]:
-        """`value_of` each text, by code."""
+        """Return `value_of` each text, by code."""
         return np.array([value_of(text) for text in self.texts], np.int64)
 
 
 class Combinations:
-    """The combinations of several columns that occur, each with a code; a count by code gives the counts of every column."""
+    """Occurring combinations of several columns, with codes; counts by code give counts of every column."""
 
     def __init__(self, columns: Sequence[str], bits: Sequence[int]) -> None:
         self.columns = tuple(columns)
@@ -60,7 +67,7 @@ class Combinations:
         return len(self._rows)
 
     def meet(self, values: Sequence[NDArray[Any]]) -> None:
-        """Give codes to those that have none."""
+        """Assign codes to combinations that have none."""
         found, first = np.unique(self._packed(values), return_index=True)
         for each, row in zip(found.tolist(), first.tolist(), strict=True):
             if each not in self._codes:
@@ -69,7 +76,11 @@ class Combinations:
         self._unpack()
 
     def codes(self, values: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
-        """Raises NotMet."""
+        """Return the codes of combinations.
+
+        Raises:
+            NotMet: a combination has no code.
+        """
         found, places = np.unique(self._packed(values), return_inverse=True)
         return np.array(_known(self._codes, found), np.intp)[places]
 

@@ -1,4 +1,4 @@
-"""Learns the words behind the hashes that rows of offers are read with."""
+"""Loads the texts behind the hashes in rows of offers."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from marketplace.search.index.column_store import Store, uuids
 
 
 def learn_words(store: Store, records: NDArray[Any] | None) -> bool:
-    """Ask the database for the words behind hashes that are new; false when one of them could not be had any more."""
+    """Load the texts of new hashes from the database; return False when one no longer exists."""
     return records is None or all([_learn_column(store, name, records) for name in WORDS])
 
 

@@ -1,4 +1,4 @@
-"""One search over the rows in memory: which fit, how many, and what each condition alone keeps away."""
+"""Execution of one search over the rows in memory: matches, and the effect of each condition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ What = Condition | str
 
 @dataclass(frozen=True)
 class Removed:
-    """How many offers would be left without this condition (or the wish of this name) alone."""
+    """Number of offers that would match without this condition, or without the option of this name."""
 
     what: What
     left_without: int
 
 
 class Search:
-    """`parts` are all that must hold: wishes by name, then the conditions. Open offers alone are ever found."""
+    """One search; `parts` must all hold: options by name, then the conditions. Only open offers are found."""
 
     def __init__(self, store: Store, query: OfferQuery, now: datetime) -> None:
         self.store, self.query = store, query
@@ -38,7 +38,10 @@ class Search:
         self.total = int(np.count_nonzero(self.fits))
 
     def fits_but_for(self, term: str) -> Mask:
-        """As if nothing were asked about this term; the wish for a number of GPUs is about `count`."""
+        """Return matches as if nothing were asked about this term.
+
+        The option for a number of GPUs is about `count`.
+        """
         if term not in self._terms:
             return self.fits
         return self._all([part for part, about in zip(self.parts, self._terms, strict=True) if about != term])
@@ -51,7 +54,7 @@ class Search:
         return found
 
     def count_instead(self, condition: Condition) -> int:
-        """How many offers there would be if this alone were asked about its term."""
+        """Return how many offers would match if only this condition were asked about its term."""
         rest = self.fits_but_for(condition.term)
         return int(np.count_nonzero(rest & mask_of(condition, self.store, self.asked)))
 

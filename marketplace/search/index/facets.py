@@ -1,4 +1,4 @@
-"""How many offers each choice of a filter would leave, and the lowest price among them."""
+"""Facets: how many offers each choice of a filter would match, and the lowest price among them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ GPU_COUNTS: Final = (1, 2, 4, 8)
 _MIB_PER_GIB: Final = 1_024
 _UNNAMED: Final = ""  # no catalogue series, no CUDA version: not a choice
 _NOTHING: Final = np.iinfo(np.int64).max
-# The combination that each facet is counted from; `count` is counted by itself.
+# The combination that each facet is counted from; `count` is counted separately.
 _COUNTED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("gpu", "series", "architecture", "vram"), "card"),
     "region": "place",
@@ -29,7 +29,7 @@ Tally = tuple[NDArray[np.int64], NDArray[np.int64]]  # counts and lowest prices 
 
 
 class FacetChoice(NamedTuple):
-    """How many open offers one choice of a filter leaves, and the lowest price per GPU-hour among them."""
+    """Number of open offers for one choice of a filter, and their lowest price per GPU-hour."""
 
     value: Choice
     label: str
@@ -39,7 +39,11 @@ class FacetChoice(NamedTuple):
 
 @dataclass(frozen=True)
 class Facets:
-    """`total` matches the whole search; each list ignores its own term, so that it shows what another choice would give."""
+    """Counts of all facets.
+
+    `total` matches the whole search; each list ignores its own term, so that it shows what another choice would
+    give.
+    """
 
     total: int
     choices: dict[str, list[FacetChoice]] = field(default_factory=dict)
@@ -49,8 +53,8 @@ class Facets:
 class Layout:
     """Every choice of every facet that is counted from one group of columns, side by side.
 
-    `has[combination, choice]` says whether the combination has the choice. `shares` says it in floats: one product adds
-    up all counts, exactly as long as there are fewer than 2**53 offers.
+    `has[combination, choice]` says whether the combination has the choice. `shares` is the same in floats: one
+    product adds up all counts, exactly as long as there are fewer than 2**53 offers.
     """
 
     spans: dict[str, slice]
@@ -62,7 +66,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Found:
-    """Rows, and what each of them costs."""
+    """Rows, and the cost of each."""
 
     slots: NDArray[np.intp]
     prices: NDArray[np.int64]
@@ -111,7 +115,7 @@ def _most_first(choice: FacetChoice) -> tuple[int, Any]:
 
 
 def _layout(store: Store, group: str) -> Layout:
-    """Made anew when a combination is met for the first time."""
+    """Return the group's layout, rebuilt when there is a new combination."""
     kept: Layout | None = store.kept.get(group)
     if kept is None or len(kept.shares) != len(store.combinations[group]):
         kept = store.kept[group] = _new_layout(store, group)
@@ -132,7 +136,7 @@ def _new_layout(store: Store, group: str) -> Layout:
 
 
 def _members(store: Store, facet: str, members: Mapping[str, NDArray[np.int64]]) -> Members:
-    """The values of a facet, what they are called, and the place of each combination's value among them."""
+    """Return a facet's values, their labels, and the position of each combination's value."""
     if facet in ("simulated", "verified", "nvlink"):
         return [False, True], ["no", "yes"], members[facet]
     if facet == "vram":
@@ -152,7 +156,7 @@ def _gigabytes(mib: int) -> int | float:
 
 
 def _counts(store: Store, found: Found) -> list[FacetChoice]:
-    """Offers with so many free GPUs or more."""
+    """Return the numbers of offers with at least this many free GPUs."""
     most = GPU_COUNTS[-1]
     free = np.minimum(store["count"][found.slots], most)
     lows = np.full(most + 1, _NOTHING, np.int64)

@@ -1,4 +1,4 @@
-"""Conditions as masks over the rows in memory: exact comparisons of integers, whatever decimals were asked for."""
+"""Conditions as masks over the rows in memory: exact integer comparisons, whatever the input."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ _MIB_PER_GIB: Final = 1_024
 _PPM: Final = 1_000_000
 _US_PER_HOUR: Final = 3_600_000_000
 _BEYOND: Final = 2**62
-# How many units of the column make one of the term.
+# Number of the column's units in one unit of the term.
 _SCALES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("vram", "ram"), _MIB_PER_GIB),
     **dict.fromkeys(("fp16", "fp32", "value", "cpu"), THOUSANDTHS),
@@ -35,7 +35,7 @@ _SCALES: Final[Mapping[str, int]] = {
 
 
 def mask_of(condition: Condition, store: Store, asked: Asked) -> Mask:
-    """The rows that fit. An unknown value fits no condition but `!=` and `notin`."""
+    """Return the rows that match; an unknown value matches no condition but `!=` and `notin`."""
     kind = TERMS[condition.term].kind
     match kind:
         case Kind.FLAG:
@@ -54,7 +54,7 @@ def _column(term: str, store: Store, asked: Asked) -> NDArray[Any]:
 
 
 def _bound(term: str, asked: Asked) -> Callable[[Any], Decimal | int]:
-    """What turns a value of a condition into the column's units."""
+    """Return the conversion of a condition's value to the column's units."""
     if TERMS[term].kind is Kind.VERSION:
         return lambda value: version_number(str(value))
     scale, start = _SCALES.get(term, 1), asked.now_us if term == "lease_hours" else 0

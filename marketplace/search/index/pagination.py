@@ -1,4 +1,4 @@
-"""Pages of a search: the rows beyond a position in a sort order, found without sorting, however deep."""
+"""Pages of a search: rows beyond a position in a sort order, found without sorting, however deep."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from marketplace.search.index.executor import Search
 from marketplace.search.index.price_columns import unit_price, value
 from marketplace.search.index.sort_orders import Columns, Keys, Order, Position
 
-# Below one row in so many that fit, sorting those few is cheaper than walking past the others.
+# Where fewer than one row in this many matches, sorting the matches is cheaper than walking past the others.
 _FEW: Final = 16
 _CHUNK: Final = 256
 _RANK_BITS: Final = 23  # more offers than eight million do not fit beside a key in 63 bits
@@ -23,7 +23,7 @@ _PLAIN: Final = {"reliability": "reliability", "newest": "created", "vram": "vra
 
 @dataclass(frozen=True)
 class Page:
-    """The slots of a page, and the cursors around it."""
+    """Slots of a page, and the cursors around it."""
 
     slots: list[int]
     next: str | None = None
@@ -31,7 +31,11 @@ class Page:
 
 
 def page_of(search: Search) -> Page:
-    """Raises InvalidInput for a cursor that is not one of ours."""
+    """Return the page of a search.
+
+    Raises:
+        InvalidInput: the cursor is not one of ours.
+    """
     query = search.query
     cursor = read_cursor(query.cursor, sort=query.sort) if query.cursor else None
     backwards = cursor is not None and cursor.backwards
@@ -54,7 +58,7 @@ def page_of(search: Search) -> Page:
 
 
 def _beyond(search: Search, after: Position | None, *, downwards: bool, wanted: int) -> tuple[list[int], list[int]]:
-    """The next slots that fit, with their keys."""
+    """Return the next matching slots, with their keys."""
     if not search.total:
         return [], []
     order = _order_of(search)
@@ -70,7 +74,10 @@ def _beyond(search: Search, after: Position | None, *, downwards: bool, wanted: 
 
 
 def _walked(walk: NDArray[np.int32], search: Search, wanted: int) -> NDArray[np.int32]:
-    """The first rows of a walk that fit; each step is about as long as it takes to meet what is missing."""
+    """Return the first matching rows of a walk.
+
+    Each step is about as long as it takes to find what is missing.
+    """
     found: list[NDArray[np.int32]] = []
     start, missing = 0, wanted
     step = max(_CHUNK, 2 * wanted * search.store.size // search.total)
@@ -84,7 +91,10 @@ def _walked(walk: NDArray[np.int32], search: Search, wanted: int) -> NDArray[np.
 
 
 def _selected(search: Search, after: Position | None, *, downwards: bool, wanted: int) -> tuple[list[int], list[int]]:
-    """For keys that no walk is kept of: they follow from the search, or change with every rent."""
+    """Return the next matching slots for keys that no walk is kept for.
+
+    Such keys depend on the search, or change with every rent.
+    """
     store = search.store
     slots = np.flatnonzero(search.fits)
     keys = _keys(search)[slots].astype(np.int64)
@@ -114,11 +124,11 @@ def _keys(search: Search) -> NDArray[Any]:
 
 
 def _order_of(search: Search) -> Order | None:
-    """The kept walk for the sort; None where there is none."""
+    """Return the kept order for the sort, or None where there is none."""
     name, orders = search.query.sort.removeprefix("-"), search.store.orders
     if name == "gpu_free" or (name not in _PLAIN and not search.asked.plain):
         return None
-    # Who sells in tiers begins at the hourly price: the same walk serves.
+    # A tiered rent begins at the hourly price, so the same order serves.
     mode = "hourly" if search.asked.mode == "tiered" else search.asked.mode
     label = name if name in _PLAIN else f"{name} {mode}"
     if label not in orders:

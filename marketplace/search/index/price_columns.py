@@ -1,4 +1,4 @@
-"""What every offer would cost under the wishes of one search: the rules of `marketplace.prices`, for whole columns."""
+"""Prices of all offers for one search: the rules of `marketplace.pricing.prices` for columns."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Asked:
-    """Prices in the mode asked for; UNKNOWN where an offer does not sell it."""
+    """Prices in the requested mode; UNKNOWN where an offer does not sell it."""
 
     def __init__(self, store: Store, query: OfferQuery, now: datetime) -> None:
         self.store, self.count = store, query.gpu_count
@@ -34,7 +34,7 @@ class Asked:
 
     @property
     def plain(self) -> bool:
-        """The price of an offer is a column of its own, or follows from columns alone."""
+        """Return whether an offer's price is a column of its own, or depends only on columns."""
         return not self.paid_gb
 
     def column(self, name: str) -> Keys:
@@ -48,7 +48,10 @@ class Asked:
 
     @cached_property
     def sells(self) -> NDArray[np.bool_] | None:
-        """Who sells the mode, a reserved term only where the host stays until its end; None for everyone."""
+        """Return who sells the mode, or None for everyone.
+
+        A reserved term counts only where the host stays until its end.
+        """
         match self.mode:
             case "hourly":
                 return None
@@ -75,7 +78,7 @@ class Asked:
         return whole if self.plain else _plus(whole, _half_up(self._disk, _HOURS_PER_DAY))
 
     def at(self, slots: Sequence[int]) -> tuple[Keys, Keys]:
-        """Price and total of these rows alone."""
+        """Return price and total of these rows only."""
         unit = unit_price(self.store, self.mode, slots)
         whole = np.where(unit == UNKNOWN, UNKNOWN, unit * self.count)
         if self.plain:
@@ -94,7 +97,7 @@ def _us(moment: datetime) -> int:
 
 
 def unit_price(rows: Columns, mode: str, slots: Any) -> Keys:
-    """Per GPU and hour, without a disk."""
+    """Return the price per GPU and hour, without a disk."""
     hourly: Keys = rows["hourly"][slots]
     match mode:
         case "hourly":
@@ -110,7 +113,10 @@ def unit_price(rows: Columns, mode: str, slots: Any) -> Keys:
 
 
 def value(rate: NDArray[np.int32], price: Keys) -> Keys:
-    """Thousandths of a TFLOPS per unit of money and hour; UNKNOWN for an unknown rate, or for nothing."""
+    """Return thousandths of a TFLOPS per unit of money and hour.
+
+    UNKNOWN for an unknown rate or a price of zero.
+    """
     known = (rate != UNKNOWN) & (price > 0)
     divisor = np.where(known, price, 1)
     return np.where(known, _half_up(rate.astype(np.int64) * MICROS_PER_UNIT, divisor), UNKNOWN)
@@ -121,6 +127,6 @@ def _plus(price: Keys, share: Keys) -> Keys:
 
 
 def _half_up(numerator: Keys, denominator: Any) -> Keys:
-    """As `common.money.divide_half_up`, for numbers that are not negative."""
+    """Return what `common.money.divide_half_up` returns, for numbers that are not negative."""
     quotient: Keys = (2 * numerator + denominator) // (2 * denominator)
     return quotient

@@ -1,4 +1,7 @@
-"""Keeps this process's copy of the market young while searches come in, so that none of them has to wait for it."""
+"""Thread that keeps this process's copy of the market recent, so that no search has to wait.
+
+It runs only while there are searches.
+"""
 
 import logging
 import sys
@@ -12,16 +15,18 @@ from django.db import Error, connection
 
 logger = logging.getLogger(__name__)
 
-# Of the age that a copy may have: each step holds up the searches that it meets for about as long, however much it brings,
-# so the fewer the better. What is left must do for the step itself; where it does not, the next search asks for itself.
+# As a share of the age that a copy may have. Each step delays the searches that it meets by about the same time,
+# however much it brings, so fewer are better. The remainder must suffice for the step itself; where it does not, the
+# next search updates the copy itself.
 STEP: Final = 0.8
 IDLE_S: Final = 5.0
-# How long a search waits at most until the thread yields the interpreter to it. By default 5 ms, as long as ten pages take.
+# How long a search runs at most before it yields the interpreter to the thread. The default is 5 ms, as long as ten
+# pages take.
 SWITCH_S: Final = 0.000_5
 
 
 class Refresher:
-    """A thread that begins with a search and ends when there was none for some seconds; its connection ends with it."""
+    """Thread that starts with a search and ends after some seconds without one, with its connection."""
 
     def __init__(self, refresh: Callable[[], None]) -> None:
         self._refresh = refresh
@@ -30,7 +35,7 @@ class Refresher:
         self._thread: threading.Thread | None = None
 
     def asked(self) -> None:
-        """Somebody searches. To be called by one thread at a time."""
+        """Record a search and start the thread if needed; called by one thread at a time."""
         self._asked_at = time.monotonic()
         if settings.MARKET_MAX_AGE_MS and (self._thread is None or not self._thread.is_alive()):
             self._over.clear()
@@ -39,7 +44,7 @@ class Refresher:
             self._thread.start()
 
     def stop(self) -> None:
-        """Returns when it has ended."""
+        """Stop the thread and return when it has ended."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -51,7 +56,8 @@ class Refresher:
                     return
                 self._refresh()
         except Error as error:
-            # The next search that finds the copy too old asks for itself, and meets what is wrong, if it still is.
+            # The next search that finds the copy too old updates it itself, and meets the error if it
+            # persists.
             logger.warning("The copy of the market is not kept young for now: %s", error)
         finally:
             connection.close()

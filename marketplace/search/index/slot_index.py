@@ -1,4 +1,7 @@
-"""Where each offer stands: ids in their order, with their slots. Never changed, so that it can be read beside who writes."""
+"""Index of offers: sorted ids with their slots.
+
+It is immutable, so that it can be read while another is being built.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,14 +12,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Index:
-    """`slots[i]` is the slot of `ids[i]`."""
+    """Sorted ids; `slots[i]` is the slot of `ids[i]`."""
 
     ids: NDArray[np.bytes_]
     slots: NDArray[np.int32]
 
     @classmethod
     def of(cls, ids: NDArray[np.bytes_]) -> "Index":
-        """Of these offers, each in the slot of its place."""
+        """Return the index of these offers, whose slots are their positions."""
         slots = np.argsort(ids, kind="stable").astype(np.int32)
         return cls(ids[slots], slots)
 
@@ -24,14 +27,14 @@ class Index:
         return len(self.ids)
 
     def slots_of(self, ids: NDArray[np.bytes_]) -> NDArray[np.intp]:
-        """-1 for those that have none."""
+        """Return the slots of ids; -1 for those without one."""
         if not len(self):
             return np.full(len(ids), -1, np.intp)
         places = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         return np.where(self.ids[places] == ids, self.slots[places], -1).astype(np.intp)
 
     def with_more(self, ids: NDArray[np.bytes_], slots: NDArray[np.intp]) -> "Index":
-        """Offers that are not in it, and their slots."""
+        """Return an index with additional offers and their slots."""
         if not len(ids):
             return self
         order = np.argsort(ids)
@@ -41,7 +44,7 @@ class Index:
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
-        """Each slot's place among the ids."""
+        """Return the position of each slot in the order of ids."""
         ranks = np.empty(len(self), np.int32)
         ranks[self.slots] = np.arange(len(self), dtype=np.int32)
         return ranks

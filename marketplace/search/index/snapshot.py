@@ -1,15 +1,15 @@
-"""This process's copy of the open offers, and how it keeps up with the table: one small question at each search.
+"""This process's copy of the open offers, brought up to date by one small query at each search.
 
-Every row carries the transaction that wrote it last (a trigger stamps it), and every look remembers its snapshot: the
-transactions that it could not see yet. The next look asks for their rows alone. That is exact: a transaction that commits
-between two looks is either above the first one's snapshot or in its list of running ones. Deleted rows leave a line in
-`marketplace_offer_gone`, stamped the same way.
+Every row carries the transaction that wrote it last (a trigger stamps it), and every query remembers its snapshot:
+the transactions that it could not see yet. The next query reads only their rows. That is exact: a transaction that
+commits between two queries is either above the first one's snapshot or in its list of running ones. Deleted rows
+leave a row in `marketplace_offer_gone`, stamped in the same way.
 
-Where a copy may have an age, a thread keeps it young, a step at a time: it asks and reads without the lock, and holds up a
-search only to write down what it read.
+Where a copy may have an age, a thread keeps it recent, a step at a time: it queries and reads without the lock, and
+delays a search only to write what it read.
 
-What a transaction sees of its own writes may still be rolled back, so such rows are read again at every look. Another
-server, another database, or a clock of transactions that went backwards make it read everything.
+What a transaction sees of its own writes may still be rolled back, so such rows are read again every time. Another
+server, another database, or transaction numbers that went backwards cause a complete reload.
 """
 
 import io
@@ -46,7 +46,7 @@ Rows = Callable[[str, Mapping[str, Any]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Look:
-    """What one look at the table found out, and what the next one has to ask for."""
+    """Result of one query for changes, and what the next one has to ask for."""
 
     server: str
     since: int  # the first transaction that had not begun
@@ -57,13 +57,13 @@ class Look:
     at: float  # before it was asked, by the monotonic clock: what it found out is no older
 
     def leads_to(self, later: "Look") -> bool:
-        """Whether what changed since this look is all that the other's server has to tell."""
+        """Return whether the later query reports everything that changed since this one."""
         return later.server == self.server and later.since >= self.since
 
 
 @dataclass(frozen=True)
 class News:
-    """What is to be written down after a look: rows as they are at it or later, since they are read after it."""
+    """Changes to write after a query: rows as of that query or later, since they are read after it."""
 
     look: Look
     gone: Sequence[tuple[bytes | None, int]]  # with the transaction that deleted it; None: all offers
@@ -72,7 +72,7 @@ class News:
 
 
 class Copy:
-    """Use it under its lock."""
+    """The copy; use it under its lock."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -83,17 +83,17 @@ class Copy:
     def forget(self) -> None:
         self._store: Store | None = None
         self._last: Look | None = None
-        # Rows as the asker's own unfinished transaction left them; None: all of them are gone in it.
+        # Rows as the requester's own unfinished transaction left them; None: all of them are deleted in it.
         self._unproven: frozenset[bytes] | None = frozenset()
 
     def fresh(self) -> Store:
-        """The open offers as they are now, or as they were at most MARKET_MAX_AGE_MS ago."""
+        """Return the open offers as they are now, or were at most MARKET_MAX_AGE_MS ago."""
         self.refresher.asked()
         with self._forgotten_if_broken():
             return self._caught_up()
 
     def refresh(self) -> None:
-        """Bring the copy up to date beside those who search; takes the lock itself. What it cannot, the next search does."""
+        """Update the copy beside searches, taking the lock itself; what fails is left to the next search."""
         with self.lock:
             store, last, unproven = self._store, self._last, self._unproven
         if store is None or last is None or unproven != frozenset():
@@ -111,7 +111,7 @@ class Copy:
                 self.forget()
 
     def _drafted(self, store: Store, records: NDArray[Any] | None) -> tuple[Draft | None, Mapping[str, NextWalk]] | None:
-        """What is to be written down; None where words could not be had, or a search was faster."""
+        """Return the draft to write, or None where texts no longer exist or a search was faster."""
         if records is None:
             return None, {}
         try:
@@ -160,7 +160,7 @@ class Copy:
                 return store
 
     def _write(self, store: Store, news: News, draft: Draft | None, walks: Mapping[str, NextWalk]) -> bool:
-        """False when someone emptied the table: the rows in memory are not to be used."""
+        """Write changes; return False when the table was emptied: the rows in memory are then not valid."""
         look = news.look
         if any(key is None and xid != look.own for key, xid in news.gone):
             return False
@@ -181,10 +181,10 @@ _COPY: Final = Copy()
 
 @contextmanager
 def searching() -> Iterator[Store]:
-    """The open offers, brought up to date, for one search: nothing changes them meanwhile.
+    """Provide the up-to-date open offers for one search; nothing changes them meanwhile.
 
-    Raises the database's error, also in a search that waited for one that met it: else each of those that wait would
-    wait for the database anew, one after the other.
+    Raises the database's error, also in a search that waited for one that met it: otherwise each waiting search
+    would wait for the database again, one after the other.
     """
     asked_at = time.monotonic()
     with _COPY.lock:
@@ -194,14 +194,14 @@ def searching() -> Iterator[Store]:
 
 
 def forget() -> None:
-    """Read the table again at the next search; until then nothing looks at it."""
+    """Drop the copy, so that the next search reads the whole table; until then nothing reads it."""
     _COPY.refresher.stop()
     with _COPY.lock:
         _COPY.forget()
 
 
 def _news(last: Look, unproven: frozenset[bytes], rows: Rows) -> News | None:
-    """What came since the last look; None from a server that does not lead on from it."""
+    """Return the changes since the last query, or None from a server that does not continue from it."""
     look = _look(last.since, last.running)
     return _read(last, look, unproven, rows) if last.leads_to(look) else None
 
@@ -216,12 +216,14 @@ def _look(since: int, running: Iterable[int]) -> Look:
 
 
 def _answer(arguments: Sequence[Any]) -> Any:
-    """The look itself. On an open connection it is asked past Django, whose check that the connection lives would double
-    the round trips of a search; a connection that has died shows here as well, and then Django makes a new one.
+    """Run the query for changes.
+
+    On an open connection it bypasses Django, whose check of the connection would double the round trips of a
+    search; a dead connection fails here too, and then Django opens a new one.
     """
     direct = connection.connection
     if direct is not None and not connection.in_atomic_block and not connection.queries_logged:
-        # A server that ended shows as the bare DatabaseError; whatever else is wrong, the second question says again.
+        # A server that ended raises the bare DatabaseError; any other error occurs again in the second query.
         with suppress(psycopg2.DatabaseError, psycopg2.InterfaceError), direct.cursor() as cursor:
             cursor.execute(_LOOK, arguments)
             return cursor.fetchone()
@@ -242,7 +244,7 @@ def _gone(asked: Mapping[str, Any]) -> list[tuple[bytes | None, int]]:
 
 
 def _read(last: Look, look: Look, unproven: frozenset[bytes], rows: Rows) -> News:
-    """What became visible since `last`."""
+    """Return what became visible since `last`."""
     if not (look.changed or look.gone or unproven):
         return News(look, (), unproven, None)
     asked = {"since": last.since, "running": sorted({*last.running, *_own(look)}), "ids": uuids(unproven)}
@@ -252,7 +254,7 @@ def _read(last: Look, look: Look, unproven: frozenset[bytes], rows: Rows) -> New
 
 
 def _rows(where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
-    """The rows under a condition."""
+    """Return the rows under a condition."""
     copied = io.BytesIO()
     with connection.cursor() as cursor, connection.wrap_database_errors:
         query = cursor.mogrify(f"{SELECT} WHERE {where}", asked).decode()
@@ -261,9 +263,9 @@ def _rows(where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def _known_rows(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[Any]:
-    """The rows under a condition, with every word in them known to the store.
+    """Return the rows under a condition, with every text in them known to the store.
 
-    A row may change between the two statements, and its word with it: then both are read again.
+    A row, and its text, may change between the two statements: then both are read again.
     """
     while True:
         records = _rows(where, asked)
@@ -272,7 +274,7 @@ def _known_rows(store: Store, where: str, asked: Mapping[str, Any]) -> NDArray[A
 
 
 def _met(store: Store, records: NDArray[Any] | None) -> Draft | None:
-    """Rows whose words are known, as they are to be written down."""
+    """Return a draft of rows whose texts are known."""
     if records is None:
         return None
     store.meet(records)

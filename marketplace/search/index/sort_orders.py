@@ -1,4 +1,7 @@
-"""Sorted walks over the rows in memory: kept by small repairs, so that neither a page nor a changed row costs a sort."""
+"""Sort orders of the rows in memory, kept by small repairs.
+
+So no page or changed row costs a full sort.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
@@ -12,8 +15,8 @@ Slots = NDArray[np.int32]
 Keys = NDArray[np.int64]
 Position = tuple[int, bytes]
 
-# Where more than one row in so many changed, or there are few, sorting all again is cheaper than finding each its place:
-# of 100,000 rows a sort takes 12 ms, the places of 440 take 0.5 ms and those of 8,000 take 3 to 8 ms.
+# Where more than one row in this many changed, or there are few rows, a full sort is cheaper than finding each
+# position: of 100,000 rows a sort takes 12 ms, the positions of 440 take 0.5 ms and those of 8,000 take 3 to 8 ms.
 REBUILD_SHARE = 16
 REBUILD_LEAST = 2_048
 
@@ -26,7 +29,10 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class Walk:
-    """Rows by (key, id). It is never changed, so that the next one can be made beside those who walk it."""
+    """Rows sorted by (key, id).
+
+    It is immutable, so that the next one can be built while this one is read.
+    """
 
     keys: Keys  # by slot
     slots: Slots  # in the order in which they are met
@@ -36,7 +42,10 @@ class Walk:
         return len(self.slots)
 
     def moved(self, changed: NDArray[np.intp], keys: Keys, ranks: Slots) -> "Walk":
-        """With these rows, some of them new, at the places of their new keys; `ranks` are those of all rows then."""
+        """Return a walk with these rows, some of them new, at the positions of their new keys.
+
+        `ranks` are those of all rows then.
+        """
         known, size = len(self), len(ranks)
         grown = np.empty(size, np.int64)
         grown[:known] = self.keys
@@ -64,7 +73,7 @@ _NOTHING = Walk(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int
 
 
 class Order:
-    """All rows by (key, id). `columns` are those that the key is worked out from, by `key_of(rows, slots)`."""
+    """Sort order of all rows by (key, id); `key_of(rows, slots)` computes the key from `columns`."""
 
     def __init__(self, rows: Columns, columns: frozenset[str], key_of: Callable[[Columns, Any], Keys]) -> None:
         self.columns = columns
@@ -75,11 +84,11 @@ class Order:
         self._changed: list[NDArray[np.intp]] = []
 
     def touch(self, slots: NDArray[np.intp]) -> None:
-        """These rows are new or have another key; their place is found when the order is next used."""
+        """Mark rows as new or with another key; their positions are found when the order is next used."""
         self._changed.append(slots)
 
     def repair(self, ids: NDArray[np.bytes_], ranks: Callable[[], Slots]) -> None:
-        """Bring the walk up to date with the rows, whose ids these are."""
+        """Update the walk to the present rows, which have these ids."""
         size, known = len(ids), len(self._walk)
         if not self._changed and known == size:
             return
@@ -89,9 +98,9 @@ class Order:
     def next_walk(
         self, rows: Columns, chosen: NDArray[np.bool_], slots: NDArray[np.intp], ranks: Slots
     ) -> "NextWalk | None":
-        """The walk with the chosen ones of some rows, at these slots; None for an order that has to be repaired first.
+        """Return the walk after writing the chosen rows, or None if the order must be repaired first.
 
-        Changes nothing, and needs no lock.
+        It changes nothing and needs no lock.
         """
         walk = self._walk
         if self._changed or len(walk) + np.count_nonzero(slots >= len(walk)) != len(ranks):
@@ -99,7 +108,7 @@ class Order:
         return NextWalk(walk, walk.moved(slots, self._key_of(rows, chosen), ranks))
 
     def take(self, following: "NextWalk | None") -> bool:
-        """Whether the walk was still the one that it follows."""
+        """Use the next walk, and return whether it was still based on the present one."""
         if following is None or self._changed or self._walk is not following.before:
             return False
         self._use(following.walk)
@@ -113,7 +122,7 @@ class Order:
         return keys
 
     def walk(self, ids: NDArray[np.bytes_], after: Position | None, *, downwards: bool) -> Slots:
-        """The rows beyond a position, in the order in which they are met."""
+        """Return the rows beyond a position, in order."""
         if after is None:
             return self._walk.slots[::-1] if downwards else self._walk.slots
         if downwards:
@@ -121,7 +130,7 @@ class Order:
         return self._walk.slots[self._find(ids, after, bisect_right) :]
 
     def sorted(self, slots: NDArray[np.intp], after: Position | None, *, downwards: bool, ids: NDArray[np.bytes_]) -> Slots:
-        """Of a few rows those beyond a position, in the order in which they are met."""
+        """Return those of a few rows that are beyond a position, in order."""
         if self._place is None:
             self._place = np.empty(len(self._walk), np.int32)
             self._place[self._walk.slots] = np.arange(len(self._walk), dtype=np.int32)
@@ -139,7 +148,7 @@ class Order:
 
 @dataclass(frozen=True)
 class NextWalk:
-    """A walk that follows upon another."""
+    """A walk with the one that it is based on."""
 
     before: Walk
     walk: Walk

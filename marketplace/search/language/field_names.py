@@ -1,4 +1,4 @@
-"""Names that people write for GPUs and other choices, and the nearest right one for a wrong one."""
+"""Names that people write for GPUs and other choices, and suggestions for wrong ones."""
 
 import difflib
 import re
@@ -24,13 +24,13 @@ def slugged(text: str) -> str:
 
 
 def nearest(word: str, choices: Collection[str]) -> str | None:
-    """The choice that `word` was most likely meant to be."""
+    """Return the choice that `word` was most likely meant to be."""
     close = difflib.get_close_matches(word[:_COMPARED_CHARS].lower(), choices, n=1, cutoff=0.6)
     return close[0] if close else None
 
 
 def did_you_mean(word: str, choices: Collection[str]) -> str:
-    """A hint for a wrong word: the nearest choice, or all of them where they are few."""
+    """Return a hint for a wrong word: the nearest choice, or all of them where they are few."""
     if close := nearest(word, choices):
         return _("Did you mean %(choice)s?") % {"choice": close}
     listed = ", ".join(list(choices)[:_OTHERS_SHOWN])
@@ -38,7 +38,7 @@ def did_you_mean(word: str, choices: Collection[str]) -> str:
 
 
 def shown(text: str) -> str:
-    """What was given, in quotation marks and not endlessly long."""
+    """Return the input in quotation marks, cut to a limited length."""
     return repr(text if len(text) <= _COMPARED_CHARS else f"{text[: _COMPARED_CHARS - 1]}…")
 
 
@@ -58,13 +58,16 @@ def architectures() -> tuple[str, ...]:
 
 
 def choice_like(text: str, choices: Sequence[str]) -> str | None:
-    """The choice that differs from `text` in case and punctuation alone."""
+    """Return the choice that differs from `text` only in case and punctuation."""
     wanted = slugged(text)
     return next((choice for choice in choices if slugged(choice) == wanted), None)
 
 
 def guess_gpus(text: str) -> list[str]:
-    """Slugs of the models that `text` may mean: one for "4090", "rtx3090" or a driver's name, two for "h100", or none."""
+    """Return slugs of the models that `text` may mean.
+
+    One for "4090", "rtx3090" or a driver's name, two for "h100", or none.
+    """
     wanted = slugged(text).replace("-", "")
     tails, heads = _parts()
     if alike := tails.get(wanted) or heads.get(wanted):
@@ -77,7 +80,10 @@ def guess_gpus(text: str) -> list[str]:
 
 @cache
 def _parts() -> tuple[Mapping[str, list[str]], Mapping[str, list[str]]]:
-    """Slugs by the whole words that they end and begin with, dashes left out: "3090" ends rtx-3090, not rtx-3090-ti."""
+    """Return slugs by the whole words that they end and begin with, without dashes.
+
+    "3090" ends rtx-3090, not rtx-3090-ti.
+    """
     tails, heads = defaultdict(list), defaultdict(list)
     for slug in slugs():
         words = slug.split("-")

@@ -1,4 +1,4 @@
-"""What a search may ask of an offer: every term with its kind, unit and column, and a query made of conditions on them."""
+"""Fields of a search: every term with its kind, unit and column, and queries made of conditions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +47,10 @@ Scalar = str | bool | int | Decimal
 
 @dataclass(frozen=True)
 class Term:
-    """One thing that can be asked. `unit` is shown beside the value; an unknown measurement fits no condition but `!=`."""
+    """One searchable field.
+
+    `unit` is shown beside the value; an unknown measurement matches no condition but `!=`.
+    """
 
     name: str
     kind: Kind
@@ -58,9 +61,9 @@ class Term:
         return UNORDERED if self.kind in (Kind.CHOICE, Kind.FLAG) else ORDERED
 
 
-# `count` is GPUs to be had together; `price` is per GPU-hour and `total` per hour of all GPUs asked for, both in the
-# chosen billing mode and with the data disk above the free quota spread over the GPUs; `lease_hours` is how long the host
-# promises to stay (no end planned fits every minimum); `value` is TFLOPS (FP16) per unit of money and hour.
+# `count` is GPUs to be had together; `price` is per GPU-hour and `total` per hour of all requested GPUs, both in the
+# chosen billing mode and with the data disk above the free quota divided over the GPUs; `lease_hours` is how long the
+# host promises to stay (no planned end matches every minimum); `value` is TFLOPS (FP16) per unit of money and hour.
 TERMS: Final[Mapping[str, Term]] = {
     term.name: term
     for term in (
@@ -95,7 +98,7 @@ TERMS: Final[Mapping[str, Term]] = {
     )
 }
 
-# The parameters of the API that are written otherwise than `<term>__<suffix>`.
+# The parameters of the API that are not written as `<term>__<suffix>`.
 PARAMETERS: Final[Mapping[str, tuple[str, Op]]] = {
     "gpu_model": ("gpu", Op.IN),
     "gpu_series": ("series", Op.IN),
@@ -123,7 +126,7 @@ SORTS: Final = ("price", "value", "reliability", "newest", "vram", "gpu_free")  
 
 @dataclass(frozen=True)
 class Condition:
-    """`value` is a tuple for IN and NOT_IN, one value else; its type follows the term's kind."""
+    """One condition; `value` is a tuple for IN and NOT_IN, else one value of the term's type."""
 
     term: str
     op: Op
@@ -132,10 +135,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class OfferQuery:
-    """A search: conditions that must all hold, and the wishes that prices and fits are worked out for.
+    """A search: conditions that must all hold, and the options that prices are computed for.
 
-    `gpu_count` GPUs must be free together. `image_needs` is what the chosen image asks of a host; `image` is only carried
-    along so that the query can be written down again.
+    `gpu_count` GPUs must be free together. `image_needs` are the requirements of the chosen image; `image` is
+    only carried along so that the query can be written as text again.
     """
 
     conditions: tuple[Condition, ...] = ()

@@ -1,4 +1,4 @@
-"""Words, signs, values and lists of a search line, each with the place where it stands."""
+"""Lexer of search lines: words, operators, values and lists, each with its position."""
 
 import re
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ class Text:
 
 
 class Scanner:
-    """Walks through a line once; every reader leaves `position` behind what it has read."""
+    """Scanner of one line; every reader leaves `position` behind what it has read."""
 
     def __init__(self, line: str) -> None:
         self.line = line
         self.position = 0
 
     def skip(self, others: str = "") -> None:
-        """Go on to the next thing; `others` are signs that may stand between like space."""
+        """Skip spaces; `others` are further characters to skip."""
         while self.position < len(self.line) and (self.line[self.position].isspace() or self.line[self.position] in others):
             self.position += 1
 
@@ -48,7 +48,7 @@ class Scanner:
         return self.position >= len(self.line)
 
     def text(self, what: str) -> Text:
-        """A word, or a text in quotation marks. `what` says in the error what is missing."""
+        """Read a word or a quoted text; `what` names in the error what is missing."""
         start = self.position
         if self.line[start : start + 1] in ('"', "'"):
             return self._quoted(start)
@@ -67,7 +67,7 @@ class Scanner:
         return found[0] if found else ""
 
     def sign(self) -> tuple[Op, int] | None:
-        """An operator, if one comes next; spaces before it are read only then."""
+        """Read an operator, if one comes next; only then are the spaces before it skipped."""
         start = self.position
         self.skip()
         place = self.position
@@ -81,7 +81,7 @@ class Scanner:
         return None
 
     def list(self) -> Sequence[Text]:
-        """Values in brackets, with commas between."""
+        """Read values in brackets, separated by commas."""
         start = self.position
         closing = _BRACKETS.get(self.line[start : start + 1])
         if closing is None:
@@ -118,7 +118,7 @@ def _closed_by(sign: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """`text` so that a Scanner reads it back: as it is where it is one word, else in quotation marks."""
+    """Return `text` as a Scanner reads it back: unchanged where it is one word, else in quotation marks."""
     if _UNQUOTED.fullmatch(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""What a search wishes for beside its conditions, the canonical form of a search, and how two of them are put together."""
+"""Options of a search besides its conditions, its canonical form, and the combination of two searches."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ SORT_NAMES: Final = tuple(sign + name for name in SORTS for sign in ("", "-"))
 
 @dataclass(frozen=True)
 class Wish:
-    """A field of the query that is set rather than compared: its name in a line, its parameter, what it may be."""
+    """Option of a query, which is set rather than compared: its name, API parameter, and allowed values."""
 
     name: str
     parameter: str
@@ -39,7 +39,7 @@ class Wish:
 
 @dataclass
 class Found:
-    """What a reader has found so far; wishes by field."""
+    """What a reader has found so far; options by field."""
 
     conditions: list[Condition] = field(default_factory=list)
     wishes: dict[str, Any] = field(default_factory=dict)
@@ -69,7 +69,7 @@ def _image(text: str) -> str:
 
 
 def _sort(text: str) -> str:
-    """Signs matter here, so that the comparison is exact."""
+    """Return the sort order in a text; signs matter here, so the comparison is exact."""
     if text not in SORT_NAMES:
         detail = _("%(text)s is not a sort order.") % {"text": shown(text)}
         raise BadValue(detail, hint=did_you_mean(text, SORT_NAMES), choices=SORT_NAMES)
@@ -107,38 +107,41 @@ WISHES: Final[Mapping[str, Wish]] = {
     )
 }
 DEFAULTS: Final = OfferQuery()
-# Signs by which a wish may be set: to want two GPUs together and to want at least two is the same.
+# Operators by which an option may be set: to want two GPUs together and to want at least two is the same.
 COUNT_SIGNS: Final = frozenset({Op.EQ, Op.GE, Op.GT})
 
 
 def as_wished_count(op: Op, text: str) -> int:
-    """The count behind `count=2`, `count>=2` or `count>1`."""
+    """Return the count in `count=2`, `count>=2` or `count>1`."""
     return (
         _count(text) if op is not Op.GT else _count(str(_whole("count", text, lowest=0, highest=MAX_GPUS_PER_HOST - 1) + 1))
     )
 
 
 def condition(name: str, op: Op, values: Iterable[Scalar]) -> Condition:
-    """A condition in canonical form: a list in order and without repeats, a list of one as the value itself."""
+    """Return a condition in canonical form.
+
+    A list is sorted and without duplicates; a list of one becomes the value itself.
+    """
     if op not in _LISTS:
         [value] = values
         return _plain(name, op, value)
     several = tuple(sorted(set(values), key=_value_order))
-    # `count=2` would be read as the wish, so that a list of counts stays one.
+    # `count=2` would be read as the option, so a list with one count stays a list.
     if len(several) == 1 and not (name == "count" and op is Op.IN):
         return _plain(name, _LISTS[op], several[0])
     return Condition(name, op, several)
 
 
 def _plain(name: str, op: Op, value: Scalar) -> Condition:
-    """A flag is never unknown: to differ from true is to be false."""
+    """Return a condition on one value; a flag is never unknown, so not to be true is to be false."""
     if isinstance(value, bool) and op is Op.NE:
         return Condition(name, Op.EQ, not value)
     return Condition(name, op, value)
 
 
 def in_order(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Each condition once, in the order of the terms, so that equal searches are equal values."""
+    """Return each condition once, in the order of the terms, so that equal searches are equal values."""
     return tuple(sorted(dict.fromkeys(conditions), key=_condition_order))
 
 
@@ -147,7 +150,7 @@ def to_query(found: Found) -> OfferQuery:
 
 
 def stated_wishes(query: OfferQuery) -> dict[str, Any]:
-    """Wishes that differ from the defaults, by name in a line."""
+    """Return options that differ from their defaults, by name in a line."""
     stated = {name: getattr(query, wish.field) for name, wish in WISHES.items()}
     return {name: value for name, value in stated.items() if value != getattr(DEFAULTS, WISHES[name].field)}
 

@@ -1,4 +1,7 @@
-"""The search box: one line such as `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`, read and written."""
+"""Parser and writer of search lines.
+
+An example is `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NoReturn
@@ -22,7 +25,7 @@ from marketplace.search.language.options import (
 from marketplace.search.language.values import UNITS, BadValue, read_value, several_models, write_value
 
 LINE_MAX: Final = 500
-# Other names of the same wishes, so that a line may use those of the API.
+# Other names of the same options, so that a line may use those of the API.
 _SYNONYMS: Final = {wish.parameter: name for name, wish in WISHES.items()}
 _NAMES: Final = (*TERMS, *(name for name in WISHES if name not in TERMS))
 _FLAGS: Final = frozenset(name for name, term in TERMS.items() if term.kind is Kind.FLAG)
@@ -30,12 +33,16 @@ _LISTS: Final = (Op.IN, Op.NOT_IN)
 
 
 def parse_line(text: str) -> OfferQuery:
-    """The search that `text` asks for; `image_needs` is left to whoever knows the image. Raises SearchSyntaxError."""
+    """Return the search in `text`; callers that know the image set `image_needs`.
+
+    Raises:
+        SearchSyntaxError: the line cannot be parsed.
+    """
     return to_query(find_in_line(text))
 
 
 def find_in_line(text: str) -> Found:
-    """Conditions and stated wishes of a line, before defaults fill the rest."""
+    """Return conditions and stated options of a line, before defaults are filled in."""
     if len(text) > LINE_MAX:
         hint = _("A line holds %(most)s characters at most.") % {"most": LINE_MAX}
         raise SearchSyntaxError(_("The line is too long."), position=LINE_MAX, hint=hint)
@@ -43,7 +50,7 @@ def find_in_line(text: str) -> Found:
 
 
 def write_line(query: OfferQuery) -> str:
-    """The line that `parse_line` reads as `query`, but for page and image needs, which no line holds."""
+    """Return the line that `parse_line` reads as `query`, without page and image needs."""
     stated = stated_wishes(query)
     sort = stated.pop("sort", None)
     parts = [f"{name}={_written(value)}" for name, value in stated.items()]
@@ -52,7 +59,7 @@ def write_line(query: OfferQuery) -> str:
 
 
 def write_condition(one: Condition) -> str:
-    """One part of a line, such as `region in [cn-north,eu-west]` or `not simulated`."""
+    """Return one part of a line, such as `region in [cn-north,eu-west]` or `not simulated`."""
     if one.term in _FLAGS and one.op is Op.EQ:
         return one.term if one.value else f"not {one.term}"
     if isinstance(one.value, tuple):
@@ -65,7 +72,7 @@ def _written(value: Any) -> str:
 
 
 class _Reader:
-    """Reads the parts of a line one after the other into what they ask for."""
+    """Reader of the parts of one line, in order."""
 
     def __init__(self, text: str) -> None:
         self.scan = Scanner(text)
@@ -107,7 +114,7 @@ class _Reader:
         self._alone(inner, negated=True)
 
     def _alone(self, word: Text, *, negated: bool) -> None:
-        """A flag, or the name of a GPU, a series or an architecture that can mean nothing else."""
+        """Read a flag, or an unambiguous name of a GPU, series or architecture."""
         name = word.text.lower()
         if name in _FLAGS and not word.quoted:
             self.found.conditions.append(condition(name, Op.EQ, [not negated]))
@@ -146,7 +153,7 @@ class _Reader:
             _refuse(_("%(name)s is asked for twice, differently.") % {"name": name}, word, _("Keep one of the two."))
 
     def _value(self, name: str) -> Text:
-        """One value, with the unit behind it even where a space stands between: `24 GB`."""
+        """Read one value, with its unit even after a space: `24 GB`."""
         if self.scan.line[self.scan.position : self.scan.position + 1] in ("[", "("):
             hint = _("Write %(name)s in [a, b].") % {"name": name}
             _refuse(_("One value is wanted here, not a list."), Text("", self.scan.position), hint)
@@ -155,7 +162,7 @@ class _Reader:
         return Text(f"{value.text} {unit}", value.position) if unit else value
 
     def _unit(self, units: Collection[str]) -> str:
-        """The next word if it is a unit, and not the term of a part of its own as in `count=2 gpu=t4`."""
+        """Return the next word if it is a unit, and not the term of another part as in `count=2 gpu=t4`."""
         start = self.scan.position
         self.scan.skip()
         unit = self.scan.peek_word()
@@ -179,7 +186,7 @@ def _valued(text: Text, read: Callable[[str], Any]) -> Any:
 
 
 def _guessed(word: Text) -> tuple[str, str]:
-    """(term, value) that a bare word stands for."""
+    """Return the (term, value) that a bare word means."""
     for term, choices in (("series", field_names.series()), ("architecture", field_names.architectures())):
         if (choice := field_names.choice_like(word.text, choices)) is not None:
             return term, choice
@@ -204,7 +211,7 @@ def _signs_hint(signs: Sequence[str]) -> str:
 
 
 def _signs_of(name: str) -> list[str]:
-    """The operators that a name takes, in the order that people know."""
+    """Return the operators that a name takes, in their usual order."""
     term: Term | None = TERMS.get(name)
     ops = term.ops if term else {Op.EQ}
     return [op.value for op in Op if op in ops]

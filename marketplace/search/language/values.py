@@ -1,4 +1,4 @@
-"""One value of a term: read from what a person or a script writes, with units, and written so that it reads the same."""
+"""Values of terms, read with their units and written so that they read the same."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _HOURS: Final = dict.fromkeys(("h", "hour", "hours"), _ONE) | {
     for hours, spellings in {24: ("d", "day", "days"), 168: ("w", "week", "weeks"), 8760: ("y", "year", "years")}.items()
     for name in spellings
 }
-# What may stand behind a number of each term, and what it multiplies by.
+# Units that may follow a number of each term, and their factors.
 UNITS: Final[Mapping[str, Mapping[str, Decimal]]] = {
     "vram": _MEMORY,
     "ram": _MEMORY,
@@ -55,7 +55,7 @@ UNITS: Final[Mapping[str, Mapping[str, Decimal]]] = {
 
 
 class BadValue(Exception):
-    """A value that its term cannot have; whoever read it knows where it stands."""
+    """Raised for a value that its term cannot have; the caller knows its position."""
 
     def __init__(self, detail: str, *, hint: str, choices: Sequence[str] = ()) -> None:
         super().__init__(detail)
@@ -65,7 +65,11 @@ class BadValue(Exception):
 
 
 def read_value(term: Term, text: str) -> Scalar:
-    """The value that `text` means for `term`. Raises BadValue."""
+    """Return the value that `text` means for `term`.
+
+    Raises:
+        BadValue: it means none.
+    """
     text = text.strip()
     match term.kind:
         case Kind.NUMBER | Kind.MONEY:
@@ -79,7 +83,11 @@ def read_value(term: Term, text: str) -> Scalar:
 
 
 def read_number(name: str, text: str) -> Decimal:
-    """A number with the unit that `name` allows behind it, as a number of the unit that it is counted in."""
+    """Return a number in the unit of `name`, converted from the unit written after it.
+
+    Raises:
+        BadValue: it is not a number, or the unit is not allowed.
+    """
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise BadValue(_("%(text)s is not a number.") % {"text": shown(text)}, hint=_number_hint(name))
@@ -104,7 +112,11 @@ def read_flag(text: str) -> bool:
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str:
-    """One of a closed list, whatever its case and punctuation."""
+    """Return one of a closed list of choices, ignoring case and punctuation.
+
+    Raises:
+        BadValue: it is none of them.
+    """
     found = field_names.choice_like(text, choices)
     if found is None:
         detail = _("%(text)s is not one of the choices.") % {"text": shown(text)}
@@ -113,14 +125,14 @@ def read_choice(text: str, choices: Sequence[str]) -> str:
 
 
 def write_value(value: Scalar) -> str:
-    """The plain text that `read_value` reads as `value`."""
+    """Return the text that `read_value` reads as `value`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def known_choices(name: str) -> Sequence[str]:
-    """The choices of a closed term; none where the market decides them."""
+    """Return the choices of a closed term; none where the market decides them."""
     listed = {"series": field_names.series, "architecture": field_names.architectures}.get(name)
     return listed() if listed else {"runtime": field_names.RUNTIMES, "disk": field_names.DISK_KINDS}.get(name, ())
 
@@ -144,7 +156,10 @@ def _version(text: str) -> str:
 
 
 def _gpu(text: str) -> str:
-    """A slug, or a name that means one model; a slug that the catalogue does not know may be a host's all the same."""
+    """Return the slug in a text, or of the one model that it names.
+
+    A slug that the catalogue does not know may still be that of a host.
+    """
     if text in field_names.slugs():
         return text
     guesses = field_names.guess_gpus(text)
@@ -160,7 +175,7 @@ def _gpu(text: str) -> str:
 
 
 def several_models(text: str, guesses: Sequence[str]) -> BadValue:
-    """A name that fits more than one GPU model."""
+    """Return the error about a name that matches more than one GPU model."""
     detail = _("%(text)s may be several GPU models.") % {"text": shown(text)}
     return BadValue(detail, hint=_("Write gpu in [%(models)s].") % {"models": ",".join(guesses[:3])}, choices=guesses)
 

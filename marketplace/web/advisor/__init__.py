@@ -1,1 +1,1 @@
-"""The advisor over HTTP."""
+"""API of the advisor."""

@@ -1,4 +1,4 @@
-"""The advisor's reply as the API shows it."""
+"""JSON representation of the advisor's response."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,1 +1,1 @@
-"""The guide over HTTP."""
+"""Pages and API of the GPU guide."""

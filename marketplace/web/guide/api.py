@@ -1,4 +1,4 @@
-"""The API of the GPU catalogue and of the advisor; both are public."""
+"""Public API of the GPU catalogue and of the advisor."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from marketplace.web.guide import serializers as shapes
 
 
 class GpuModelsView(PublicView):
-    """Every GPU model that the market knows, with its sources and today's prices."""
+    """List every GPU model that the market knows, with sources and present prices."""
 
     @extend_schema(operation_id="gpu_models_list", parameters=[shapes.ModelQuery], responses=shapes.ModelList)
     def get(self, request: Request) -> Response:
@@ -25,7 +25,7 @@ class GpuModelsView(PublicView):
 
 
 class GpuModelView(PublicView):
-    """One GPU model."""
+    """Return one GPU model."""
 
     @extend_schema(operation_id="gpu_models_retrieve", responses=shapes.Model)
     def get(self, request: Request, gpu_slug: str) -> Response:
@@ -36,7 +36,10 @@ class GpuModelView(PublicView):
 
 
 class AdviceView(PublicView):
-    """From the work to GPUs, host, time and offers, with the reason for each step. Changes nothing."""
+    """Return GPUs, host, time and offers for a workload, with the reason for each step.
+
+    It changes nothing.
+    """
 
     @extend_schema(operation_id="advice_create", request=shapes.WorkIn, responses={200: shapes.AdviceOut})
     def post(self, request: Request) -> Response:

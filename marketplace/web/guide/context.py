@@ -1,4 +1,4 @@
-"""What the pages of guide, ranking and advisor show."""
+"""Template context of the pages of guide, ranking and advisor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def _table(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _most(models: Sequence[ModelOnMarket]) -> dict[str, float]:
-    """The longest bars of the table."""
+    """Return the longest bars of the table."""
     return {
         "fp16": max((one.model.fp16_tflops or 0 for one in models), default=0),
         "value": max((one.value or 0 for one in models), default=0),
@@ -61,7 +61,7 @@ def _most(models: Sequence[ModelOnMarket]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why there is no advice, in the reader's words."""
+    """Reason for missing advice, in the reader's language."""
 
     title: str
     advice: str
@@ -85,14 +85,14 @@ def advisor_context(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _calculator_query(advice: Advice, run: Run) -> str:
-    """The cheapest run in the calculator; a day where its length is not known."""
+    """Return the calculator's parameters for the cheapest run; a day where its length is unknown."""
     hours = _DAY_HOURS if run.hours is None else max(run.hours, _LEAST_HOURS)
     wishes = {"hours": f"{hours:.2f}", "gpu_count": advice.query.gpu_count, "data_disk_gb": advice.query.data_disk_gb}
     return urlencode({"offer": public_id("offr", run.offer["id"]), **wishes})
 
 
 def _query(form: AdvisorForm) -> str:
-    """The address that shows the same again."""
+    """Return the parameters that show the same advice again."""
     preset = preset_of(form)
     if preset:
         return urlencode({"preset": preset})

@@ -1,4 +1,4 @@
-"""Input of the advisor's page: the work in words and round figures such as "7B"."""
+"""Form of the advisor's page, with round figures such as "7B"."""
 
 import re
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ _AMOUNT: Final = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([kmbgt]?)", re.ASCII)
 
 
 class AmountField(forms.CharField):
-    """A whole number that may be written short: 110M, 6.74B, 2k. Empty is 0."""
+    """A whole number that may be abbreviated: 110M, 6.74B, 2k; empty is 0."""
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         self.least, self.most = BOUNDS[name]
@@ -82,7 +82,7 @@ def _whole(name: str, label: Any, help_text: Any = "") -> forms.IntegerField:
 
 
 class AdvisorForm(forms.Form):
-    """The work; what is left out is as in `Work`'s defaults."""
+    """Form of the workload; omitted fields have `Work`'s defaults."""
 
     of = forms.CharField(
         required=False, max_length=40, widget=forms.HiddenInput
@@ -118,7 +118,7 @@ class AdvisorForm(forms.Form):
         return bool(self["task"].value() != Task.INFER)
 
     def work(self) -> Work | None:
-        """None where a field is wrong or wishes contradict each other; the fields say so."""
+        """Return the workload, or None where a field is wrong or contradicts another; the fields have errors."""
         if not self.is_valid():
             return None
         given = {name: value for name, value in self.cleaned_data.items() if name != "of" and value not in (None, "")}
@@ -142,7 +142,7 @@ _CONTRADICTIONS: Final = {
 
 
 def form_of(given: Mapping[str, Any]) -> AdvisorForm:
-    """Of what was sent; else of the preset that the address names; else of the first."""
+    """Return the form of the sent fields, else of the preset in the URL, else of the first preset."""
     if "task" in given:
         return AdvisorForm(_without_old_shape({**fields_of(Work()), **{name: given[name] for name in given}}))
     preset = given.get("preset", "") if given.get("preset", "") in PRESETS else FIRST_PRESET
@@ -150,7 +150,10 @@ def form_of(given: Mapping[str, Any]) -> AdvisorForm:
 
 
 def _without_old_shape(fields: dict[str, Any]) -> dict[str, Any]:
-    """Layers and width that came with a preset go when another number of parameters is typed; they are hardly its own."""
+    """Remove a preset's layers and width when another number of parameters is typed.
+
+    They would hardly be those of the new model.
+    """
     preset = PRESETS.get(fields.get("of", ""))
     if preset is None or fields["parameters"] == in_short(preset.parameters):
         return fields
@@ -159,7 +162,7 @@ def _without_old_shape(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def fields_of(work: Work) -> dict[str, str]:
-    """As a person would fill the form in."""
+    """Return the fields as a person would fill them in."""
     texts = {name: str(getattr(work, name)) for name in BOUNDS}
     texts |= {name: in_short(getattr(work, name)) if getattr(work, name) else "" for name in ("parameters", "items")}
     texts |= {"task": work.task.value, "family": work.family.value, "precision": work.precision.value}
@@ -168,6 +171,6 @@ def fields_of(work: Work) -> dict[str, str]:
 
 
 def preset_of(form: AdvisorForm) -> str:
-    """The preset that the fields are those of; "" for none."""
+    """Return the preset with these fields, or an empty text."""
     fields = {name: form[name].value() or "" for name in form.fields if name != "of"}
     return next((name for name, work in PRESETS.items() if fields_of(work) == fields), "")

@@ -1,4 +1,4 @@
-"""The shapes of the catalogue's and the advisor's API: requests, checked, and replies, and how rows become them."""
+"""Serializers of the catalogue's and the advisor's API."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -13,7 +13,7 @@ _DEFAULTS: Final = Work()
 
 
 class ModelQuery(serializers.Serializer[Any]):
-    """The order of the list."""
+    """Order of the list."""
 
     sort = serializers.ChoiceField(RANKINGS, default="fp16", help_text="Best first; models without the figure last")
 
@@ -26,14 +26,14 @@ class ModelCuda(serializers.Serializer[Any]):
 
 
 class ModelSources(serializers.Serializer[Any]):
-    """S: rental guides that the project collected; D: makers' data sheets, dense rates."""
+    """Sources: S for rental guides that the project collected, D for vendors' data sheets (dense rates)."""
 
     rates = serializers.CharField(allow_null=True, help_text="Of FP32, FP16 and CUDA")
     others = serializers.CharField(allow_null=True, help_text="Of compute capability, bandwidth, power and NVLink")
 
 
 class ModelMarket(serializers.Serializer[Any]):
-    """How the market stands now."""
+    """Present market of the model."""
 
     free = serializers.IntegerField(help_text="GPUs")
     offers = serializers.IntegerField()
@@ -43,7 +43,7 @@ class ModelMarket(serializers.Serializer[Any]):
 
 
 class Model(serializers.Serializer[Any]):
-    """A GPU model with every figure that a source gives; lists go with `vram_gb`, size by size."""
+    """A GPU model with every figure that a source gives; lists correspond to `vram_gb`, size by size."""
 
     slug = serializers.CharField()
     name = serializers.CharField()
@@ -83,7 +83,7 @@ def _whole(name: str, about: str) -> serializers.IntegerField:
 
 
 class WorkIn(serializers.Serializer[Any]):
-    """The work to be done."""
+    """The workload."""
 
     task = serializers.ChoiceField([task.value for task in Task], default=_DEFAULTS.task.value)
     family = serializers.ChoiceField([family.value for family in Family], default=_DEFAULTS.family.value)
@@ -105,7 +105,7 @@ class WorkIn(serializers.Serializer[Any]):
 
 
 class AdviceSource(serializers.Serializer[Any]):
-    """Where a formula is from."""
+    """Source of a formula."""
 
     text = serializers.CharField()
     url = serializers.CharField(allow_null=True)
@@ -123,14 +123,14 @@ class AdviceStep(serializers.Serializer[Any]):
 
 
 class Hours(serializers.Serializer[Any]):
-    """On the fastest and on the slowest model that fits."""
+    """Hours on the fastest and on the slowest model that fits."""
 
     least = serializers.FloatField()
     most = serializers.FloatField()
 
 
 class AdviceNeeds(serializers.Serializer[Any]):
-    """`vram_total_gb` is what one GPU alone would need; all else is of the plan that is advised, over all its GPUs."""
+    """`vram_total_gb` is what one GPU alone would need; all else is for the whole recommended plan."""
 
     vram_total_gb = serializers.IntegerField()
     gpu_count = serializers.IntegerField()
@@ -145,7 +145,7 @@ class AdviceNeeds(serializers.Serializer[Any]):
 
 
 class AdvicePlan(serializers.Serializer[Any]):
-    """A number of GPUs that can do it, and how the market stands for it."""
+    """A number of GPUs that can do the work, and its present market."""
 
     gpu_count = serializers.IntegerField()
     vram_gb = serializers.IntegerField()
@@ -158,7 +158,7 @@ class AdvicePlan(serializers.Serializer[Any]):
 
 
 class RunCost(serializers.Serializer[Any]):
-    """One billing mode. A reserved term is paid whole; a spot price is the floor."""
+    """Cost in one billing mode; a reserved term is paid in full, and a spot price is the floor."""
 
     mode = serializers.CharField()
     term = serializers.CharField(allow_null=True)
@@ -176,7 +176,11 @@ class AdviceRun(serializers.Serializer[Any]):
 
 
 class AdviceOut(serializers.Serializer[Any]):
-    """The advice. `search` are the parameters of GET /offers that find what fits; `offers` the cheapest runs of these."""
+    """Advice.
+
+    `search` contains the parameters of GET /offers that find matching offers; `offers` are the cheapest runs of
+    these.
+    """
 
     steps = AdviceStep(many=True)
     needs = AdviceNeeds()

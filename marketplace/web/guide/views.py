@@ -1,4 +1,4 @@
-"""The guide, the ranking of GPUs and the advisor: pages open to everyone."""
+"""Public pages of the guide, the GPU ranking and the advisor."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render as render_page

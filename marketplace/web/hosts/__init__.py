@@ -1,1 +1,1 @@
-"""Hosts over HTTP."""
+"""Pages and API of hosts."""

@@ -1,4 +1,4 @@
-"""The API of a host's agent key: its owner revokes it."""
+"""API for revoking the key of a host's agent."""
 
 from typing import Any, ClassVar
 
@@ -17,15 +17,16 @@ from marketplace.web.hosts import serializers as shapes
 
 
 class RevokeAgentView(APIView):
-    """The key under which an own host's agent speaks."""
+    """Revoke the agent's key of your host."""
 
     scopes: ClassVar = {"POST": "hosts:write"}
 
     @extend_schema(operation_id="hosts_revoke_agent", request=None, responses=shapes.Host)
     def post(self, request: Request, host_id: str) -> Response:
-        """Refuse the agent from now on, until the host is enrolled with a new key. Repeating it is harmless.
+        """Refuse the agent from now on, until the host is enrolled with a new key; repeating it is harmless.
 
-        The host counts as silent: its instances run on where they are, nobody pays for them, and nothing new is rented.
+        The host counts as silent: its instances run on where they are, nobody pays for them, and nothing new
+        is rented.
         """
         owner_id, key = asker(request).pk, parse_public_id("host", host_id)
 

@@ -1,4 +1,4 @@
-"""The page's button that revokes the key of a host's agent."""
+"""View behind the button that revokes the key of a host's agent."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect

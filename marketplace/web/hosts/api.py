@@ -1,4 +1,4 @@
-"""The API of a host owner's hosts."""
+"""API of a host owner's hosts."""
 
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from marketplace.web.hosts.listing_parsing import read_listing
 
 
 class HostsView(APIView):
-    """The account's own hosts."""
+    """List your hosts."""
 
     scopes: ClassVar = {"GET": "hosts:read"}
     ordering = ("name", "id")
@@ -37,7 +37,7 @@ class HostsView(APIView):
 
 
 class HostView(APIView):
-    """One own host with its last events."""
+    """Return one of your hosts with its last events."""
 
     scopes: ClassVar = {"GET": "hosts:read"}
 
@@ -48,7 +48,7 @@ class HostView(APIView):
 
 
 class ListingView(APIView):
-    """Prices of an own host, and which of its offers are on the market."""
+    """Change prices of your host, and which of its offers are listed."""
 
     scopes: ClassVar = {"PATCH": "hosts:write"}
 
@@ -61,7 +61,7 @@ class ListingView(APIView):
 
 
 class JoinTokensView(APIView):
-    """Leave to enrol one host, for 15 minutes."""
+    """Create a token for enrolling one host; it is valid for 15 minutes."""
 
     scopes: ClassVar = {"POST": "hosts:write"}
 

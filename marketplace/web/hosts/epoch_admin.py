@@ -1,4 +1,4 @@
-"""Staff panel: the epochs of the market, with what happened after the backup that each began from."""
+"""Staff panel of epochs, with what happened after the backup that each began from."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a request to change a host's listing says, as the service takes it."""
+"""Conversion of a request for listing changes to the service's arguments."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -12,7 +12,7 @@ _BPS: Final = 10_000
 
 
 def read_listing(wanted: Mapping[str, Any]) -> tuple[list[ListingChange], Until | None]:
-    """From a checked `serializers.Listing`."""
+    """Return the changes in a validated `serializers.Listing`."""
     until = Until(wanted["listed_until"]) if "listed_until" in wanted else None
     return [_change(each) for each in wanted.get("offers", ())], until
 
@@ -32,7 +32,7 @@ def _change(wanted: Mapping[str, Any]) -> ListingChange:
 
 
 def _bps(share: str) -> int:
-    """Shares have at most four places."""
+    """Return a share as basis points; shares have at most four places."""
     return int(Decimal(share) * _BPS)
 
 

@@ -1,4 +1,4 @@
-"""The shapes of requests, checked, and of replies, for the OpenAPI document."""
+"""Serializers of offers and hosts, for the API and the OpenAPI document."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _SHARE = r"^(0(\.[0-9]{1,4})?|1(\.0{1,4})?)$"
 
 
 class OfferHost(serializers.Serializer[Any]):
-    """Where the offer's GPUs stand."""
+    """Host of the offer's GPUs."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -47,7 +47,7 @@ class OfferGpu(serializers.Serializer[Any]):
 
 
 class PerGpu(serializers.Serializer[Any]):
-    """What each GPU brings along."""
+    """CPU and memory that come with each GPU."""
 
     cpu_cores = serializers.FloatField()
     ram_gb = serializers.FloatField()
@@ -65,7 +65,7 @@ class OfferDisk(serializers.Serializer[Any]):
 
 
 class OfferNetwork(serializers.Serializer[Any]):
-    """The host's link."""
+    """The host's network link."""
 
     up_mbps = serializers.FloatField(allow_null=True, help_text="Mbit/s against the control plane, median")
     down_mbps = serializers.FloatField(allow_null=True)
@@ -84,7 +84,7 @@ class ReservedPrices(serializers.Serializer[Any]):
 
 
 class Tier(serializers.Serializer[Any]):
-    """The price per GPU-hour from a length of continuous use on."""
+    """Price per GPU-hour from this length of continuous use on."""
 
     from_hours = serializers.IntegerField()
     unit_price = serializers.CharField()
@@ -110,7 +110,7 @@ class Prices(serializers.Serializer[Any]):
 
 
 class Offer(serializers.Serializer[Any]):
-    """The GPUs of one model on one host. null: not measured or not offered."""
+    """The GPUs of one model on one host; null means not measured or not offered."""
 
     id = serializers.CharField()
     host = OfferHost()
@@ -135,7 +135,7 @@ class Offer(serializers.Serializer[Any]):
 
 
 class OwnGpu(serializers.Serializer[Any]):
-    """One GPU of an own host."""
+    """One GPU of your host."""
 
     uuid = serializers.CharField()
     model = serializers.CharField()
@@ -151,7 +151,7 @@ class OwnGpu(serializers.Serializer[Any]):
 
 
 class OwnDiscounts(serializers.Serializer[Any]):
-    """What each term takes off the hourly price, such as "0.2"; null: not sold."""
+    """Discount of each term on the hourly price, such as "0.2"; null means not sold."""
 
     day = serializers.CharField(allow_null=True)
     week = serializers.CharField(allow_null=True)
@@ -161,14 +161,14 @@ class OwnDiscounts(serializers.Serializer[Any]):
 
 
 class OwnTier(serializers.Serializer[Any]):
-    """What is taken off from so many hours of continuous use on."""
+    """Discount from this many hours of continuous use on."""
 
     from_hours = serializers.IntegerField()
     discount = serializers.CharField()
 
 
 class OwnOffer(serializers.Serializer[Any]):
-    """One offer of an own host."""
+    """One offer of your host."""
 
     id = serializers.CharField()
     gpu_model = serializers.CharField()
@@ -185,7 +185,7 @@ class OwnOffer(serializers.Serializer[Any]):
 
 
 class HostDisk(serializers.Serializer[Any]):
-    """An own host's disk."""
+    """Disk of your host."""
 
     kind = serializers.CharField()
     total_gb = serializers.IntegerField()
@@ -200,7 +200,7 @@ class HostDisk(serializers.Serializer[Any]):
 
 
 class HostNetwork(serializers.Serializer[Any]):
-    """An own host's network, against the market."""
+    """Network of your host, measured against the market."""
 
     up_mbps = serializers.IntegerField(allow_null=True, help_text="Mbit/s, median of `samples`; null: not measured")
     down_mbps = serializers.IntegerField(allow_null=True)
@@ -209,14 +209,14 @@ class HostNetwork(serializers.Serializer[Any]):
 
 
 class HostPorts(serializers.Serializer[Any]):
-    """The ports that instances may publish."""
+    """Ports that instances may publish."""
 
     first = serializers.IntegerField()
     last = serializers.IntegerField()
 
 
 class HostEvent(serializers.Serializer[Any]):
-    """What happened to an own host."""
+    """Event of your host."""
 
     at = serializers.DateTimeField()
     kind = serializers.CharField()
@@ -225,7 +225,7 @@ class HostEvent(serializers.Serializer[Any]):
 
 
 class Host(serializers.Serializer[Any]):
-    """An own host with its GPUs and offers."""
+    """Your host with its GPUs and offers."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -264,13 +264,13 @@ class Host(serializers.Serializer[Any]):
 
 
 class HostDetail(Host):
-    """An own host with its last events."""
+    """Your host with its last events."""
 
     events = HostEvent(many=True)
 
 
 class HostPage(serializers.Serializer[Any]):
-    """A page of own hosts."""
+    """A page of your hosts."""
 
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)
@@ -278,7 +278,7 @@ class HostPage(serializers.Serializer[Any]):
 
 
 class ReservedDiscounts(serializers.Serializer[Any]):
-    """What each term takes off the hourly price, such as "0.2"; null: not sold."""
+    """Discount of each term on the hourly price, such as "0.2"; null means not sold."""
 
     day = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
     week = serializers.RegexField(_DISCOUNT, required=False, allow_null=True)
@@ -288,14 +288,14 @@ class ReservedDiscounts(serializers.Serializer[Any]):
 
 
 class TierDiscount(serializers.Serializer[Any]):
-    """What is taken off from so many hours of continuous use on."""
+    """Discount from this many hours of continuous use on."""
 
     from_hours = serializers.IntegerField(min_value=1, max_value=TIER_HOURS_MAX)
     discount = serializers.RegexField(_DISCOUNT)
 
 
 class ListingChange(serializers.Serializer[Any]):
-    """A new price or listing of one offer; what is left out stays."""
+    """New prices or listing of one offer; omitted fields stay."""
 
     id = serializers.CharField(help_text="Of the offer")
     price_hourly = AmountText(required=False)
@@ -338,7 +338,7 @@ class JoinTokenIn(serializers.Serializer[Any]):
 
 
 class JoinToken(serializers.Serializer[Any]):
-    """A one-use token; `token` and `command` are shown once and null when the reply is repeated."""
+    """A single-use token; `token` and `command` are shown once and null when the response is repeated."""
 
     id = serializers.CharField()
     host_name = serializers.CharField()

@@ -1,4 +1,4 @@
-"""The host owner's corner: their hosts, enrolment, listing and draining."""
+"""Pages of a host owner: hosts, enrolment, listing and draining."""
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -33,7 +33,7 @@ def become_host_owner(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @signed_in
 def enrol_host(request: SignedInRequest) -> HttpResponse:
-    """The command with its join token, which is shown this once."""
+    """Show the enrolment command with its join token, which is shown only once."""
     form = EnrolForm(request.POST)
     context: dict[str, object] = {"form": form, "takes_behind_nat": settings.RELAY_TCP_PORTS is not None}
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""Staff panel: a dead host is written off by typing its name and a reason, by who has just confirmed who they are."""
+"""Staff panel of write-offs, which need the host's name, a reason and a recent login confirmation."""
 
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from marketplace.models import Host, HostWriteOff
 
 
 class WriteOffForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """Nothing is chosen by a click alone: the host's name is typed too."""
+    """Form of a write-off; the host's name is typed as well, so that a click alone is not enough."""
 
     host = forms.ModelChoiceField(
         label=_("host"),
@@ -46,7 +46,7 @@ class WriteOffForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at
 
 @admin.register(HostWriteOff, site=staff_panel)
 class HostWriteOffAdmin(ReadOnlyAdmin):
-    """The log of all write-offs; adding one writes a host off."""
+    """Log of all write-offs; adding one writes a host off."""
 
     form = WriteOffForm
     list_display = ("host", "decided_by", "reason", "last_seen_at", "at", "settled_at")

@@ -1,1 +1,1 @@
-"""Prices over HTTP."""
+"""Pages and API of prices."""

@@ -1,4 +1,4 @@
-"""The public price history of an offer."""
+"""API of an offer's public price history."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from marketplace.web.pricing.serializers import HistoryQuery
 
 
 class PriceDayOut(serializers.Serializer[Any]):
-    """Prices per GPU-hour in the course of one day (UTC)."""
+    """Prices per GPU-hour on one day (UTC)."""
 
     date = serializers.DateField()
     low = serializers.CharField()
@@ -25,7 +25,7 @@ class PriceDayOut(serializers.Serializer[Any]):
 
 
 class PriceChange(serializers.Serializer[Any]):
-    """What a GPU-hour cost from a moment on."""
+    """Price of a GPU-hour from a moment on."""
 
     at = serializers.DateTimeField()
     hourly = serializers.CharField()
@@ -33,7 +33,7 @@ class PriceChange(serializers.Serializer[Any]):
 
 
 class HistoryOut(serializers.Serializer[Any]):
-    """The prices that new rents were asked, oldest first. Days before the first price are left out."""
+    """Prices of new rents, oldest first, without days before the first price."""
 
     currency = serializers.CharField()
     days = PriceDayOut(many=True)
@@ -41,7 +41,7 @@ class HistoryOut(serializers.Serializer[Any]):
 
 
 class OfferPricesView(PublicView):
-    """What an offer has cost, day by day and change by change."""
+    """Return the price history of an offer, by day and by change."""
 
     @extend_schema(operation_id="offers_prices", parameters=[HistoryQuery], responses=HistoryOut)
     def get(self, request: Request, offer_id: str) -> Response:

@@ -1,4 +1,4 @@
-"""The price history of an offer as a step chart."""
+"""Step chart of an offer's price history."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ _AIR: Final = 10  # a tenth above and below the line
 
 @dataclass(frozen=True)
 class PriceChart:
-    """`line` and `spot_line` are polylines; `low_micros` to `high_micros` is what the price has been."""
+    """Chart; `line` and `spot_line` are polylines, `low_micros` to `high_micros` is the range of prices."""
 
     line: str
     spot_line: str
@@ -29,7 +29,7 @@ class PriceChart:
 
 
 def price_chart(offer_id: UUID, *, days: int = PRICE_HISTORY_DAYS) -> PriceChart | None:
-    """None for an offer that never had a price."""
+    """Return the chart, or None for an offer that never had a price."""
     points = price_history(offer_id, days=days)
     return _drawn(points, clock.now()) if points else None
 
@@ -55,7 +55,7 @@ def _drawn(points: list[PricePoint], now: datetime) -> PriceChart:
 
 
 def _spot_line(points: list[PricePoint], x: Axis, y: Axis) -> str:
-    """From the last time on that a floor was set: before it there may have been none."""
+    """Return the line from the last time that a floor was set: before it there may have been none."""
     latest: list[tuple[Number, Number]] = []
     for point in points:
         at = _seconds(points[0].at, point.at)

@@ -1,4 +1,4 @@
-"""A host owner's prices in the host panel's clothes."""
+"""Form of a host owner's prices in the host panel."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -26,7 +26,7 @@ from marketplace.web.pricing.forms import (
 
 
 class PanelPriceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """All prices of one offer, and whether it is on the market."""
+    """All prices of one offer, and whether it is listed."""
 
     price = PlainDecimalField(
         label=_("Price per GPU-hour"),

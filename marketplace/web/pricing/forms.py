@@ -1,4 +1,4 @@
-"""Forms of a host owner's prices, and the field of steps that the calculator has too."""
+"""Forms of a host owner's prices, and the field of steps that the calculator shares."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -29,7 +29,10 @@ Step = tuple[Fraction, Fraction]
 
 
 class TiersField(forms.CharField):
-    """ "720:15, 2160:25": from so many hours on so many percent off, rising. It becomes pairs of hours and share."""
+    """Steps such as "720:15, 2160:25": hours and percent off, rising.
+
+    They are converted to pairs of hours and share.
+    """
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
@@ -60,7 +63,7 @@ def _is_plain(text: str) -> bool:
 
 
 def tiers_text(tiers: list[list[int]]) -> str:
-    """As the field reads it: [[720, 1500]] is "720:15"."""
+    """Return steps as the field reads them: [[720, 1500]] is "720:15"."""
     return ", ".join(f"{hours}:{percent_text(off_bps)}" for hours, off_bps in tiers)
 
 
@@ -84,7 +87,10 @@ def percent_field(
 
 
 class PriceFields(forms.Form):
-    """Prices in every mode. What is not sent stays; what is sent empty ends: a term, the steps, the spot market."""
+    """Prices in every mode.
+
+    Fields that are not sent stay; a field that is sent empty ends its term, the steps or the spot market.
+    """
 
     price_micros = MoneyField(label=_("Hourly, per GPU"))
     day = percent_field(LENGTH_WORDS["day"])
@@ -123,7 +129,7 @@ class PriceFields(forms.Form):
             self.add_error("tiers", _("Whole hours; each step takes more off than the one before it, at most 90 percent."))
 
     def change(self, offer_id: UUID) -> ListingChange:
-        """What was sent. Call it on a valid form."""
+        """Return the sent changes of a valid form."""
         sent = {name: value for name, value in self.cleaned_data.items() if name in self.data}
         terms = {name: None if sent[name] is None else bps_of(sent[name]) for name in self.TERMS if name in sent}
         steps = sent.get("tiers")
@@ -139,7 +145,7 @@ class PriceFields(forms.Form):
 
 
 def tiers_of(steps: list[Step]) -> list[tuple[int, int]]:
-    """Hours and basis points."""
+    """Return hours and basis points."""
     return [(int(hours), int(share * _BPS)) for hours, share in steps]
 
 
@@ -148,7 +154,7 @@ def bps_of(percent: Decimal) -> int:
 
 
 def prices_as_typed(offer: Offer) -> dict[str, str]:
-    """What the form begins with."""
+    """Return the initial values of the form."""
     return {
         "price_micros": format_money(offer.price_micros),
         **{term: percent_text(off_bps) for term, off_bps in offer.reserved_discounts.items()},
@@ -160,12 +166,12 @@ def prices_as_typed(offer: Offer) -> dict[str, str]:
 
 
 class QuickPriceForm(forms.Form):
-    """The hourly price alone."""
+    """Form of the hourly price only."""
 
     price_micros = MoneyField(label=_("Price per GPU-hour"))
 
 
 class UntilForm(forms.Form):
-    """The last day of a host on the market; empty: no end is planned."""
+    """Last day of a host on the market; empty means that no end is planned."""
 
     until = DayField(label=_("Rentable until"), required=False)

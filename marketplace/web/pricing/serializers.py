@@ -1,4 +1,4 @@
-"""What requests for a history of prices say."""
+"""Serializers of requests for a price history."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from marketplace.constants import PRICE_HISTORY_DAYS
 
 
 class HistoryQuery(serializers.Serializer[Any]):
-    """The stretch of time."""
+    """Number of days."""
 
     days = serializers.IntegerField(
         min_value=1, max_value=PRICE_HISTORY_DAYS, default=PRICE_HISTORY_DAYS, help_text="How many days, today included"

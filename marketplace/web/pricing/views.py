@@ -1,4 +1,4 @@
-"""The host owner's prices: the quick one, all of them, and until when the host stays."""
+"""Pages of a host owner's prices: hourly price, all prices, and until when the host stays."""
 
 from datetime import UTC, datetime, time, timedelta
 
@@ -20,7 +20,7 @@ from marketplace.web.pricing.forms import PriceFields, QuickPriceForm, UntilForm
 @require_POST
 @signed_in
 def offer_price(request: SignedInRequest, offer_id: str) -> HttpResponse:
-    """The hourly price alone, from the row of the offer."""
+    """Set the hourly price from the row of the offer."""
     form = QuickPriceForm(request.POST)
     try:
         if form.is_valid():
@@ -35,7 +35,7 @@ def offer_price(request: SignedInRequest, offer_id: str) -> HttpResponse:
 
 @signed_in
 def offer_prices(request: SignedInRequest, offer_id: str) -> HttpResponse:
-    """Prices in every mode: the form; sent, the form again with what is wrong or that it is done."""
+    """Show the form of prices in every mode; a POST saves it and shows the result."""
     offer, saved = own_offer(request.user.pk, parse_public_id("offr", offer_id)), False
     form = PriceFields(request.POST or None, initial=prices_as_typed(offer))
     if form.is_valid():
@@ -51,7 +51,7 @@ def offer_prices(request: SignedInRequest, offer_id: str) -> HttpResponse:
 @require_POST
 @signed_in
 def host_until(request: SignedInRequest, host_id: str) -> HttpResponse:
-    """The last day counts whole, by UTC."""
+    """Set the last day of the host, which is included as a whole day in UTC."""
     form = UntilForm(request.POST)
     try:
         if form.is_valid():

@@ -1,1 +1,1 @@
-"""Reliability over HTTP."""
+"""Pages and API of reliability."""

@@ -1,4 +1,4 @@
-"""The panels' pages about trust: the public ledger, and the maintenance that host owners announce."""
+"""Panel pages of the public reliability ledger, and of announced maintenance."""
 
 from typing import Any, ClassVar
 
@@ -50,7 +50,7 @@ class MaintenanceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
 
 @admin.register(Maintenance, site=host_panel)
 class OwnMaintenanceAdmin(OwnRowsAdmin):
-    """Announced maintenance of the owner's hosts. Times are in UTC."""
+    """Announced maintenance of the owner's hosts; times are in UTC."""
 
     owner_path = "host__owner"
     form = MaintenanceForm
@@ -64,7 +64,7 @@ class OwnMaintenanceAdmin(OwnRowsAdmin):
         return True
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Only the owner's hosts can be chosen."""
+        """Limit the choices to the owner's hosts."""
         own = {"queryset": hosts_of(signed_in(request).pk)}
         return super().formfield_for_foreignkey(db_field, request, **{**kwargs, **own})
 

@@ -1,4 +1,4 @@
-"""The API of reliability (public) and of the maintenance that host owners announce."""
+"""API of reliability (public), and of maintenance announced by host owners."""
 
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from marketplace.web.reliability.serializers import maintenance_shape, reliabili
 
 
 class ReliabilityView(PublicView):
-    """A host's public ledger: what befell it in the last 30 days, and the number that follows from it."""
+    """Return a host's public ledger of the last 30 days, and the score that follows from it."""
 
     @extend_schema(operation_id="hosts_reliability", responses=shapes.Reliability)
     def get(self, request: Request, host_id: str) -> Response:
@@ -32,7 +32,7 @@ class ReliabilityView(PublicView):
 
 
 class MaintenancesView(APIView):
-    """Maintenance of an own host: what is announced; announce more, or stop new rents at once."""
+    """List announced maintenance of your host."""
 
     scopes: ClassVar = {"GET": "hosts:read", "POST": "hosts:write"}
     ordering = ("-starts_at", "-id")
@@ -56,7 +56,7 @@ class MaintenancesView(APIView):
         },
     )
     def post(self, request: Request, host_id: str) -> Response:
-        """`{"draining": true}` stops new rents now; a category and two times announce maintenance."""
+        """Announce maintenance with a category and two times, or stop new rents now with `{"draining": true}`."""
         key, owner_id = parse_public_id("host", host_id), asker(request).pk
         drains = isinstance(request.data, dict) and "draining" in request.data
         wanted = checked(hosts.Maintenance if drains else shapes.Announcement, request.data)
@@ -71,13 +71,13 @@ class MaintenancesView(APIView):
 
 
 class MaintenanceView(APIView):
-    """One maintenance of an own host."""
+    """Cancel maintenance of your host."""
 
     scopes: ClassVar = {"DELETE": "hosts:write"}
 
     @extend_schema(operation_id="hosts_maintenance_cancel", responses={200: shapes.MaintenanceWindow})
     def delete(self, request: Request, host_id: str, maintenance_id: str) -> Response:
-        """Call it off, or end it early."""
+        """Cancel announced maintenance, or end it early."""
         key, which = parse_public_id("host", host_id), parse_public_id("mtn", maintenance_id)
         window = cancel_maintenance(actor_id=asker(request).pk, host_id=key, maintenance_id=which)
         return Response(maintenance_shape(window))

@@ -1,4 +1,4 @@
-"""What the pages about reliability and maintenance show: the number's parts, thirty days as cells, events in words."""
+"""Template context of reliability and maintenance: parts of the score, timeline of days, and events."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ REFUSALS: Final[dict[str, str | Promise]] = {
 
 @dataclass(frozen=True)
 class Day:
-    """One day of the timeline. `kind`: good, outage, failure, excused or none (not enrolled yet)."""
+    """One day of the timeline; `kind` is good, outage, failure, excused or none (not enrolled yet)."""
 
     start: datetime
     end: datetime
@@ -49,7 +49,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Planned:
-    """One maintenance, and how far it is."""
+    """One maintenance and its stage."""
 
     window: Maintenance
     stage: str
@@ -83,7 +83,7 @@ def maintenance_context(host: Host, form: MaintenanceForm, now: datetime) -> dic
 
 
 def tell_refusal(form: MaintenanceForm, error: InvalidInput) -> None:
-    """The service's refusal at the fields of the form, in the reader's language."""
+    """Add the service's refusal to the fields of the form, in the reader's language."""
     for wrong in error.errors:
         form.add_error("hours" if wrong.field == "ends_at" else wrong.field, str(REFUSALS.get(wrong.code, wrong.detail)))
 
@@ -113,7 +113,7 @@ def _stage(window: Maintenance, now: datetime) -> str:
 
 
 def _days(ledger: Ledger) -> list[Day]:
-    """From 30 days ago to the window's end, oldest first."""
+    """Return the days from 30 days ago to the window's end, oldest first."""
     first = ledger.until - formula.WINDOW
     excused = formula.excused_spans(ledger.notices)
     spans = [(first + number * _DAY, first + (number + 1) * _DAY) for number in range(formula.WINDOW.days)]

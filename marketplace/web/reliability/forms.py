@@ -1,4 +1,4 @@
-"""Input of the page on which a host owner announces maintenance."""
+"""Form for announcing maintenance."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -19,7 +19,10 @@ _CATEGORIES: Final = [(value, lazy(capfirst, str)(label)) for value, label in Ma
 
 
 class MaintenanceForm(forms.Form):
-    """Announced in the reader's own time: the page's script says how many minutes that is from UTC; without it, UTC."""
+    """Form with times in the reader's own zone.
+
+    The page's script sends the offset from UTC; without it, times are UTC.
+    """
 
     category = forms.ChoiceField(label=_("What is worked on"), choices=_CATEGORIES)
     starts_at = forms.DateTimeField(
@@ -55,7 +58,7 @@ class MaintenanceForm(forms.Form):
         return given
 
     def announcement(self) -> dict[str, Any]:
-        """What the service takes, in UTC."""
+        """Return the service's arguments, in UTC."""
         given = self.cleaned_data
         return {
             "category": given["category"],

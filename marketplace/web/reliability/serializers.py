@@ -1,4 +1,4 @@
-"""A host's reliability, its public ledger and its maintenance as scripts see them; checked requests about them."""
+"""Serializers of a host's reliability, its public ledger, and its maintenance."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ _PPM = 1_000_000
 
 
 class LedgerHost(serializers.Serializer[Any]):
-    """Whose ledger it is."""
+    """Host of the ledger."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -24,14 +24,14 @@ class LedgerHost(serializers.Serializer[Any]):
 
 
 class ReliabilityWindow(serializers.Serializer[Any]):
-    """The time that counts, half-open; `from` is 30 days before `until`, or the enrolment."""
+    """The half-open period that counts; `from` is 30 days before `until`, or the enrolment."""
 
     def get_fields(self) -> dict[str, Any]:
         return {"from": serializers.DateTimeField(), "until": serializers.DateTimeField()}
 
 
 class ReliabilityInputs(serializers.Serializer[Any]):
-    """What the events below add up to."""
+    """Sums of the events below."""
 
     observed_seconds = serializers.FloatField(help_text="The window less the maintenance that excuses")
     excluded_seconds = serializers.FloatField(help_text="Maintenance within the window")
@@ -42,7 +42,7 @@ class ReliabilityInputs(serializers.Serializer[Any]):
 
 
 class ReliabilityEntry(serializers.Serializer[Any]):
-    """Something that befell the host. An outage that goes on has no end; the other kinds are moments."""
+    """Event of the host; an outage in progress has no end, and other kinds are moments."""
 
     id = serializers.CharField()
     kind = serializers.ChoiceField([kind.value for kind in ReliabilityKind if kind != ReliabilityKind.STARTED])
@@ -75,7 +75,7 @@ class MaintenancePage(serializers.Serializer[Any]):
 
 
 class Reliability(serializers.Serializer[Any]):
-    """The number, and everything that it is computed from."""
+    """The score, and everything that it is computed from."""
 
     host = LedgerHost()
     score = serializers.FloatField(allow_null=True, help_text="0 to 1; null while too little is known")
@@ -90,7 +90,7 @@ class Reliability(serializers.Serializer[Any]):
 
 
 class Announcement(serializers.Serializer[Any]):
-    """Maintenance to be announced, at least 24 hours ahead and at most 12 hours long."""
+    """Maintenance to announce, at least 24 hours ahead and at most 12 hours long."""
 
     category = serializers.ChoiceField(MaintenanceCategory.values)
     starts_at = serializers.DateTimeField()

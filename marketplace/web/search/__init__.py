@@ -1,1 +1,1 @@
-"""The market over HTTP."""
+"""Pages and API of the market."""

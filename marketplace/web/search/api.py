@@ -1,4 +1,4 @@
-"""The API of the market: searches, one offer, offers side by side, the grammar, and kept searches."""
+"""API of the market: searches, single offers, comparisons, the grammar, and saved searches."""
 
 import hashlib
 from collections.abc import Callable
@@ -53,20 +53,28 @@ _PAGE: Final = [*search_parameters(), _BESIDE, *page_parameters(), _IF_NONE_MATC
 
 
 class SearchView(PublicView):
-    """A view of a search. Storage stands above the market, so the composition root says what an image needs."""
+    """Base of search views.
+
+    Storage is a layer above the market, so the URL configuration passes in what an image needs.
+    """
 
     image_needs: NeedsOfImage | None = None
     place_of_volume: PlaceOf | None = None
 
     def asked(self, request: Request) -> OfferQuery:
-        """What the address asks for. Raises InvalidInput or SearchSyntaxError."""
+        """Return the search in the query string.
+
+        Raises:
+            InvalidInput: a parameter is wrong.
+            SearchSyntaxError: the search line cannot be parsed.
+        """
         address = request.META["QUERY_STRING"]
         if f"{MOUNTABLE}=" in address:  # a search that names no volume stays as it came
             address = beside_volume(QueryDict(address), self.place(request)).urlencode()
         return read_address(address, image_needs=self.needs)
 
     def place(self, request: Request) -> VolumePlace | None:
-        """Of the volume that is to be mounted, if one is named."""
+        """Return the place of the volume to be mounted, if one is named."""
         assert self.place_of_volume is not None  # given by `search_urlpatterns`
         return place_asked(request.query_params, self.place_of_volume)
 
@@ -76,7 +84,7 @@ class SearchView(PublicView):
 
 
 class OffersView(SearchView):
-    """What can be rented now."""
+    """List offers that can be rented now."""
 
     @extend_schema(operation_id="offers_list", parameters=_PAGE, responses={200: shapes.OfferPage, 304: _NOT_MODIFIED})
     def get(self, request: Request) -> HttpResponse:
@@ -86,7 +94,7 @@ class OffersView(SearchView):
 
 
 class FacetsView(SearchView):
-    """How many offers each choice of a filter would leave, and how many each part of the search keeps away."""
+    """Return how many offers each choice of a filter would match, and how many each condition excludes."""
 
     @extend_schema(operation_id="offers_facets", parameters=_PAGE, responses={200: shapes.Facets, 304: _NOT_MODIFIED})
     def get(self, request: Request) -> HttpResponse:
@@ -95,7 +103,7 @@ class FacetsView(SearchView):
 
 
 class OfferDetailView(PublicView):
-    """One offer, open or not, priced as asked."""
+    """Return one offer, open or not, with the requested prices."""
 
     @extend_schema(operation_id="offers_retrieve", parameters=wish_parameters(*PRICE_WISHES), responses=Offer)
     def get(self, request: Request, offer_id: str) -> Response:
@@ -104,7 +112,7 @@ class OfferDetailView(PublicView):
 
 
 class CompareView(PublicView):
-    """Up to four offers side by side, priced alike; one that is gone is left out."""
+    """Return up to four offers with comparable prices; one that no longer exists is left out."""
 
     @extend_schema(
         operation_id="offers_compare",
@@ -127,7 +135,7 @@ class CompareView(PublicView):
 
 
 class SearchTermsView(PublicView):
-    """The grammar of the search box: every term with its operators, parameters, units and choices."""
+    """Return the grammar of the search box: every term with its operators, parameters, units and choices."""
 
     @extend_schema(
         operation_id="search_terms", responses={200: shapes.SearchTerms, 304: _NOT_MODIFIED}, parameters=[_IF_NONE_MATCH]
@@ -137,7 +145,7 @@ class SearchTermsView(PublicView):
 
 
 class SavedSearchesView(APIView):
-    """The account's kept searches, and new ones."""
+    """List your saved searches, or save one."""
 
     scopes: ClassVar = {"GET": "instances:read", "POST": "instances:write"}
     ordering = ("name", "id")
@@ -159,7 +167,7 @@ class SavedSearchesView(APIView):
 
 
 class SavedSearchView(APIView):
-    """One kept search."""
+    """Return, rename or delete one saved search."""
 
     scopes: ClassVar = {"GET": "instances:read", "PATCH": "instances:write", "DELETE": "instances:write"}
 
@@ -179,9 +187,10 @@ class SavedSearchView(APIView):
 
 
 def _tagged(request: Request, body: bytes) -> HttpResponse:
-    """The answer with a tag of its bytes, or 304 to who has it.
+    """Return the response with an entity tag of its bytes, or 304 if the client has it.
 
-    The tag is not made from the market's state: what is shown also follows from the clock (how long a host stays).
+    The tag is not derived from the market's state: the response also depends on the clock (how long a host
+    stays).
     """
     tag = f'W/"{hashlib.sha1(body, usedforsecurity=False).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": _FRESH}
@@ -192,7 +201,7 @@ def _tagged(request: Request, body: bytes) -> HttpResponse:
 
 
 def _address(request: Request, cursor: str | None) -> str | None:
-    """This request's address with another cursor."""
+    """Return this request's URL with another cursor."""
     if cursor is None:
         return None
     http: HttpRequest = request._request

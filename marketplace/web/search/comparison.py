@@ -1,4 +1,4 @@
-"""Offers side by side: one line per fact, with what differs and which is best; and the few that a visitor has picked."""
+"""Comparison of offers, with differences and best value of each fact; and a visitor's picked offers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """What one offer has under one heading. `kind` says how it is drawn."""
+    """Value of one offer in a line."""
 
     value: Any
     is_best: bool = False
@@ -40,7 +40,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """One fact of all offers that are compared."""
+    """One fact of all compared offers; `kind` says how it is drawn."""
 
     label: Words
     kind: str
@@ -97,7 +97,13 @@ FACTS: Final = (
 
 
 def compare_context(ids: Sequence[UUID], params: QueryDict) -> dict[str, Any]:
-    """Offers that are gone are left out. Prices follow the wishes in `params`, in every mode. Raises InvalidInput."""
+    """Return the context of the comparison, with prices in every mode for the options in `params`.
+
+    Offers that no longer exist are left out.
+
+    Raises:
+        InvalidInput: a parameter is wrong.
+    """
     query = replace(read_params(params, image_needs=lambda _image: NO_IMAGE, others={"ids"}), conditions=())
     rows = offers_like(ids) if ids else []
     keys = [public_id("offr", row["id"]) for row in rows]
@@ -133,7 +139,7 @@ def _price_line(rows: Sequence[Row], query: OfferQuery) -> Line:
 
 
 def price_of(row: Row, query: OfferQuery) -> int | None:
-    """All-in, per hour of all GPUs; None where the offer does not sell the mode, or its host does not stay for the term."""
+    """Return the full price per hour of all GPUs, or None where the mode or term is not available."""
     terms = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=clock.now())
     unit = unit_price_micros(
         mode=query.billing_mode,
@@ -150,7 +156,7 @@ def price_of(row: Row, query: OfferQuery) -> int | None:
     return all_in_micros(unit_micros=unit, disk_micros_gb_day=disk, **wishes)[1]
 
 
-# -- what a visitor has picked, kept in the session
+# -- offers picked by a visitor, kept in the session
 
 
 def picks_of(session: SessionBase) -> list[UUID]:
@@ -158,7 +164,7 @@ def picks_of(session: SessionBase) -> list[UUID]:
 
 
 def toggle_pick(session: SessionBase, key: str) -> bool:
-    """Take an offer in or out; False when there was no room for it."""
+    """Add an offer to the picked ones or remove it; return False when there was no room for it."""
     offer_id, picks = parse_public_id("offr", key), picks_of(session)
     if offer_id not in picks and len(picks) >= AT_MOST:
         return False
@@ -168,20 +174,24 @@ def toggle_pick(session: SessionBase, key: str) -> bool:
 
 
 def drop_pick(session: SessionBase, key: str, ids: Sequence[UUID]) -> list[UUID]:
-    """Take an offer out for good; the rest of `ids`."""
+    """Remove an offer from the picked ones, and return the rest of `ids`."""
     offer_id = parse_public_id("offr", key)
     session[_PICKS] = [each.hex for each in picks_of(session) if each != offer_id]
     return [each for each in ids if each != offer_id]
 
 
 def tray_context(picks: Sequence[UUID], *, full: bool = False) -> dict[str, Any]:
-    """The picked offers that still are; `full` when there was no room for one more."""
+    """Return the picked offers that still exist; `full` when there was no room for one more."""
     chosen = [{**row, "key": public_id("offr", row["id"])} for row in (offers_like(picks) if picks else [])]
     return {"picks": chosen, "pick_ids": ",".join(each["key"] for each in chosen), "full": full}
 
 
 def read_ids(text: str) -> list[UUID]:
-    """The offers of `offr_…,offr_…`, each once. Raises InvalidInput."""
+    """Return the distinct offers in `offr_…,offr_…`.
+
+    Raises:
+        InvalidInput: a part is not an offer's id.
+    """
     try:
         ids = [parse_public_id("offr", each) for each in dict.fromkeys(text.split(",")) if each]
     except NotFound as error:

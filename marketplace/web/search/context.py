@@ -1,4 +1,4 @@
-"""The market page: wishes, panel, chips, rows, and why nothing is left; or what is wrong with the search."""
+"""Template context of the market page: options, filters, rows, and causes of an empty result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ SORT_WORDS: Final[Mapping[str, Words]] = {
 
 @dataclass(frozen=True)
 class ImageChoice:
-    """An image that can be chosen before looking for a host. `cuda` is what it needs, "" for none."""
+    """An image that can be chosen before a host; `cuda` is the version that it needs, empty for none."""
 
     slug: str
     title: str
@@ -49,7 +49,7 @@ class ImageChoice:
 
 @dataclass(frozen=True)
 class Images:
-    """What the market asks the storage floor above it, handed in by the composition root."""
+    """Functions of the storage app, a layer above the market, passed in by the URL configuration."""
 
     needs: Callable[[str], ImageNeeds]
     choices: Callable[[], Sequence[ImageChoice]]
@@ -58,7 +58,7 @@ class Images:
 
 @dataclass(frozen=True)
 class Chip:
-    """A condition or wish in force, the search without it, and how many offers it alone keeps away."""
+    """An active condition or option, the search without it, and how many offers it alone excludes."""
 
     what: Condition | str
     label: str
@@ -68,13 +68,13 @@ class Chip:
 
     @property
     def key(self) -> str:
-        """Names the condition in an element's id."""
+        """Return the condition's name for an element's id."""
         return self.what if isinstance(self.what, str) else f"{self.what.term}-{self.what.op.name.lower()}"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A search that cannot be read: the line cut at the place of the error, what is wrong, what to write instead."""
+    """A search that cannot be parsed: the line split at the error, the problem, and a suggestion."""
 
     detail: str
     hint: str = ""
@@ -86,7 +86,7 @@ class Refusal:
 
 
 def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> dict[str, Any]:
-    """Everything for `market.html`, or `refused` for a search that cannot be read."""
+    """Return the context of `market.html`, with `refused` for a search that cannot be parsed."""
     try:
         place = place_asked(params, images.place_of_volume)
         query = read_params(beside_volume(params, place), image_needs=images.needs)
@@ -111,13 +111,13 @@ def market_context(params: QueryDict, images: Images, picks: Sequence[UUID]) -> 
 
 
 def help_context() -> dict[str, Any]:
-    """What the page about the search line says."""
+    """Return the context of the page about the search line."""
     terms = [(term.name, TERM_WORDS[term.name], term.unit) for term in TERMS.values()]
     return {"grammar_examples": EXAMPLES, "grammar_terms": terms}
 
 
 def address_of(context: Mapping[str, Any]) -> str:
-    """The page's address as it can be shared."""
+    """Return the page's shareable URL."""
     return f"{reverse('market')}?{context['share']}".removesuffix("?")
 
 
@@ -145,7 +145,7 @@ def _wishes(query: OfferQuery, counted: Mapping[str, Sequence[Any]], images: Ima
 
 
 def _addresses(query: OfferQuery, page: OfferPage) -> dict[str, Any]:
-    """The search as a line and as addresses: its own, and those of the pages around this one."""
+    """Return the search as a line and as URLs: its own, and those of the pages around this one."""
     first = replace(query, cursor=None)
     return {
         "line": write_line(first),
@@ -158,12 +158,12 @@ def _addresses(query: OfferQuery, page: OfferPage) -> dict[str, Any]:
 
 
 def _placed(rows: Sequence[OfferRow], place: VolumePlace | None) -> Sequence[OfferRow]:
-    """With how the volume comes to each of their hosts, if one is to be mounted."""
+    """Add to each row how the volume gets to its host, if one is to be mounted."""
     return rows if place is None else [replace(row, way=way_to(place, row.row)) for row in rows]
 
 
 def _kept(addresses: dict[str, Any], place: VolumePlace | None) -> dict[str, Any]:
-    """The addresses that lead to the same search go on naming the volume."""
+    """Add the volume to all URLs of the same search."""
     if place is None:
         return addresses
     same = ("share", "search_query", "next_query", "previous_query", "rent_query")
@@ -171,7 +171,7 @@ def _kept(addresses: dict[str, Any], place: VolumePlace | None) -> dict[str, Any
 
 
 def _reasons(query: OfferQuery, removed: Sequence[Removed], total: int) -> dict[str, Any]:
-    """Chips in the order of the search, and the ways out of an empty list, the widest first."""
+    """Return chips in the order of the search, and ways out of an empty list, the most effective first."""
     chips = [_chip(query, each, total) for each in removed]
     ways_out = sorted((chip for chip in chips if chip.hides), key=lambda chip: -chip.left_without)
     image = next((chip.hides for chip in chips if chip.what == "image"), 0)

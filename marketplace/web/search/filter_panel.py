@@ -1,4 +1,4 @@
-"""The filter panel: fields and presets as a table, filled with what a search asks for and with counts for each choice."""
+"""Filter panel: a table of fields and presets, filled with the search's values and with counts."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,10 @@ Enough = Mapping[Condition, int]
 
 @dataclass(frozen=True)
 class Field:
-    """One filter. `shape` is how it is drawn: checks, pills, flag, either (yes, no, both), least (presets), most (typed)."""
+    """One filter.
+
+    `shape` is how it is drawn: checks, pills, flag, either (yes, no, both), least (presets), most (typed).
+    """
 
     term: str
     op: Op
@@ -32,13 +35,13 @@ class Field:
 
     @property
     def name(self) -> str:
-        """As the address carries it."""
+        """Return the name of the URL parameter."""
         return _NAME_OF.get((self.term, self.op), f"{self.term}__{_SUFFIX_OF[self.op]}")
 
 
 @dataclass(frozen=True)
 class Section:
-    """Filters under one heading; those that are not `primary` are folded until they are used."""
+    """Filters under one heading; those that are not `primary` are collapsed until they are used."""
 
     slug: str
     title: Words
@@ -109,7 +112,7 @@ SECTIONS: Final = (
 )
 
 
-# What the thresholds that nobody counts as facets would leave is asked for together with the facets.
+# Thresholds that are not facets; their matches are requested together with the facets.
 THRESHOLDS: Final = tuple(
     Condition(each.term, each.op, Decimal(preset))
     for section in SECTIONS
@@ -120,7 +123,7 @@ THRESHOLDS: Final = tuple(
 
 @dataclass(frozen=True)
 class Choice:
-    """One value of a filter, and how many offers it would leave; None where nobody has counted."""
+    """One value of a filter, and how many offers it would match; None where it was not counted."""
 
     value: str
     label: str
@@ -130,13 +133,13 @@ class Choice:
 
     @property
     def key(self) -> str:
-        """The value as a part of an element's id, in any script."""
+        """Return the value as a part of an element's id, in any script."""
         return re.sub(r"\W+", "-", self.value.lower())
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A field as it stands: `value` of a typed one, `choices` of the others."""
+    """A field with its present values: `value` of a typed one, `choices` of the others."""
 
     field: Field
     value: str
@@ -168,7 +171,7 @@ class Filled:
 
     @property
     def shown(self) -> list[Choice]:
-        """The first of a long list, and every chosen one."""
+        """Return the first choices of a long list, and every chosen one."""
         return [each for place, each in enumerate(self.choices) if place < _LIST_SHOWN or each.chosen]
 
     @property
@@ -182,7 +185,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class FilledSection:
-    """A section with its fields as they stand."""
+    """A section with its filled fields."""
 
     section: Section
     fields: list[Filled]
@@ -198,7 +201,7 @@ class FilledSection:
 
 @dataclass(frozen=True)
 class Panel:
-    """The whole panel. `rest` are conditions that no field can show; they travel along as they are."""
+    """The whole panel; `rest` are conditions that no field can show and that are passed on unchanged."""
 
     sections: list[FilledSection]
     rest: tuple[Condition, ...] = field(default=())
@@ -209,7 +212,10 @@ class Panel:
 
 
 def fill_panel(conditions: Sequence[Condition], counted: Mapping[str, Sequence[Any]], enough: Enough) -> Panel:
-    """`counted` are the facets' choices by term, `enough` what each of THRESHOLDS would leave."""
+    """Return the filled panel.
+
+    `counted` are the facets' choices by term, `enough` what each of THRESHOLDS would match.
+    """
     left = list(conditions)
     sections = [
         FilledSection(
@@ -221,7 +227,10 @@ def fill_panel(conditions: Sequence[Condition], counted: Mapping[str, Sequence[A
 
 
 def _take(left: list[Condition], wanted: Field) -> Condition | None:
-    """The first condition that the field can show, taken out of `left`. One value is a list of one."""
+    """Remove from `left` and return the first condition that the field can show.
+
+    One value is a list of one.
+    """
     lawful = {wanted.op, Op.EQ} if wanted.op is Op.IN else {wanted.op}
     for condition in left:
         shown = wanted.shape != "flag" or condition.value is True
@@ -247,7 +256,7 @@ def _fill(wanted: Field, condition: Condition | None, counted: Sequence[Any], en
 
 
 def _listed(wanted: Field, chosen: list[str], counted: Sequence[Any]) -> list[Choice]:
-    """Every choice that leaves something, and those that are chosen although they leave nothing."""
+    """Return every choice with matches, and chosen ones without."""
     rows = [
         Choice(
             str(row.value), value_words(wanted.term, row.value), row.count, str(row.value) in chosen, row.price_min_micros
@@ -266,7 +275,7 @@ def _flags(chosen: list[str], counted: Sequence[Any]) -> list[Choice]:
 
 
 def _presets(wanted: Field, chosen: list[str], enough: Enough) -> list[Choice]:
-    """Rising thresholds, with the one that somebody wrote between them."""
+    """Return rising thresholds, including one that somebody typed."""
     values = sorted({Decimal(text) for text in (*wanted.presets, *chosen)})
     return [
         Choice(
@@ -280,7 +289,7 @@ def _presets(wanted: Field, chosen: list[str], enough: Enough) -> list[Choice]:
 
 
 def _levels(wanted: Field, chosen: list[str], counted: Sequence[Any]) -> list[Choice]:
-    """Every value that there is, as a threshold: it keeps all offers from it on."""
+    """Return every existing value as a threshold: it matches all offers from it on."""
     texts = {_text(row.value) for row in counted} | set(chosen)
     return [
         Choice(text, value_words(wanted.term, text), _count_from(text, counted), text in chosen)
@@ -293,7 +302,7 @@ def _count_from(text: str, counted: Iterable[Any]) -> int:
 
 
 def _rank(text: str) -> tuple[Decimal, ...]:
-    """Part by part, as versions are compared; a size is its only part."""
+    """Return the sort key of a version, compared part by part; a size is its only part."""
     return tuple(Decimal(part) for part in text.split("."))
 
 
@@ -302,7 +311,7 @@ def _as_tuple(value: Scalar | tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 
 def _text(value: Scalar) -> str:
-    """As an input of the form carries it."""
+    """Return a value as an input of the form contains it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else plain_number(value)

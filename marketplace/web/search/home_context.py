@@ -1,4 +1,4 @@
-"""The home page: what is on the market now, and searches to begin with."""
+"""Template context of the home page: the present market, and example searches."""
 
 from typing import Any, Final
 

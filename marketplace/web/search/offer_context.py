@@ -1,4 +1,4 @@
-"""The offer page: the price in every mode for a chosen number of GPUs and disk, and what the catalogue and the host say."""
+"""Template context of the offer page: prices in every mode, and the facts of catalogue and host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PriceLine:
-    """One way to pay. `whole_micros` is the sum over a reserved term; `query` are the wishes for the rent page."""
+    """One billing option.
+
+    `whole_micros` is the sum over a reserved term; `query` are the parameters of the rent page.
+    """
 
     mode: str
     label: str
@@ -48,7 +51,14 @@ class PriceLine:
 
 
 def offer_context(offer_id: UUID, params: QueryDict, picks: Sequence[UUID]) -> dict[str, Any]:
-    """`params` may carry `gpu_count` and `data_disk_gb`, as the market's address does. Raises NotFound, InvalidInput."""
+    """Return the context of the offer page.
+
+    `params` may contain `gpu_count` and `data_disk_gb`, as in the market's URL.
+
+    Raises:
+        NotFound: there is no such offer.
+        InvalidInput: a parameter is wrong.
+    """
     query = replace(read_params(params, image_needs=lambda _image: NO_IMAGE), conditions=())
     row = next(iter(offers_like([offer_id])), None)
     if row is None:
@@ -80,7 +90,7 @@ def _counts(row: Row, query: OfferQuery) -> list[Choice]:
 
 
 def price_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
-    """Every mode that the offer sells: hourly, each step of the tiers, each term, the floor of the spot market."""
+    """Return every mode that the offer sells: hourly, each step of the tiers, each term, the spot floor."""
     return [_mode_line(row, query, "hourly"), *_tier_lines(row, query), *_term_lines(row, query), *_spot_lines(row, query)]
 
 
@@ -109,7 +119,7 @@ def _tier_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
 
 
 def _term_lines(row: Row, query: OfferQuery) -> list[PriceLine]:
-    """Those that the host stays for, in the order of their lengths, whatever the order in which its owner named them."""
+    """Return the terms that the host stays for, in the order of their lengths."""
     terms = terms_within(row["reserved_discounts"], listed_until=row["listed_until"], now=clock.now())
     return [_term_line(row, replace(query, billing_mode="reserved", term=term)) for term in terms]
 

@@ -1,4 +1,4 @@
-"""Offers as rows and cards show them: the chosen number of GPUs, prices with the disk, measured values or a dash."""
+"""Offers as rows and cards: prices for the chosen GPUs and disk, and measured values or a dash."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _BPS: Final = 10_000
 
 @dataclass(frozen=True)
 class OfferRow:
-    """One offer under one search. `row` is a row of `search_offers`."""
+    """One offer under one search; `row` is a row of `search_offers`."""
 
     row: Mapping[str, Any]
     query: OfferQuery
@@ -29,7 +29,7 @@ class OfferRow:
     way: VolumeWay | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """Plain columns as they are."""
+        """Return plain columns unchanged."""
         try:
             return self.row[name]
         except KeyError:
@@ -65,19 +65,19 @@ class OfferRow:
 
     @property
     def has_room(self) -> bool:
-        """Whether its host has room for another root and the wished data disk."""
+        """Return whether its host has room for another root and the requested data disk."""
         free_gb = int(self.row["disk_free_gb"])
         rooted = has_system_disk(system_disk_gb=self.row["system_disk_gb"], disk_free_gb=free_gb)
         return rooted and bool(self._needs.disk_suffices(free_gb))
 
     @property
     def is_orderable(self) -> bool:
-        """Whether it can be ordered as wished: GPUs and disk, as the market shows and a quote allows."""
+        """Return whether the requested GPUs and disk can be ordered, as in the market and in quotes."""
         return self.has_room and bool(self._needs.gpus_suffice(self.gpu_orderable))
 
     @property
     def is_soon(self) -> bool:
-        """Too few are free, but spot rents would make room for an order."""
+        """Return whether too few GPUs are free, but spot rents would make room for an order."""
         return int(self.row["gpu_free"]) < self.count <= self.gpu_orderable
 
     @property
@@ -96,12 +96,12 @@ class OfferRow:
 
     @property
     def days_left(self) -> int:
-        """Whole days until the host leaves."""
+        """Return whole days until the host leaves."""
         return max(0, (self.leaves_at - clock.now()).days) if self.leaves_at else 0
 
     @property
     def tier(self) -> tuple[int, int] | None:
-        """The first step of the tiered mode: from how many hours on, what percentage off."""
+        """Return the first step of the tiered mode: hours, and percentage off."""
         if self.query.billing_mode != "tiered" or not self.row["tiers"]:
             return None
         hours, off_bps = self.row["tiers"][0]
@@ -121,7 +121,7 @@ def offer_rows(rows: Sequence[Mapping[str, Any]], query: OfferQuery, picks: Sequ
 
 
 def rent_query(query: OfferQuery) -> str:
-    """The wishes of a search, for the rent page to begin with."""
+    """Return the options of a search as parameters of the rent page."""
     wishes = {
         "gpu_count": query.gpu_count,
         "billing_mode": query.billing_mode,

@@ -1,4 +1,4 @@
-"""The shapes of searches, their answers, kept searches and questions about the past, for the OpenAPI document."""
+"""Serializers of searches, their responses, and saved searches, for the OpenAPI document."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from marketplace.web.search.serializers import FACETS
 
 
 class VolumeWayOut(serializers.Serializer[Any]):
-    """How the volume that is to be mounted comes to an offer's host."""
+    """How the volume to be mounted gets to an offer's host."""
 
     here = serializers.BooleanField(help_text="It lies there")
     bytes = serializers.IntegerField(help_text="To be carried first; 0: nothing")
@@ -26,7 +26,7 @@ class PlacedOffer(Offer):
 
 
 class OfferPage(serializers.Serializer[Any]):
-    """A page of offers; `next` and `previous` are addresses."""
+    """A page of offers; `next` and `previous` are URLs."""
 
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)
@@ -36,7 +36,7 @@ class OfferPage(serializers.Serializer[Any]):
 
 
 class OfferList(serializers.Serializer[Any]):
-    """Offers side by side, in the order asked for."""
+    """Offers for comparison, in the requested order."""
 
     results = Offer(many=True)
 
@@ -51,7 +51,7 @@ class FacetChoice(serializers.Serializer[Any]):
 
 
 class Removed(serializers.Serializer[Any]):
-    """A part of the search, and what would be left without it alone."""
+    """A part of the search, and how many offers would match without it."""
 
     filter = serializers.CharField(help_text="As a search line writes it")
     parameter = serializers.CharField(help_text="As an address writes it")
@@ -73,7 +73,7 @@ Facets = type(
 
 
 class SearchTerm(serializers.Serializer[Any]):
-    """One term or wish of the search box."""
+    """One term or option of the search box."""
 
     name = serializers.CharField()
     kind = serializers.CharField(help_text="number, money, version, choice, flag or text")
@@ -86,7 +86,7 @@ class SearchTerm(serializers.Serializer[Any]):
 
 
 class SearchLimits(serializers.Serializer[Any]):
-    """How much a search may hold."""
+    """Limits of a search."""
 
     line_characters = serializers.IntegerField()
     conditions = serializers.IntegerField()
@@ -103,20 +103,20 @@ class SearchTerms(serializers.Serializer[Any]):
 
 
 class SavedSearchIn(serializers.Serializer[Any]):
-    """A search to keep."""
+    """A search to save."""
 
     name = NameText(max_length=NAME_CHARS)
     line = serializers.CharField(max_length=LINE_MAX, allow_blank=True, help_text="In the grammar of the search box")
 
 
 class SavedSearchName(serializers.Serializer[Any]):
-    """Another name for a kept search."""
+    """New name of a saved search."""
 
     name = NameText(max_length=NAME_CHARS)
 
 
 class SavedSearch(serializers.Serializer[Any]):
-    """A kept search."""
+    """A saved search."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -128,7 +128,7 @@ class SavedSearch(serializers.Serializer[Any]):
 
 
 class SavedSearchPage(serializers.Serializer[Any]):
-    """A page of kept searches."""
+    """A page of saved searches."""
 
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)

@@ -1,4 +1,4 @@
-"""Answers of the market's API: pages and facets as JSON, the grammar, kept searches."""
+"""JSON responses of the market's API: pages and facets, the grammar, saved searches."""
 
 import json
 from functools import lru_cache
@@ -37,7 +37,10 @@ FACETS: Final = {
 
 
 def offers_json(page: MarketPage, following: str | None, previous: str | None, place: VolumePlace | None) -> bytes:
-    """The offers come as JSON already; `following` and `previous` are addresses, `place` is a volume's to be mounted."""
+    """Return a page as JSON; its offers are encoded already.
+
+    `following` and `previous` are URLs, `place` is that of a volume to be mounted.
+    """
     around = {"next": following, "previous": previous, "total": page.total, "hidden_by_image": page.hidden_by_image}
     results = page.results
     if place is not None:
@@ -59,7 +62,7 @@ def _choice(choice: FacetChoice) -> dict[str, Any]:
 
 
 def _removed(what: Condition | str, query: OfferQuery, left_without: int, total: int) -> dict[str, Any]:
-    """A condition, or a wish by the name of its field."""
+    """Return a condition, or an option by the name of its field, with its effect."""
     if isinstance(what, Condition):
         alone = OfferQuery(conditions=(what,))
     else:
@@ -71,7 +74,10 @@ def _removed(what: Condition | str, query: OfferQuery, left_without: int, total:
 
 @lru_cache(maxsize=4096)
 def _written(alone: OfferQuery) -> tuple[str, str]:
-    """One part of a search as a line and as an address; most searches are made of the same few parts."""
+    """Return one part of a search as a line and as parameters.
+
+    Cached, since most searches consist of the same few parts.
+    """
     return write_line(alone), write_params(alone)
 
 
@@ -108,7 +114,7 @@ def saved_search_shape(search: SavedSearch) -> dict[str, Any]:
 
 
 def _address_of(line: str) -> str | None:
-    """None for a line that was kept when another grammar or catalogue could still read it."""
+    """Return the parameters of a line, or None for one saved under an earlier grammar or catalogue."""
     try:
         return write_params(parse_line(line))
     except SearchSyntaxError:

@@ -30,7 +30,10 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def market(request: HttpRequest, images: Images) -> HttpResponse:
-    """A search that cannot be read leaves the rows as they are: htmx puts the fault below the line alone."""
+    """Show the market page.
+
+    A search that cannot be parsed leaves the rows as they are: htmx shows only the error below the line.
+    """
     picks = picks_of(request.session)
     context = market_context(request.GET, images, picks)
     refused, is_part = "refused" in context, bool(request.htmx)  # type: ignore[attr-defined]  # set by HtmxMiddleware
@@ -53,14 +56,14 @@ def offer(request: HttpRequest, offer_id: str) -> HttpResponse:
 
 
 def compare(request: HttpRequest) -> HttpResponse:
-    """The offers that the address names, else those that this visitor has picked."""
+    """Show the comparison of the offers in the URL, else of those that this visitor has picked."""
     ids = read_ids(request.GET["ids"]) if "ids" in request.GET else picks_of(request.session)
     return render_page(request, "marketplace/compare.html", compare_context(ids, request.GET))
 
 
 @require_POST
 def compare_pick(request: HttpRequest) -> HttpResponse:
-    """Take an offer in or out of the comparison."""
+    """Add an offer to the comparison or remove it."""
     had_room = toggle_pick(request.session, request.POST.get("offer", ""))
     if not request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return redirect("compare")
@@ -70,7 +73,7 @@ def compare_pick(request: HttpRequest) -> HttpResponse:
 
 @signed_in
 def saved_searches(request: SignedInRequest) -> HttpResponse:
-    """The kept searches as a part of the market's page; sent, one more of them."""
+    """Show the saved searches as a part of the market's page; a POST saves another one."""
     context: dict[str, object] = {"line": request.POST.get("line", request.GET.get("line", ""))}
     try:
         if request.method == "POST":

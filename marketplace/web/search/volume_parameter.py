@@ -1,4 +1,4 @@
-"""The volume that a search of the market names, and the search for what it can be mounted to."""
+"""The parameter for a volume to be mounted, and the search for offers that can mount it."""
 
 from django.http import QueryDict
 
@@ -7,7 +7,11 @@ from marketplace.search.volume_locality import MOUNTABLE, PlaceOf, VolumePlace
 
 
 def place_asked(params: QueryDict, place_of: PlaceOf) -> VolumePlace | None:
-    """Of the volume that a search names, if it names one. Raises InvalidInput for one that there is not."""
+    """Return the place of the volume that a search names, if it names one.
+
+    Raises:
+        InvalidInput: there is no such volume.
+    """
     text = params.get(MOUNTABLE)
     if not text:
         return None
@@ -18,7 +22,10 @@ def place_asked(params: QueryDict, place_of: PlaceOf) -> VolumePlace | None:
 
 
 def beside_volume(params: QueryDict, place: VolumePlace | None) -> QueryDict:
-    """The same search with the volume's region in the volume's place: within it volumes move."""
+    """Return the search with the volume's region and runtime in place of the volume.
+
+    Volumes can be copied within a region.
+    """
     if MOUNTABLE not in params:
         return params
     located = params.copy()

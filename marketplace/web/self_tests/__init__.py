@@ -1,1 +1,1 @@
-"""Self-tests over HTTP."""
+"""Pages and API of self-tests."""

@@ -1,4 +1,4 @@
-"""The API of a host owner's self-tests: the last ones with their checks, and asking for one."""
+"""API of a host owner's self-tests: the last ones with their checks, and requests for one."""
 
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from marketplace.web.self_tests import serializers as shapes
 
 
 class SelfTestView(APIView):
-    """Self-tests of an own host."""
+    """List the last self-tests of your host."""
 
     scopes: ClassVar = {"GET": "hosts:read", "POST": "hosts:write"}
 
@@ -27,7 +27,7 @@ class SelfTestView(APIView):
 
     @extend_schema(operation_id="hosts_self_test_ask", request=None, responses={202: shapes.SelfTestShape})
     def post(self, request: Request, host_id: str) -> Response:
-        """Ask the host's agent for a self-test; the one under way, where there is one."""
+        """Request a self-test of your host; one that is in progress is returned instead."""
         key = parse_public_id("host", host_id)
 
         def work() -> tuple[int, Any]:

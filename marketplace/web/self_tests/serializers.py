@@ -1,4 +1,4 @@
-"""Self-tests as scripts see them."""
+"""Serializers of self-tests."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _REQUIRED = "What was asked for; quoted where it is the host that asks"
 
 
 class SelfTestCheck(serializers.Serializer[Any]):
-    """One finding, what was asked for, and what mends it."""
+    """One finding, its requirement, and its remedy."""
 
     id = serializers.CharField()
     gpu = serializers.CharField(allow_null=True, help_text="UUID, for a check of one GPU")

@@ -1,4 +1,4 @@
-"""The button of a host owner's page that asks for a self-test."""
+"""View behind the button that requests a self-test."""
 
 from django.contrib import messages
 from django.http import HttpResponse

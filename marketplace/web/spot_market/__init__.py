@@ -1,1 +1,1 @@
-"""The spot market over HTTP."""
+"""API and charts of the spot market."""

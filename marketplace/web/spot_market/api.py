@@ -1,4 +1,4 @@
-"""The public price history of an offer's spot market."""
+"""API of the public price history of an offer's spot market."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from marketplace.web.pricing.serializers import HistoryQuery
 
 
 class SpotChange(serializers.Serializer[Any]):
-    """What spot rents paid per GPU and hour from a moment on."""
+    """Spot price per GPU and hour from a moment on."""
 
     at = serializers.DateTimeField()
     price = serializers.CharField()
@@ -25,7 +25,7 @@ class SpotChange(serializers.Serializer[Any]):
 
 
 class SpotHistoryOut(serializers.Serializer[Any]):
-    """The spot market of one offer; prices per GPU and hour."""
+    """The spot market of one offer; prices are per GPU and hour."""
 
     currency = serializers.CharField()
     floor = serializers.CharField(allow_null=True, help_text="null: this offer has no spot market")
@@ -36,7 +36,7 @@ class SpotHistoryOut(serializers.Serializer[Any]):
 
 
 class SpotPricesView(PublicView):
-    """What spot rents of an offer pay now, and have paid."""
+    """Return the spot prices of an offer, now and before."""
 
     @extend_schema(operation_id="offers_spot_prices", parameters=[HistoryQuery], responses=SpotHistoryOut)
     def get(self, request: Request, offer_id: str) -> Response:

@@ -1,4 +1,4 @@
-"""The price history of an offer's spot market as a step chart, with the price by the hour and the floor to compare."""
+"""Step chart of an offer's spot prices, with the hourly price and the floor for comparison."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,11 @@ _AIR = 10  # a tenth above and below the line
 
 @dataclass(frozen=True)
 class SpotChart:
-    """`line` is a polyline; `floor_place` and `hourly_place` are heights, empty where they lie outside of the picture."""
+    """Chart.
+
+    `line` is a polyline; `floor_place` and `hourly_place` are heights, empty where they are outside of the
+    picture.
+    """
 
     line: str
     ticks: list[Tick]
@@ -30,7 +34,7 @@ class SpotChart:
 
 
 def spot_chart(offer_id: UUID, *, floor_micros: int | None, days: int = SPOT_CHART_DAYS) -> SpotChart | None:
-    """None where nobody has bid yet."""
+    """Return the chart, or None where nobody has bid yet."""
     points = spot_history(offer_id, days=days)
     return _drawn(points, floor_micros, clock.now(), days) if points else None
 

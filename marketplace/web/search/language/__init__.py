@@ -1,1 +1,1 @@
-"""The query language in OpenAPI."""
+"""The query language in URLs and in OpenAPI."""

@@ -1,4 +1,4 @@
-"""The parameters of a search for the OpenAPI document, made from the table of terms."""
+"""Parameters of a search in the OpenAPI document, generated from the table of terms."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ from marketplace.search.language.values import UNITS, known_choices
 from marketplace.web.search.language.query_string import COMPARED, Compared
 from marketplace.web.search.language.reference_table import ABOUT
 
-# The wishes that change what an offer costs: an offer on its own takes these.
+# The options that change what an offer costs: a single offer takes these.
 PRICE_WISHES: Final = ("count", "mode", "term", "data_disk")
 
 _WORDS: Final[Mapping[Op, str]] = {
@@ -36,12 +36,12 @@ _SHAPES: Final[Mapping[Kind, Mapping[str, Any]]] = {
 
 
 def wish_parameters(*names: str) -> list[OpenApiParameter]:
-    """The wishes with these names, or all."""
+    """Return the parameters of the options with these names, or of all."""
     return [_wish(wish) for wish in WISHES.values() if not names or wish.name in names]
 
 
 def search_parameters() -> list[OpenApiParameter]:
-    """Everything that a search takes, but the page."""
+    """Return all parameters of a search except the page."""
     line = {"type": "string", "maxLength": LINE_MAX}
     about = "A search line such as `gpu=rtx-3090 count>=2 region in [cn-north,eu-west] price<1.5`; GET /search-terms"
     return [OpenApiParameter("q", line, description=about), *wish_parameters(), *_compared()]
@@ -67,7 +67,7 @@ def _wish(wish: Wish) -> OpenApiParameter:
 
 
 def _compared() -> Iterator[OpenApiParameter]:
-    """Design.md's names first, then every term with every operator."""
+    """Yield the usual names first, then every term with every operator."""
     for named in sorted(COMPARED.values(), key=lambda each: each.name not in PARAMETERS):
         term = TERMS[named.term]
         shape = _shape(term)

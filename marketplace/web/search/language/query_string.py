@@ -1,4 +1,4 @@
-"""A search as parameters of an address: filters by name, typed operators such as `price__lt`, and a search line in `q`."""
+"""Searches as URL parameters: filters, typed operators such as `price__lt`, and a line in `q`."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -35,13 +35,16 @@ _FAULTS_SHOWN: Final = 5  # each costs a comparison with every name
 _NAME_CHARS: Final = 40
 _VALUE_CHARS: Final = 2_500  # a list of regions
 _LISTS: Final = (Op.IN, Op.NOT_IN)
-# Given twice, these mean one of the values; every other condition that is given twice must hold twice.
+# These parameters, given twice, mean one of the values; every other condition that is given twice must hold twice.
 _JOINED: Final = (Op.EQ, Op.IN)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A parameter that compares a term. A `listed` value is split at its commas; an alias is repeated instead."""
+    """Parameter that compares a term.
+
+    A `listed` value is split at its commas; an alias is repeated instead.
+    """
 
     name: str
     term: str
@@ -70,22 +73,32 @@ _WRITTEN: Final = {(each.term, each.op): each for each in COMPARED.values()} | _
 
 
 def read_params(params: QueryDict, *, image_needs: Callable[[str], ImageNeeds], others: Collection[str] = ()) -> OfferQuery:
-    """The search behind an address: every parameter and every part of `q` must hold.
+    """Return the search in the parameters: every parameter and every part of `q` must hold.
 
-    `image_needs` says what an image asks of a host and raises NotFound. Parameters named in `others` are not the
-    search's. Raises InvalidInput for what makes no sense, SearchSyntaxError for a line that cannot be read.
+    `image_needs` returns the requirements of an image. Parameters named in `others` are not part of the search.
+
+    Raises:
+        InvalidInput: a parameter is wrong.
+        SearchSyntaxError: the line in `q` cannot be parsed.
     """
     return with_image_needs(_search(params, NAMES, others), image_needs)
 
 
 def read_address(address: str, *, image_needs: Callable[[str], ImageNeeds]) -> OfferQuery:
-    """`read_params` of a query string. Many ask the same: to read one costs more than to find it among the offers."""
+    """Return `read_params` of a query string, cached.
+
+    Many requests are equal, and parsing costs more than finding the offers.
+    """
     query = _known_address(address) if len(address) <= _ADDRESS_KEPT_CHARS else _search(QueryDict(address), NAMES)
     return with_image_needs(query, image_needs)
 
 
 def read_wishes(params: QueryDict, *, names: Collection[str], others: Collection[str] = ()) -> OfferQuery:
-    """The wishes with these names alone, for what an offer would cost. Raises InvalidInput for any other parameter."""
+    """Return only the options with these names, for the price of an offer.
+
+    Raises:
+        InvalidInput: there is any other parameter.
+    """
     return _search(params, [WISHES[name].parameter for name in names], others)
 
 
@@ -116,7 +129,11 @@ def _search(params: QueryDict, known: Collection[str], others: Collection[str] =
 
 
 def with_image_needs(query: OfferQuery, image_needs: Callable[[str], ImageNeeds]) -> OfferQuery:
-    """`query` with what its image needs. Raises InvalidInput for an image that there is not."""
+    """Return `query` with the requirements of its image.
+
+    Raises:
+        InvalidInput: there is no such image.
+    """
     if not query.image:
         return query
     try:
@@ -126,7 +143,10 @@ def with_image_needs(query: OfferQuery, image_needs: Callable[[str], ImageNeeds]
 
 
 def write_params(query: OfferQuery) -> str:
-    """The address (without "?") that `read_params` reads as `query`; what no parameter can say goes into `q`."""
+    """Return the query string that `read_params` reads as `query`.
+
+    What no parameter can express goes into `q`.
+    """
     pairs = [(WISHES[name].parameter, write_value(value)) for name, value in stated_wishes(query).items()]
     in_line: list[Condition] = []
     joined: set[str] = set()
@@ -184,7 +204,11 @@ def _wish(found: Found, field: str, value: Any) -> None:
 
 
 def _join_line(found: Found, line: str) -> None:
-    """Add what the line asks for; raises InvalidInput where its wishes are others than those of the parameters."""
+    """Add the search of the line.
+
+    Raises:
+        InvalidInput: its options differ from those of the parameters.
+    """
     inside = find_in_line(line)
     found.conditions += inside.conditions
     for field, value in inside.wishes.items():

@@ -1,4 +1,4 @@
-"""The grammar of the search box as a table, for the API, the documentation and whoever writes a client."""
+"""The grammar of the search box as a table, for the API, the documentation and authors of clients."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from marketplace.search.language.options import WISHES
 from marketplace.search.language.values import UNITS, known_choices
 from marketplace.web.search.language.query_string import COMPARED
 
-# What each term asks about, in one line; the documentation and the OpenAPI document say it in these words.
+# What each term means, in one line; the documentation and the OpenAPI document use these texts.
 ABOUT: Final = {
     "gpu": "GPU model: slug of the catalogue, or a name that means one model (4090, rtx3090)",
     "series": "Series of the GPU model",
@@ -44,7 +44,7 @@ ABOUT: Final = {
 
 @dataclass(frozen=True)
 class Row:
-    """One term or wish: how it is written in a line and as parameters, and what it may be."""
+    """One term or option: its form in a line and as parameters, and its values."""
 
     name: str
     kind: str
@@ -57,7 +57,7 @@ class Row:
 
 
 def term_rows() -> list[Row]:
-    """Every term, in the order of the table of terms."""
+    """Return every term, in the order of the table of terms."""
     return [
         Row(
             name=name,
@@ -74,7 +74,7 @@ def term_rows() -> list[Row]:
 
 
 def wish_rows() -> list[Row]:
-    """Every wish; `count` stands among the terms too, where its other signs are."""
+    """Return every option; `count` is among the terms too, with its other operators."""
     return [
         Row(
             name=wish.name,
