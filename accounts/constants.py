@@ -85,7 +85,7 @@ EVENT_KINDS: Final = (
 )
 # Mailed at once. For passwords, addresses and second factors, allauth sends its own mails.
 MAILED_KINDS: Final = ("login.new_device", "token.created", "key.added", "payout_account.changed")
-FORMER_ADDRESS_TOLD: Final = timedelta(days=30)  # for so long mail goes to a replaced address too
+FORMER_ADDRESS_TOLD: Final = timedelta(days=30)  # mail goes to a replaced address too for this long
 
 # A session ends when it was not used for this long, and at the latest this long after its log-in.
 SESSION_IDLE: Final = timedelta(days=3)
@@ -103,11 +103,11 @@ LOGIN_TRIES_FOR_ADDRESS: Final = "100/h/key"
 MAIL_BATCH: Final = 100
 MAIL_PASS_S: Final = 15.0
 MAIL_TASK_S: Final = 45  # then the worker's process is ended
-MAIL_CLAIM: Final = timedelta(seconds=60)  # longer than that: nobody sends what another may still be sending
+MAIL_CLAIM: Final = timedelta(seconds=60)  # longer, so that nobody sends a mail twice at once
 # Delay after the first, second, … failed attempt; the last value repeats until the mail expires.
 MAIL_WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (30, 120, 600, 1800, 3600, 7200, 14_400))
-MAIL_REST: Final = timedelta(seconds=30)  # when the server itself fails, nothing is sent for so long
-MAIL_TRIED: Final = timedelta(days=3)  # unless who queues it names another time
+MAIL_REST: Final = timedelta(seconds=30)  # nothing is sent for this long after a failure of the server itself
+MAIL_TRIED: Final = timedelta(days=3)  # unless the caller gives another time
 MAIL_KEPT: Final = timedelta(days=7)  # without its body
 
 # Limits of invitation mails, as (number, period): by one person, for one team, and to one address by anybody.

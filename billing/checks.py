@@ -20,5 +20,5 @@ def check_currency(databases: Sequence[str] | None = None, **kwargs: Any) -> lis
             return []  # no ledger yet
         words = currency_difference()
     except DatabaseError:
-        return []  # whoever needs the database says so
+        return []  # whatever needs the database reports the error itself
     return [Error(f"MARKET_CURRENCY: {words}.", id="billing.E001")] if words else []

@@ -29,7 +29,7 @@ class DisputeState(models.TextChoices):
 
 
 class PayoutState(models.TextChoices):
-    PENDING = "pending", _("pending")  # the money has left the earnings, nothing has been sent yet
+    PENDING = "pending", _("pending")  # the money has left the earnings, and nothing has been sent yet
     SENT = "sent", _("sent")
     PAID = "paid", _("paid")
     FAILED = "failed", _("failed")  # the money is back in the earnings

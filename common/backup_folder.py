@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 FORMAT: Final = 1
-SUM: Final = "sum"  # of the manifest's own content; backups of former versions have none
+SUM: Final = "sum"  # checksum of the manifest's own content; backups of former versions have none
 MANIFEST: Final = "manifest.json"
 _DRAFT: Final = ".{}.partial"
 _LEFT_AFTER_S: Final = 24 * 3600
@@ -47,7 +47,7 @@ class Manifest:
     seal_head: str
     migrations: list[str]
     settings: dict[str, str]
-    missing: list[str]  # what belongs to the market and is not in the folder
+    missing: list[str]  # belongs to the market and is not in the folder
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     format: int = FORMAT
 

@@ -12,8 +12,8 @@ from django.db import connection
 
 from common import clock
 
-MOST_S: Final = 300.0  # a clock that is set right by less is no jump
-STEADY_S: Final = 600.0  # after a jump it is believed again when it has run evenly for so long
+MOST_S: Final = 300.0  # a smaller correction of the clock is not a jump
+STEADY_S: Final = 600.0  # after a jump, the clock is trusted again once it has run evenly for this long
 _LOOKED_EVERY_S: Final = 5.0
 
 

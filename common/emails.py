@@ -18,7 +18,7 @@ from common.printable import is_printable
 
 LONGEST: Final = 254  # RFC 5321, section 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL: Final = 64  # the same, 4.5.3.1.1
-_LOCALHOST: Final = "localhost"  # of the demo
+_LOCALHOST: Final = "localhost"  # for the demo
 _ASCII_FORM: Final = "xn--"
 # Scripts that are written together, also with Latin letters in between (UTS 39, "highly restrictive").
 _TOGETHER: Final = (
@@ -59,8 +59,8 @@ class EmailField(forms.EmailField):
     """Form field of an address; surrounding spaces are ignored."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{"max_length": LONGEST, **options})  # the staff panel brings the column's own
-        self.validators = [shows_its_address]  # which looks at the length, too
+        super().__init__(**{"max_length": LONGEST, **options})  # the staff panel passes the column's own
+        self.validators = [shows_its_address]  # checks the length too
 
 
 class EmailText(serializers.EmailField):

@@ -19,7 +19,7 @@ from common.printable import cut_printable
 HOST_SAYS: Final = _("The host says: “%(words)s”")
 RENTER_SAYS: Final = _("The renter says: “%(words)s”")
 LONGEST: Final = 260
-"""Characters of a host's own that are kept: with the mark they fit into the columns of 300."""
+"""Characters of a host's own text that are kept: with the mark they fit into the columns of 300."""
 
 _IN_MAIL: Final = 200
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"'})
@@ -54,7 +54,7 @@ def host_words_shown(text: str, *, otherwise: Callable[[str], str] = in_english)
 
     `otherwise` renders the parts around them.
     """
-    pieces = _SAID.split(text)  # in turn: the market's, a host's, the market's …
+    pieces = _SAID.split(text)  # alternating: the market's text, a host's text, the market's text, …
     shown = (_quoted(piece) if number % 2 else otherwise(piece) for number, piece in enumerate(pieces) if piece)
     return mark_safe("".join(conditional_escape(piece) for piece in shown))  # noqa: S308  (each piece is escaped)
 

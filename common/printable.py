@@ -86,7 +86,7 @@ def make_printable_sql(table: str, column: str) -> str:
 
 
 if TYPE_CHECKING:
-    _Text = models.CharField[str | Combinable, str]  # generic in the stubs alone
+    _Text = models.CharField[str | Combinable, str]  # generic only in the stubs
 else:
     _Text = models.CharField
 

@@ -15,7 +15,7 @@ from common.redis_client import connect
 
 logger = logging.getLogger(__name__)
 
-KEY: Final = "ended"  # a sorted set: name → Unix second from which on no ticket bound to it is left. A channel, too
+KEY: Final = "ended"  # a sorted set: name → Unix second from which no ticket depends on it any more; also a channel's name
 
 
 def tell_ended(names: Mapping[str, int]) -> None:

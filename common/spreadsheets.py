@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-_BOM: Final = "\ufeff"  # by it Excel knows that the file is UTF-8
+_BOM: Final = "\ufeff"  # tells Excel that the file is UTF-8
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 

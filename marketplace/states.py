@@ -9,7 +9,7 @@ from common.transitions import Machine
 class HostState(models.TextChoices):
     ONLINE = "online", _("online")
     SILENT = "silent", _("silent")  # no report for HOST_SILENT_AFTER; leases stay (D2)
-    FROZEN = "frozen", _("frozen")  # two agents with one identity, or the operator's order
+    FROZEN = "frozen", _("frozen")  # two agents with one identity, or by the operator's order
     RETIRED = "retired", _("retired")
 
 
@@ -28,8 +28,8 @@ HOST_MACHINE = Machine(
 
 class Verification(models.TextChoices):
     UNVERIFIED = "unverified", _("unverified")
-    VERIFIED = "verified", _("verified")  # a self-test of the present hardware passed, and staff have no objection
-    LAPSED = "lapsed", _("lapsed")  # was verified; the hardware changed, a self-test failed or the last one is too old
+    VERIFIED = "verified", _("verified")  # a self-test of the present hardware passed, and staff do not object
+    LAPSED = "lapsed", _("lapsed")  # was verified; the hardware changed, a self-test failed, or the last one is too old
     REFUSED = "refused", _("refused")  # staff's decision
 
 
@@ -55,7 +55,7 @@ class MaintenanceCategory(models.TextChoices):
 
 
 class ReliabilityKind(models.TextChoices):
-    STARTED = "started", _("start")  # an instance that came to run: what failures are measured against
+    STARTED = "started", _("start")  # an instance that started to run, against which failures are measured
     OUTAGE = "outage", _("outage")  # no report for HOST_SILENT_AFTER, until it reported again
     FAILED_START = "failed_start", _("failed start")  # an instance that failed to start through the host's fault
     HOST_FAULT = "host_fault", _("host fault")  # a running instance that failed through the host's fault

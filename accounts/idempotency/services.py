@@ -65,5 +65,5 @@ def _remembered(user: User, key: str, request_hash: str) -> tuple[int, Any]:
     reply = RememberedReply.objects.get(user=user, key=key)
     if reply.request_hash != request_hash:
         raise IdempotencyConflict("Use a new Idempotency-Key for a request with another address or body.")
-    assert reply.status is not None  # a row becomes visible to others only together with its reply
+    assert reply.status is not None  # a row becomes visible to others only together with its response
     return reply.status, orjson.loads(reply.body)

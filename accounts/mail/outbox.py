@@ -81,7 +81,7 @@ def _send_due(now: datetime) -> int:
             continue
         _note_fault(one, fault, now)
         if not is_of_one_mail(fault):
-            break  # it would fail the others too, each after its timeout
+            break  # the other mails would fail too, each after its timeout
     return sent
 
 

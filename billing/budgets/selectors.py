@@ -14,7 +14,7 @@ from common import clock
 from common.errors import NotFound
 
 STOPPED_KINDS = (INSTANCE_SOURCE, HOLD_SOURCE)
-"""What a hard budget stops. Data that is kept and terms that were agreed on go on, and count."""
+"""Kinds of sources that a hard budget stops. Kept data and agreed terms go on, and count towards it."""
 
 # The wallets that a budget covers. A budget over other people's wallets counts while its owner owns a team that they
 # belong to.

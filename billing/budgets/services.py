@@ -29,8 +29,8 @@ from common.money import format_money
 
 ORDER = "order"
 ASKED = frozenset({INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE, VOLUME_SOURCE, SNAPSHOT_SOURCE, ORDER})
-"""What a hard budget may refuse. Nothing is spent by waiting in a list; a term that was agreed on goes on after a fault of
-its host: its order itself is asked under ORDER."""
+"""Kinds of holds that a hard budget may refuse. Waiting in a list spends nothing, and an agreed term goes on after a
+fault of its host: its order itself is checked under ORDER."""
 
 
 def create_budget(

@@ -26,12 +26,12 @@ from billing.invoices.messages import facts_of, kind_words, period_words, source
 from billing.models import Invoice
 from common.money import format_money
 
-_CHINESE = "STSong-Light"  # one of the fonts that every PDF reader brings along for Chinese; nothing is embedded
+_CHINESE = "STSong-Light"  # a font that every PDF reader has for Chinese; nothing is embedded
 _MARGIN = 18 * mm
 _WIDTH = A4[0] - 2 * _MARGIN
 _INK, _GREY, _RULE = HexColor("#1a1d24"), HexColor("#646a76"), HexColor("#d5d8de")
 _COLUMNS = (0.32, 0.21, 0.17, 0.16, 0.14)
-_CELL = 8.5  # in points; at this size the longest month of seconds and the smallest rate stay on one line
+_CELL = 8.5  # in points; at this size the longest month of seconds and the smallest rate fit on one line
 
 registerFont(UnicodeCIDFont(_CHINESE))
 
@@ -50,7 +50,7 @@ def invoice_pdf(invoice: Invoice, language: str) -> bytes:
             bottomMargin=22 * mm,
             title=title,
             author=str(invoice.seller.get("name", "")),
-            invariant=1,  # no time of making and no random id in the file
+            invariant=1,  # no creation time and no random id in the file
         )
         paper.build(_story(invoice), canvasmaker=_pages(title))
     return out.getvalue()

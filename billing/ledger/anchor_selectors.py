@@ -22,7 +22,7 @@ def anchor_findings() -> list[Finding]:
     found = []
     if settings.LEDGER_ANCHOR_DIR:
         folder = Path(settings.LEDGER_ANCHOR_DIR)
-        if folder.exists() or Seal.objects.exists():  # the first seal makes it
+        if folder.exists() or Seal.objects.exists():  # the first seal creates it
             found += _compared(str(folder), lambda: read_anchors(folder))
     if place := anchor_place():
         found += _compared(f"{place.host}/{place.bucket}", lambda: stored_anchors(place))

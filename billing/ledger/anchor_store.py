@@ -16,7 +16,7 @@ from common.object_store import Place, send
 
 READ_NEWEST: Final = 100
 READ_OTHERS: Final = 100
-"""Of the older ones, chosen anew by each audit."""
+"""Number of older anchors that each audit reads, chosen at random."""
 
 _PAGE: Final = 500
 _OK, _NOT_FOUND, _THERE_ALREADY, _AT_ONCE = 200, 404, 412, 409

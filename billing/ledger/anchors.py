@@ -61,7 +61,7 @@ def write_anchor(folder: Path, number: int, text: str) -> bool:
     draft = path.with_suffix(".part")
     draft.write_text(text, encoding="utf-8")
     try:
-        path.hardlink_to(draft)  # unlike a rename it fails where somebody was faster
+        path.hardlink_to(draft)  # unlike a rename, it fails if another writer was faster
     except FileExistsError:
         return False
     finally:

@@ -10,7 +10,7 @@ from common import clock
 from common.db.transactions import use_case
 
 WAIT_S: Final = 30.0
-"""So long a transaction that is posting right now is waited for; then the next sweep seals."""
+"""Time that sealing waits for transactions which are posting now; after that, the next sweep seals."""
 
 _STEP_S: Final = 0.05
 _FIRST: Final = "0" * 64

@@ -261,7 +261,7 @@ def _read(place: Place, after: int, only_returns: bool) -> list[Flow]:
 
 def _flow(place: Place, row: tuple[int, str, int, UUID, int, int | None]) -> Flow:
     number, kind, micros, other, arrives, stays = row
-    if kind == "refund":  # what a host has given back
+    if kind == "refund":  # returned by a host
         return Flow(number, (place, other), place, arrives, arrives)
     if kind in ("charge", "exit_fee"):
         return Flow(number, place, (place, other), micros, arrives)

@@ -30,10 +30,10 @@ from typing import Literal
 from uuid import UUID
 
 Place = tuple[Literal["wallet", "term", "debt"], UUID]
-"""A renter's wallet, what was prepaid for a term, or what somebody owes."""
+"""A renter's wallet, the prepaid money of a term, or somebody's debt."""
 
 Earned = tuple[Place, UUID]
-"""What a host's wallet has earned from a place."""
+"""A host wallet's earnings from a place."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Flow:
     source.
     """
 
-    number: int  # of the ledger's entry: what comes first
+    number: int  # number of the ledger's entry, by which flows are ordered
     source: Place | Earned
     target: Place | Earned | None
     micros: int
@@ -80,7 +80,8 @@ class Traced:
 
 
 Read = Callable[[Place, int, bool], Sequence[Flow]]
-"""The flows of a place after an entry, in order, a page of them; of one that holds nothing only what comes back to it."""
+"""Reads a page of a place's flows after an entry, in order; for a place without money in question, only what returns
+to it."""
 
 
 class _Lots:
@@ -146,7 +147,7 @@ class _Walk:
         self.places: dict[Place | Earned, _Lots] = defaultdict(_Lots)
         self.paid_back: dict[UUID, dict[UUID, int]] = defaultdict(lambda: defaultdict(int))
         self.readers: dict[Place, _Reader] = {}
-        self.queue: list[tuple[int, str, Place]] = []  # the next flow of each reader; a stale one is passed over
+        self.queue: list[tuple[int, str, Place]] = []  # the next flow of each reader; outdated ones are skipped
 
     def run(self, starts: Sequence[Start]) -> Traced:
         for start in starts:

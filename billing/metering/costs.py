@@ -54,12 +54,12 @@ class Cost:
 
     settled_micros: int = 0
     accrued_micros: int = 0
-    seconds: int = 0  # of the first kind that was asked for
-    rate_micros_per_hour: int = 0  # of all together; 0 unless something is being metered now
+    seconds: int = 0  # of the first requested kind
+    rate_micros_per_hour: int = 0  # of all kinds together; 0 unless something is metered now
     next_charge_at: datetime | None = None
     funded_until: datetime | None = None
-    credited_micros: int = 0  # given back, since the host failed
-    parts: Mapping[str, int] = field(default_factory=dict)  # kind of source -> what it has cost in all
+    credited_micros: int = 0  # credited for host faults
+    parts: Mapping[str, int] = field(default_factory=dict)  # kind of source -> its total cost
 
     @property
     def total_micros(self) -> int:

@@ -84,7 +84,7 @@ class _Renewable:
     opened_at: datetime
     settled_until: datetime
     funded_until: datetime
-    held_micros: int  # for this meter: what the source's other meters owe is left out
+    held_micros: int  # for this meter, without what the source's other meters owe
 
     def missing_micros(self, until: datetime, now: datetime) -> int:
         """Return what its hold lacks to pay the worst case from the last settlement up to `until`."""
@@ -184,7 +184,7 @@ def _renewals(
         until = meter.funded_until + hours * _HOUR if hours else meter.lasts_until(now)
         if until - meter.funded_until >= _WORTH_WRITING:
             amount = max(0, meter.missing_micros(until, now)) if hours else 0
-            if owner_id and given:  # all that is drawn is held: coupon money never lies in a wallet as cash
+            if owner_id and given:  # all that is drawn is held: coupon money is never in a wallet as cash
                 spendable[meter.wallet_id] += _drawn(meter, owner_id, amount)
             spendable[meter.wallet_id] -= amount
             rooms.take(meter.wallet_id, meter.source_id, amount)

@@ -183,7 +183,7 @@ def raise_most(*, source_kind: str, source_id: UUID, most_micros: int) -> None:
 def cap_meter(*, source_kind: str, source_id: UUID, at: datetime) -> None:
     """Charge nothing after `at`; the earliest cap counts, and settled time stays charged."""
     Meter.objects.filter(source_kind=source_kind, source_id=source_id, closed_at__isnull=True).update(
-        capped_at=Least(F("capped_at"), Greatest(F("settled_until"), at))  # PostgreSQL's LEAST passes over NULL
+        capped_at=Least(F("capped_at"), Greatest(F("settled_until"), at))  # PostgreSQL's LEAST ignores NULL
     )
 
 

@@ -86,7 +86,7 @@ def settle_meters(*, now: datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_DUE, {"now": now, "most": SETTLE_BATCH, "least": SETTLE_LEAST, "lanes": SETTLE_LANES})
         batches = [row[0] for row in cursor.fetchall()]
-    if len(batches) <= 1 or connection.in_atomic_block:  # what this transaction wrote, no other connection sees
+    if len(batches) <= 1 or connection.in_atomic_block:  # no other connection sees what this transaction wrote
         return sum(_settle_batch(payers, now) for payers in batches)
     waiting: SimpleQueue[Any] = SimpleQueue()
     for payers in batches:
@@ -189,7 +189,7 @@ def _lock(payers: Any) -> Any:
     Returns the payers that may be charged now.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL work_mem = '256MB'")  # a batch is worked out in memory
+        cursor.execute("SET LOCAL work_mem = '256MB'")  # a batch is computed in memory
         cursor.execute(_LOCK_PAYERS, {"payers": payers, "market": False})
         (locked,) = cursor.fetchone()
         cursor.execute(_LOCK_HOSTS, {"payers": payers})

@@ -133,7 +133,7 @@ def post_usage_of(*, payers: Any, at: datetime, until: datetime) -> int:
     """
     values = _values(payers, at, until, late=[Entry.Kind.PLATFORM_FEE, Entry.Kind.HOST_SHARE])
     with connection.cursor() as cursor:
-        cursor.execute(_OF_PAYERS, values)  # planned anew: PostgreSQL must know how many they are
+        cursor.execute(_OF_PAYERS, values)  # planned each time: PostgreSQL must know how many they are
         rows, posting, fees = cursor.fetchone()
         if posting is not None:
             cursor.execute(_LOCK_PAYEES, {"posting": posting})

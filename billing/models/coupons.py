@@ -16,7 +16,7 @@ from common import clock
 from common.ids import new_uuid
 
 _WORTH = Coalesce(Coalesce(F("amount_micros"), F("most_micros")) * F("total_limit"), Value(GRANT_ALONE_MICROS + 1))
-"""What a code can give in all; one that nothing bounds counts as too much for one person."""
+"""SQL for the most that a code can give; an unlimited one counts as too much for one person."""
 
 
 class CouponCode(models.Model):

@@ -23,7 +23,7 @@ class TsTzRange(Func):
     """PostgreSQL's half-open range [a, b) of two timestamps."""
 
     function = "TSTZRANGE"
-    output_field = models.Field()  # only its place in SQL matters
+    output_field = models.Field()  # only its place in the SQL matters
 
 
 class Wallet(models.Model):
@@ -34,16 +34,16 @@ class Wallet(models.Model):
 
     class Kind(models.TextChoices):
         RENTER = "renter", _("renter")
-        HOST = "host", _("host earnings")  # may go negative: a refund after a payout
-        COUPON = "coupon", _("coupons")  # what a renter's coupons still hold
+        HOST = "host", _("host earnings")  # may go negative by a refund after a payout
+        COUPON = "coupon", _("coupons")  # the rest in a renter's coupons
         DEBT = "debt", _("debt")  # what a user owes after a dispute, a refund or an early end of a term; never positive
         PLATFORM = "platform", _("platform fees")
-        FUNDING = "funding", _("outside money")  # the other side of what staff grant; goes negative
-        STRIPE = "stripe", _("Stripe")  # the other side of card payments; goes negative
-        BANK = "bank", _("payouts")  # the other side of payouts
-        ESCROW = "escrow", _("prepaid terms")  # paid upfront and not used yet
-        LOSSES = "losses", _("losses")  # what nobody will pay back
-        GIFTS = "gifts", _("coupons given")  # the other side of coupons; always the last wallet that is locked
+        FUNDING = "funding", _("outside money")  # the counterpart of staff grants; goes negative
+        STRIPE = "stripe", _("Stripe")  # the counterpart of card payments; goes negative
+        BANK = "bank", _("payouts")  # the counterpart of payouts
+        ESCROW = "escrow", _("prepaid terms")  # prepaid and not used yet
+        LOSSES = "losses", _("losses")  # debts that nobody will pay
+        GIFTS = "gifts", _("coupons given")  # the counterpart of coupons; always the last wallet to be locked
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(
@@ -124,7 +124,7 @@ class Posting(AppendOnly):
     class Kind(models.TextChoices):
         USAGE = "usage", _("usage")
         GRANT = "grant", _("credit granted")
-        CREDIT = "credit", _("given back")  # what a part of a run cost, since the host failed
+        CREDIT = "credit", _("given back")  # credit for a part of a run whose host failed
         TOP_UP = "top_up", _("top-up")
         REFUND = "refund", _("refund")  # cash back to the card
         DISPUTE = "dispute", _("dispute")
@@ -132,7 +132,7 @@ class Posting(AppendOnly):
         TERM = "term", _("reserved term")  # prepaid money into escrow, and out of it
         TRANSFER = "transfer", _("transfer")
         PAYOUT = "payout", _("payout")
-        REPAYMENT = "repayment", _("repayment")  # what is owed, out of the owner's own wallet or earnings
+        REPAYMENT = "repayment", _("repayment")  # payment of a debt from the owner's own wallet or earnings
 
     id = models.BigAutoField("ID", primary_key=True)
     idempotency_key = models.CharField(_("idempotency key"), max_length=200, unique=True)
@@ -198,7 +198,7 @@ class Entry(AppendOnly):
         CARD_REFUND = "card_refund", _("refund to the card")
         DISPUTE = "dispute", _("dispute")
         COUPON = "coupon", _("coupon")
-        BONUS = "bonus", _("used bonus of a refunded top-up")  # cash for coupon money whose top-up was refunded
+        BONUS = "bonus", _("used bonus of a refunded top-up")  # cash for used coupon money whose top-up was refunded
         PREPAID = "prepaid", _("reserved term")
         EXIT_FEE = "exit_fee", _("early end of a term")
         TRANSFER = "transfer", _("transfer")

@@ -16,7 +16,7 @@ from billing.pricing.tariffs import Tariff
 from common import clock
 from common.ids import new_uuid
 
-_END = Least("proven_until", "funded_until", "capped_at")  # PostgreSQL's LEAST passes over a missing cap
+_END = Least("proven_until", "funded_until", "capped_at")  # PostgreSQL's LEAST ignores a missing cap
 
 
 class Meter(models.Model):

@@ -58,7 +58,7 @@ def _begin(owner_id: UUID, now: datetime) -> Payment | None:
         lock_wallets([open_wallet(owner_id=owner_id).pk])
         profile = PaymentProfile.objects.select_for_update(of=("self",), no_key=True).order_by("pk").get(pk=owner_id)
         if owner_id not in _low(now):
-            return None  # another worker was faster, or money has come
+            return None  # another worker was faster, or money has arrived
         month_from = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         charged = auto_topped_up_micros(owner_id, month_from)
         if charged + profile.auto_amount_micros > profile.auto_monthly_cap_micros:
@@ -84,7 +84,7 @@ def _charge(payment: Payment, now: datetime) -> bool:
         _fail(payment, CONFIRMATION_NEEDED if needs_holder else error.detail, str(error.extra.get("intent_id") or ""))
         return False
     except StripeRefused as error:
-        if client.is_missing_customer(error):  # its card is gone with it; a new card makes a new one
+        if client.is_missing_customer(error):  # its card is gone with it; saving a card creates a new customer
             with use_case():
                 forget_customer(owner_id=payment.owner_id, customer_id=profile.customer_id)
         _fail(payment, error.detail, "")
@@ -132,6 +132,6 @@ def _tell(profile: PaymentProfile, now: datetime) -> bool:
     with use_case():
         same = PaymentProfile.objects.filter(pk=profile.pk, auto_told_at=None, auto_failure=profile.auto_failure)
         if not same.update(auto_told_at=now):
-            return False  # another worker was faster, or its owner was
+            return False  # another worker or the owner was faster
         queue_mail(to=profile.owner.email, subject=mail.subject, body=mail.body)
     return True

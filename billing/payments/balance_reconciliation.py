@@ -48,7 +48,7 @@ def _difference(line: BalanceLine, key: str | None, posted: dict[str, int]) -> I
         yield f"Stripe has {what}; what it has settled is not that at the exchange rate that it names"
     if key is None or key not in posted:
         if line.kind in _DISPUTES and key is None:
-            return  # an adjustment that Stripe made for another reason than a dispute of ours
+            return  # an adjustment that Stripe made for another reason than one of our disputes
         yield f"Stripe has {what}; the ledger has nothing"
     elif posted[key] != line.amount_micros:
         yield f"Stripe has {what}; the ledger has {format_money(posted[key])}"

@@ -76,7 +76,7 @@ def start_top_up(*, owner: User, amount_micros: int, save_card: bool = False, ke
     """
     check_amount(amount_micros)
     payment_id = uuid5(NAMESPACE_URL, f"topup:{owner.pk.hex}:{key}") if key else new_uuid()
-    customer_of(owner=owner)  # before the payment is written: without Stripe there is none
+    customer_of(owner=owner)  # before the payment is stored, so that no payment exists without a customer
     payment = _begin(payment_id, owner, amount_micros)
     if payment.checkout_url or payment.state != PaymentState.PENDING:
         return payment
@@ -151,7 +151,7 @@ def sync_intent(*, intent_id: str, thorough: bool = False) -> str:
     if owner_id is None:
         return "not a payment of this market"
     with use_case():
-        return _apply(remote, lock_purse(owner_id=owner_id))  # wallets first
+        return _apply(remote, lock_purse(owner_id=owner_id))  # wallets are locked first
 
 
 def expire_unopened(*, payment_id: UUID) -> None:
@@ -311,7 +311,7 @@ def _credit(payment: Payment, intent: Intent, purse: Purse) -> None:
     )
     apply_to_top_up(owner_id=payment.owner_id, payment_id=payment.pk, amount_micros=intent.received_micros)
     if payment.origin == Payment.Origin.AUTO:
-        note_auto_failure(owner_id=payment.owner_id, failure="")  # one that had no answer, and was given up too early
+        note_auto_failure(owner_id=payment.owner_id, failure="")  # it had no answer, and was given up too early
     if intent.keeps_card and intent.card is not None:
         keep_card(owner_id=payment.owner_id, customer_id=intent.customer_id, card=intent.card)
 

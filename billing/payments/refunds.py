@@ -200,7 +200,7 @@ def _made_at_stripe(payment: Payment, remote: RemoteRefund) -> Refund:
         created_at=remote.created_at,
     )
     if remote.refund_id is not None:
-        refund.pk = remote.refund_id  # ours, and lost with a restored backup
+        refund.pk = remote.refund_id  # our own refund, whose row was lost with a restored backup
     _take(refund, taken_back(lock_purse(owner_id=payment.owner_id), remote.amount_micros, Entry.Kind.CARD_REFUND))
     return refund
 

@@ -40,7 +40,7 @@ def send_payout(*, payout_id: UUID) -> None:
     if payout is None or money_is_frozen():
         return
     if payout.state == PayoutState.PENDING:
-        first = not was_frozen_after(payout.created_at)  # a restored row may be of one that was sent after the backup
+        first = not was_frozen_after(payout.created_at)  # a restored row may be of a payout that was sent after the backup
         ours = mark_sent(payout_id=payout_id, actor=_ACTOR)
     else:
         first, ours = False, _take_up(payout_id)
@@ -81,7 +81,7 @@ def sync_transfer(*, transfer_id: str) -> str:
     if not transfer.reversed:
         return "stands"
     if not Payout.objects.filter(pk=payout_id, state=PayoutState.PAID).exists():
-        return "reversed; the payout does not count as paid"  # who asks about it next finds the same
+        return "reversed; the payout does not count as paid"  # whoever asks about it next finds the same
     mark_failed(payout_id=payout_id, actor=_ACTOR, failure=_REVERSED, lawful=(PayoutState.PAID,))
     return "reversed: the money is back in the earnings"
 

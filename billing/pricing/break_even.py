@@ -38,14 +38,14 @@ def _between(plans: Mapping[str, Plan], one: str, other: str, until: Fraction) -
     inner = {hours for hours in bends(plans[one]) | bends(plans[other]) if 0 < hours < until}
     ends = sorted(inner | {Fraction(0), until})
     found: list[Crossing] = []
-    ahead = ""  # who is cheaper so far
+    ahead = ""  # the cheaper one so far
     for start, end in pairwise(ends):
         first, last = _gap(plans, one, other, start), _gap(plans, one, other, end)
         if first:
             ahead = ahead or _cheaper(one, other, first)
         winner = _cheaper(one, other, last) if last else ahead
         if winner != ahead:
-            if ahead or start:  # at the very start nobody has been overtaken
+            if ahead or start:  # at the very start there is no earlier order to change
                 hours = start + (end - start) * first / (first - last)
                 found.append(Crossing(winner, one if winner == other else other, hours))
             ahead = winner

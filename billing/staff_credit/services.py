@@ -26,7 +26,7 @@ def request_grant(*, owner_id: UUID, amount_micros: int, actor: str, key: str, r
         raise InvalidInput("Say why the credit is granted; the renter reads it on the statement.")
     now = clock.now()
     with use_case():
-        lock_granting(owner_id)  # two at once would each see what the actor has granted before both
+        lock_granting(owner_id)  # of two at once, each would see only what the actor had granted before both
         known = Grant.objects.filter(key=f"grant:{key}").first()
         if known is not None:
             return known

@@ -78,7 +78,7 @@ def _queue(notice: Notice, now: datetime) -> bool:
         until = min(until, notice.ends_at)
     with use_case():
         if not Notice.objects.filter(pk=notice.pk, mailed_at=None).update(mailed_at=now):
-            return False  # another worker was faster, or it does not hold any more
+            return False  # another worker was faster, or the notice no longer applies
         queue_mail(to=notice.person.email, subject=mail.subject, body=mail.body, key=mail_key(notice.pk), expires_at=until)
     return True
 

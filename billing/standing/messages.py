@@ -75,7 +75,7 @@ def _storage(notice: Notice) -> tuple[str, list[str], str]:
 def _budget(notice: Notice) -> tuple[str, list[str], str]:
     facts = notice.facts
     named = {
-        "name": name_in_mail(facts["name"]),  # of a member or a team: others have typed it
+        "name": name_in_mail(facts["name"]),  # the name of a member or a team, typed by somebody else
         "percent": facts["percent"],
         "spent": money(facts["spent_micros"]),
         "limit": money(facts["limit_micros"]),

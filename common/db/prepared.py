@@ -173,7 +173,7 @@ def run(
     known = _known.setdefault(connection.connection, set())
     if name not in known:
         with connection.wrap_database_errors:
-            cursor.cursor.execute(prepare)  # past the log of queries: it is no part of what the caller asks
+            cursor.cursor.execute(prepare)  # bypasses the log of queries, as it is not part of what the caller asked for
         known.add(name)
     cursor.execute(f"SET LOCAL synchronous_commit = off; {execute}" if before_the_disk else execute, parameters)
 
@@ -223,7 +223,7 @@ def together() -> Iterator[None]:
     Raises:
         RuntimeError: another statement in the block touches such a table.
     """
-    if _waiting.get() is not None:  # part of a block around this one
+    if _waiting.get() is not None:  # part of an enclosing block
         yield
         return
     waiting: list[_Write] = []

@@ -47,7 +47,7 @@ def statements_within(most: timedelta) -> Iterator[None]:
         (usual,) = cursor.fetchone()
         cursor.execute(_LIMIT, [str(max(1, int(most.total_seconds() * 1000)))])
         yield
-        cursor.execute(_LIMIT, [usual])  # inside a transaction that goes on it would stay
+        cursor.execute(_LIMIT, [usual])  # otherwise it would stay for the rest of an enclosing transaction
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def read_body(body: bytes, paths: frozenset[str]) -> Any:
         value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
     except RecursionError:
         raise _too_deep("") from None
-    except ValueError as error:  # bytes that are no UTF-8, and whole numbers of thousands of digits, are such too
+    except ValueError as error:  # includes bytes that are not UTF-8, and whole numbers of thousands of digits
         raise ParseError(f"JSON parse error - {error}") from error
     if isinstance(value, dict):
         _check("", {name: _unescaped(item) if name in paths else item for name, item in value.items()}, 0)

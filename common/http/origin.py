@@ -25,7 +25,7 @@ class Origin:
     address: str = ""
     agent: str = ""
     credential: str = ""
-    via: str = ""  # for people: "console", or "token" and its public prefix
+    via: str = ""  # for display: "console", or "token" and its public prefix
 
 
 NOWHERE: Final = Origin()

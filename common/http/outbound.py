@@ -31,7 +31,7 @@ _NOT_PUBLIC: Final = tuple(
 _PUBLIC_V6: Final = ipaddress.IPv6Network("2000::/3")
 _PORTS_ALWAYS: Final = (80, 443)
 _FIRST_HIGH_PORT: Final = 1024
-_MOST_TRIED: Final = 3  # of a name's addresses
+_MOST_TRIED: Final = 3  # addresses of one name
 _URL_MOST: Final = 500
 
 

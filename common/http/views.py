@@ -63,6 +63,6 @@ def checked(shape: type[Serializer[Any]], given: Any) -> dict[str, Any]:
     """
     if isinstance(given, Mapping):
         return dict(_kept.form(shape).run_validation(given))
-    form = shape(data=given)  # says in words of its own that it is no object
+    form = shape(data=given)  # reports in its own words that it is not an object
     form.is_valid(raise_exception=True)
     return dict(form.validated_data)

@@ -13,7 +13,7 @@ from marketplace.advisor.workload import Precision, Work
 from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel
 
 COUNTS: Final = (1, 2, 4, 8, 16)
-ORDINARY_GB: Final = 80  # a plan on cards up to this size is preferred: larger ones are rare
+ORDINARY_GB: Final = 80  # plans on GPUs up to this size are preferred: larger ones are rare
 # First architectures on which present frameworks run a precision well, slow to fast.
 ARCHITECTURES: Final = ("Pascal", "Volta", "Turing", "Ampere", "Ada", "Hopper", "Blackwell")
 _FIRST: Final = {

@@ -20,10 +20,10 @@ UTILISATION: Final[Mapping[Family, float]] = {
     Family.DIFFUSION: 0.30,
 }
 BANDWIDTH_UTILISATION: Final = 0.7
-SCALING: Final = 0.95  # of the speed is kept with each doubling of the GPUs
-FORWARD: Final = 2.0  # FLOPs a parameter and token
-VISION_FORWARD: Final = 320.0  # FLOPs a parameter and image of 224²: ResNet-50's 8.2 GFLOP ÷ 25.6 M
-DIFFUSION_FORWARD: Final = 750.0  # FLOPs a parameter and denoising step at 512²: 0.8 TFLOP ÷ 1.07 G
+SCALING: Final = 0.95  # share of the speed that is kept with each doubling of the GPUs
+FORWARD: Final = 2.0  # FLOPs per parameter and token
+VISION_FORWARD: Final = 320.0  # FLOPs per parameter and image of 224²: ResNet-50's 8.2 GFLOP ÷ 25.6 M
+DIFFUSION_FORWARD: Final = 750.0  # FLOPs per parameter and denoising step at 512²: 0.8 TFLOP ÷ 1.07 G
 DENOISING_STEPS: Final = 60  # 30 steps, each with and without the prompt
 TERA: Final = 1e12
 _SECONDS: Final = 3600.0

@@ -10,11 +10,11 @@ from marketplace.advisor.workload import Family, Precision, Task, Work
 
 CORES: Final[Mapping[Family, int]] = {Family.LANGUAGE: 4, Family.ENCODER: 4, Family.VISION: 8, Family.DIFFUSION: 6}
 INFERENCE_CORES: Final = 4
-RAM_FOR_DATA: Final = 0.7  # of the memory may hold the data set; the rest is for programs
+RAM_FOR_DATA: Final = 0.7  # share of the memory that may hold the data set; the rest is for programs
 ENVIRONMENT_GB: Final = 20  # image layers, packages, compiled kernels
 DATASET_ROOM: Final = 1.2
 FULL_CHECKPOINT_BYTES: Final = 14  # per parameter: weights in 16 bits, FP32 copy and Adam's moments
-CHECKPOINTS: Final = 3  # two are kept while the next is written
+CHECKPOINTS: Final = 3  # two are kept while the next one is written
 LOAD_SECONDS: Final = 120  # weights are read again at each start
 # MB/s that a disk of the kind reads at least, the slowest kind first.
 DISK_KINDS: Final[Mapping[str, int]] = {"hdd": 200, "ssd": 500, "nvme": 2400}

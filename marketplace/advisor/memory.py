@@ -16,17 +16,17 @@ WEIGHT_BYTES: Final[Mapping[Precision, float]] = {
     Precision.FP32: 4.0,
     Precision.FP16: 2.0,
     Precision.INT8: 1.0,
-    Precision.INT4: 0.55,  # 4 bits, scales of the blocks, and what stays unquantised
+    Precision.INT4: 0.55,  # 4 bits, scales of the blocks, and unquantised parts
 }
 # Besides its weight, each trained parameter needs a gradient, Adam's two moments and, in mixed precision, an FP32
 # copy: 2 + 4 + 8 bytes over the 2 of the weight, or 4 + 8 over the 4: 16 in all either way.
 TRAINED_BYTES: Final = 16.0
-LORA_SHARE: Final = 0.005  # of the parameters: rank 16 on every linear layer
+LORA_SHARE: Final = 0.005  # share of the parameters: rank 16 on every linear layer
 ASPECT: Final = 128.0  # width ÷ layers of the GPT family
 _LAYER_FACTOR: Final = 12.0  # parameters of a layer = 12 · width²
-ACTIVATION_FACTOR: Final = 34.0  # bytes a layer, token and width in 16 bits
+ACTIVATION_FACTOR: Final = 34.0  # bytes per layer, token and width in 16 bits
 RECOMPUTED_FACTOR: Final = 2.0  # only each layer's input is kept
-INFERENCE_FACTOR: Final = 16.0  # the layer at work alone
+INFERENCE_FACTOR: Final = 16.0  # only the active layer
 VOCABULARY: Final = 32_000
 LOGIT_BYTES: Final = 8.0  # logits and their gradient in FP32
 # Measured reference values from the cited documents, in bytes for one image in 16 bits.
@@ -39,7 +39,7 @@ DIFFUSION_RECOMPUTED: Final = 2e9
 DIFFUSION_INFER: Final = 1.3e9
 DIFFUSION_PIXELS: Final = 512
 CONTEXT_BYTES: Final = 0.8e9  # CUDA context, kernels, workspaces of the libraries: on every GPU
-SLACK: Final = 0.05  # what the allocator cannot use
+SLACK: Final = 0.05  # memory that the allocator cannot use
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _activations(work: Work) -> tuple[float, float]:
     layers, hidden = transformer_shape(work)
     row = wide * work.sequence * hidden
     if not work.trains:
-        return 0.0, INFERENCE_FACTOR * row  # one request is read at a time
+        return 0.0, INFERENCE_FACTOR * row  # requests are processed one at a time
     logits = LOGIT_BYTES * work.sequence * VOCABULARY if work.family == Family.LANGUAGE else 0.0
     if work.recompute:
         return row * (RECOMPUTED_FACTOR * layers + ACTIVATION_FACTOR) + logits, 0.0

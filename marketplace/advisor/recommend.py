@@ -17,7 +17,7 @@ from marketplace.gpu_catalogue.catalogue import MODELS, GpuModel
 from marketplace.search.language.fields import Condition, OfferQuery, Op
 from marketplace.search.language.options import condition, in_order
 
-_LISTED_MODELS = 50  # a condition takes no more
+_LISTED_MODELS = 50  # the most values that a condition may have
 
 
 class DiskTooLarge(DomainError):

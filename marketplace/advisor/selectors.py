@@ -11,7 +11,7 @@ from marketplace.pricing.run_costs import ModeCost, mode_costs
 from marketplace.search.language.fields import OfferQuery
 from marketplace.search.selectors import search_offers
 
-_COMPARED: Final = 50  # the market's order is by value at the data sheet's rate; these are ordered by the cost of the run
+_COMPARED: Final = 50  # the market sorts by value at the data sheet's rate; these are sorted by the cost of the run
 _MIB_PER_GIB: Final = 1024
 
 

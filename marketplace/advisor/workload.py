@@ -16,15 +16,15 @@ class Task(StrEnum):
 
 
 class Family(StrEnum):
-    LANGUAGE = "language"  # a transformer that writes text
+    LANGUAGE = "language"  # a transformer that generates text
     ENCODER = "encoder"  # a transformer that reads text, such as BERT
     VISION = "vision"  # a convolutional network, such as ResNet
-    DIFFUSION = "diffusion"  # makes images, such as Stable Diffusion
+    DIFFUSION = "diffusion"  # generates images, such as Stable Diffusion
 
 
 class Precision(StrEnum):
     FP32 = "fp32"
-    FP16 = "fp16"  # or BF16, which takes the same memory
+    FP16 = "fp16"  # or BF16, which needs the same memory
     INT8 = "int8"
     INT4 = "int4"
 

@@ -20,7 +20,7 @@ from marketplace.states import HostState
 
 AGENT: Final = "agent"
 SUBJECT: Final = "market"
-AFTER_BACKUP: Final = "after_backup"  # the kind of the incident that names what the backup does not know
+AFTER_BACKUP: Final = "after_backup"  # kind of the incident that lists what the backup does not contain
 # A number is the time of its beginning. A host that reports a higher one is not believed: agents and the market
 # accept no numbers beyond this, since none can be taken back.
 FURTHEST_AHEAD: Final = timedelta(days=1)

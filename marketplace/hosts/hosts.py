@@ -155,7 +155,7 @@ def record_facts(*, host_id: UUID, shape: HostShape) -> None:
             open_incident(kind="gpu_claimed", subject=uuid, detail=detail)
         own = [gpu for gpu in shape.gpus if gpu.uuid not in claimed]
         record_gpus(host=host, gpus=own, first_price_micros=0)
-        if host.verification != Verification.UNVERIFIED:  # a host that never was needs a self-test first
+        if host.verification != Verification.UNVERIFIED:  # a host that was never verified needs a self-test first
             if was and host.driver and was != host.driver and not host.awaits_test:
                 hold_back(host=host, was=was, actor=AGENT)
             settle_verification(host=host, now=clock.now(), actor=AGENT)
@@ -175,7 +175,7 @@ def record_report(*, host_id: UUID, at: datetime, engine_age_s: float, agent_ver
     }
     with connection.cursor() as cursor:
         shown = {**seen, "host": host_id, "slow": slow, "slow_after": ENGINE_SLOW_AFTER_S}
-        run(cursor, _SEEN, shown, before_the_disk=True)  # what a crash takes back the next report brings again
+        run(cursor, _SEEN, shown, before_the_disk=True)  # what a crash loses, the next report writes again
         if cursor.rowcount:
             return True
     with use_case():

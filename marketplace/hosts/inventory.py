@@ -148,7 +148,7 @@ def host_columns(shape: HostShape) -> dict[str, object]:
     columns["images"] = [cut_printable(image, 255) for image in shape.images]
     columns["warnings"] = [cut_printable(warning, 300) for warning in shape.warnings]
     if shape.behind_nat and settings.RELAY_TCP_PORTS is not None:
-        columns["address"] = ""  # whatever it calls itself, nobody reaches it there
+        columns["address"] = ""  # whatever address it reports, nobody can reach it there
         columns["port_first"], columns["port_last"] = settings.RELAY_TCP_PORTS
     elif shape.address:
         columns["address"] = read_address(shape.address)

@@ -54,7 +54,7 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
 
     Raises:
         NotFound: the host has no such maintenance.
-        InvalidInput: it is over already.
+        UnlawfulMove: it is over already.
     """
     host_of(actor_id, host_id)
     now = clock.now()
@@ -68,7 +68,7 @@ def cancel_maintenance(*, actor_id: UUID, host_id: UUID, maintenance_id: UUID) -
         if window.ends_at <= now:
             raise UnlawfulMove("This maintenance is over.")
         window.cancelled_at = now
-        window.told_at = None if window.told_at else now  # who was told of it must be told of its end
+        window.told_at = None if window.told_at else now  # renters who were notified of it must be notified of its end
         window.save(update_fields=["cancelled_at", "told_at"])
         record_event(host_id=host_id, kind="maintenance_cancelled", detail=_when(window), actor=f"user:{actor_id.hex}")
         if window.begun_at is not None:

@@ -77,7 +77,7 @@ def check_dead(host: Host, now: datetime) -> None:
     if host.state == HostState.RETIRED:
         raise HostStillReports("The host is retired already: nothing of it is left to be written off.")
     if host.agent_revoked_at is not None:
-        return  # its agent cannot come back, whenever it was last heard
+        return  # its agent cannot come back, whenever its last report was
     if now - host.last_seen_at < WRITE_OFF_AFTER:
         minutes = int(WRITE_OFF_AFTER.total_seconds()) // 60
         raise HostStillReports(

@@ -74,7 +74,7 @@ def lease_gpus(
         check_open(host, offer)
         check_version(offer, expected_version)
         check_share(host, offer, count)
-        if offer.gpu_free < count:  # some GPUs may be free, but an order that came earlier waits for them
+        if offer.gpu_free < count:  # some GPUs may be free, but an earlier order waits for them
             raise GpuTaken(f"{count} GPUs were asked for, {offer.gpu_free} are free.")
         gpus = choose_gpus(offer, count, prefer)
         if len(gpus) < count:

@@ -100,7 +100,7 @@ class OfferView:
 
 
 _OF_HOST = {"owner_id": F("host__owner_id")}
-_JSON = ("reserved_discounts", "tiers")  # as text, which the ORM would read
+_JSON = ("reserved_discounts", "tiers")  # as text, which the ORM would parse
 _OF_CATALOGUE = ("gpu_name", "gpu_series", "gpu_architecture", "fp16_tflops", "fp32_tflops")
 _OWN = tuple(each.name for each in fields(OfferView) if each.name not in (*_OF_HOST, *_OF_CATALOGUE))
 

@@ -11,7 +11,7 @@ from marketplace.pricing.prices import TERM_HOURS
 # GPUs that can be ordered: the free ones, and those that spot rents release for an order, two minutes later. None
 # where the host limits system disks and has no room for another one.
 ORDERABLE_SQL: Final = "CASE WHEN system_disk_gb > 0 AND disk_free_gb = 0 THEN 0 ELSE gpu_free + gpu_spot END"
-NO_CUDA: Final = -1  # as `version_number` gives for a text that is no version
+NO_CUDA: Final = -1  # what `version_number` returns for a text that is no version
 
 
 def has_system_disk(*, system_disk_gb: int, disk_free_gb: int) -> bool:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 BOX: Final = 1000
-_PLOT_PERCENT: Final = 88  # the rest, below, is for the words of the lower axis
+_PLOT_PERCENT: Final = 88  # the rest, below, is for labels of the lower axis
 _STEPS: Final = (Fraction(1), Fraction(2), Fraction(5), Fraction(10))
 
 Number = Fraction | int

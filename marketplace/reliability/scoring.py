@@ -8,37 +8,37 @@ from typing import Final
 FORMULA_VERSION: Final = 1
 
 WINDOW: Final = timedelta(days=30)
-"""What is longer ago does not count."""
+"""Events that are longer ago do not count."""
 
 STEP: Final = timedelta(minutes=5)
-"""The window ends at the last full step, so that everyone who recomputes means the same moment."""
+"""The window ends at the last full step, so that everyone who recomputes it uses the same moment."""
 
 MIN_OBSERVED: Final = timedelta(hours=24)
-"""A host that has been observed for less has no number yet."""
+"""A host that has been observed for less has no score yet."""
 
 PRESUMED: Final = timedelta(days=7)
 PRESUMED_PPM: Final = 950_000
-"""What is missing to the first 7 observed days counts as 95 % available."""
+"""Time missing to the first 7 observed days counts as 95 % available."""
 
 PRESUMED_STARTS: Final = 10
-"""Good starts that every host is credited with, so that one failure is not everything that is known."""
+"""Successful starts that every host is credited with, so that one failure is not all that is known."""
 
 FAILED_START_WEIGHT: Final = 1
 HOST_FAULT_WEIGHT: Final = 3
-"""A fault that ends a running instance weighs as much as three starts that failed."""
+"""A fault that ends a running instance counts as much as three failed starts."""
 
 NOTICE: Final = timedelta(hours=24)
-"""Maintenance announced later than this before its beginning does not excuse anything."""
+"""Maintenance announced later than this before its beginning excuses nothing."""
 
 GRAIN_PPM: Final = 100
-"""The number is rounded down to hundredths of a percent."""
+"""The score is rounded down to hundredths of a percent."""
 
 _PPM: Final = 1_000_000
 _MICROSECOND: Final = timedelta(microseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Span = tuple[datetime, datetime]
-"""From and until, half-open."""
+"""Start and end of a half-open period."""
 
 
 @dataclass(frozen=True)

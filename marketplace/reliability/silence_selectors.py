@@ -27,7 +27,7 @@ from marketplace.models import Host, HostEvent, Incident, ReliabilityEvent
 from marketplace.states import HostState, ReliabilityKind, Verification
 
 MASS_SILENCE: Final = "mass_silence"
-"""The kind of the incident, and the reason in the ledger of an outage that was forgiven for it."""
+"""Kind of the incident, and reason in the ledger of an outage that was forgiven for it."""
 
 
 @dataclass(frozen=True)

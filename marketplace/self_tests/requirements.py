@@ -19,7 +19,7 @@ COMPUTE_SHARE: Final = 0.5
 # Drivers reserve memory for error correction, 6 % on the models of the catalogue. Our own choice.
 MEMORY_TOLERANCE: Final = 0.10
 _MIB_PER_GIB: Final = 1024
-FINISHED: Final = "finished"  # told only when it was not
+FINISHED: Final = "finished"  # reported only if the self-test did not finish
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Requirement:
     remedy: str | Promise = ""
     unmeasured: str | Promise = ""  # the remedy where the machine lacks what the measurement needs
     needed: bool = True
-    told_since: bool = False  # needed where the agent tells of it: older agents cannot
+    told_since: bool = False  # required only if the agent reports it: older agents cannot
     per_gpu: bool = False
     bound: float = 0.0
     unit: str = ""

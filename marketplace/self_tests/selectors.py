@@ -48,7 +48,7 @@ class ProvenFacts:
     simulated: bool
     verification: Verification
     verified_at: datetime | None
-    verdict: Verdict | None  # of the last self-test that is over
+    verdict: Verdict | None  # of the last finished self-test
     tested_at: datetime | None
     checks_passed: int
     checks_total: int

@@ -77,7 +77,7 @@ def account_events_file(request: SignedInRequest) -> HttpResponse:
     rows = _rows(EventForm(request.GET).applied(events_of(request.user)))
     reply = StreamingHttpResponse(csv_lines(_COLUMNS, rows), content_type="text/csv; charset=utf-8")
     reply["Content-Disposition"] = f'attachment; filename="account-{clock.now():%Y-%m-%d}.csv"'
-    return cast(HttpResponse, reply)  # streamed, which the decorator need not know
+    return cast(HttpResponse, reply)  # streamed, which the decorator's type does not include
 
 
 def _rows(events: QuerySet[AccountEvent]) -> Iterator[tuple[str, ...]]:

@@ -17,7 +17,7 @@ from common import clock
 from common.db.transactions import use_case
 from common.http.origin import note_credential
 
-BEGAN: Final = "began_at"  # Unix seconds, in the session itself: no query of its own
+BEGAN: Final = "began_at"  # Unix seconds, stored in the session itself, so no further query is needed
 SEEN: Final = "seen_at"
 CONSOLE: Final = "console"
 
@@ -44,7 +44,7 @@ def begin(request: HttpRequest) -> None:
 def _attend(request: HttpRequest, now: datetime) -> None:
     at, session = now.timestamp(), request.session
     began, seen = session.get(BEGAN), session.get(SEEN)
-    if began is None or seen is None:  # begun before this was counted
+    if began is None or seen is None:  # it began before ages were recorded
         begin(request)
     elif at - began > SESSION_LONGEST.total_seconds() or at - seen > SESSION_IDLE.total_seconds():
         logout(request)

@@ -38,7 +38,7 @@ class SignupForm(PlainSignupForm):  # type: ignore[misc]  # allauth has no type 
 
     def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
         if self.account_already_exists:
-            make_password(self.cleaned_data["password1"])  # what a new account's password costs
+            make_password(self.cleaned_data["password1"])  # costs as much time as a new account's password
             with use_case():
                 note_event(user_id=id_of_address(self.cleaned_data["email"]), kind="signup.again")
         saved: tuple[User | None, HttpResponse | None] = super().try_save(request)

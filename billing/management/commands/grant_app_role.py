@@ -18,7 +18,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.APP_DATABASE_URL:
             raise CommandError("Set APP_DATABASE_URL to the address that the market itself connects with.")
-        if restore_is_unfinished():  # without its rights the market cannot work on what is left of one
+        if restore_is_unfinished():  # without its rights the market cannot work on a partly restored database
             raise CommandError(TOLD)
         try:
             role = grant_role(settings.APP_DATABASE_URL)

@@ -53,7 +53,7 @@ class StatementForm(forms.Form):
         super().__init__(*args, **options)
         named = [(public_id("inst", key), f"{label} · {key.hex[-6:]}") for key, label in sources]
         asked = self.data.get("source", "")
-        if asked and asked not in dict(named):  # by a link from an instance that is not among the latest
+        if asked and asked not in dict(named):  # from a link of an instance that is not among the latest
             named.append((asked, asked))
         self.fields["source"].choices = [("", _("everything")), *named]  # type: ignore[attr-defined]  # a ChoiceField
 

@@ -37,4 +37,4 @@ def statement(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def statement_file(request: SignedInRequest) -> HttpResponse:
     form = StatementForm(request.GET, sources=used_sources(owner_id=request.user.pk))
-    return cast(HttpResponse, csv_reply(request.user.pk, **form.asked()))  # streamed, which the decorator need not know
+    return cast(HttpResponse, csv_reply(request.user.pk, **form.asked()))  # streamed: the decorator's type lacks it

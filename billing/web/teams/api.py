@@ -35,7 +35,7 @@ class SpendingOut(serializers.Serializer[Any]):
     spent = Money("micros", help_text="What came back is taken off; hours are counted when they are charged")
 
     def get_user_id(self, row: MemberSpending) -> str:
-        assert row.member.user_id is not None  # members alone are listed
+        assert row.member.user_id is not None  # only members are listed
         return public_id("user", row.member.user_id)
 
 

@@ -18,10 +18,10 @@ from marketplace.search.index.slot_index import Index
 from marketplace.search.index.sort_orders import NextWalk, Order
 
 THOUSANDTHS: Final = 1_000
-NEWS_MAX: Final = 500  # as JSON in about 15 ms
+NEWS_MAX: Final = 500  # rendered as JSON in about 15 ms
 BODIES_MAX: Final = 20_000
 _SPARE: Final = 1_024
-_BLOATED: Final = 2  # times as many slots as open offers
+_BLOATED: Final = 2  # ratio of slots to open offers
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("id", "host"), "S16"),
     **dict.fromkeys(("gpu", "region", "disk"), np.int32),
@@ -55,7 +55,7 @@ class Store:
         self.orders: dict[str, Order] = {}
         # Caches of others: offers' JSON by slot, until the offer changes; and what depends only on the words.
         self.bodies: dict[int, bytes] = {}
-        self.news: set[int] = set()  # offers that somebody was shown and that changed since; none where they were many
+        self.news: set[int] = set()  # offers that were shown and have changed since; empty when there were many
         self.kept: dict[str, Any] = {}
         self._columns: dict[str, NDArray[Any]] = {name: np.empty(0, kind) for name, kind in _TYPES.items()}
         self._index = Index.of(np.empty(0, "S16"))

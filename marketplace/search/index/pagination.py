@@ -16,7 +16,7 @@ from marketplace.search.index.sort_orders import Columns, Keys, Order, Position
 # Where fewer than one row in this many matches, sorting the matches is cheaper than walking past the others.
 _FEW: Final = 16
 _CHUNK: Final = 256
-_RANK_BITS: Final = 23  # more offers than eight million do not fit beside a key in 63 bits
+_RANK_BITS: Final = 23  # a key and the rank of more than eight million offers do not fit into 63 bits
 _KEY_MAX: Final = 2 ** (63 - _RANK_BITS)
 _PLAIN: Final = {"reliability": "reliability", "newest": "created", "vram": "vram"}
 

@@ -49,12 +49,12 @@ class Look:
     """Result of one query for changes, and what the next one has to ask for."""
 
     server: str
-    since: int  # the first transaction that had not begun
-    running: tuple[int, ...]  # those below it that had not ended, and the asker's own
+    since: int  # the first transaction that had not started
+    running: tuple[int, ...]  # those below it that had not ended, and the requester's own
     own: int | None
     changed: bool
     gone: bool
-    at: float  # before it was asked, by the monotonic clock: what it found out is no older
+    at: float  # by the monotonic clock, before the query: its result is no older
 
     def leads_to(self, later: "Look") -> bool:
         """Return whether the later query reports everything that changed since this one."""
@@ -67,8 +67,8 @@ class News:
 
     look: Look
     gone: Sequence[tuple[bytes | None, int]]  # with the transaction that deleted it; None: all offers
-    unproven: frozenset[bytes]  # were asked for by id: those not among the records are gone
-    records: NDArray[Any] | None  # None: nothing was to be read
+    unproven: frozenset[bytes]  # were asked for by id: those missing in the records are gone
+    records: NDArray[Any] | None  # None: nothing had to be read
 
 
 class Copy:
@@ -77,7 +77,7 @@ class Copy:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.refresher = Refresher(self.refresh)
-        self.refused_at = 0.0  # when the database last refused or kept a search waiting too long, by the monotonic clock
+        self.refused_at = 0.0  # when the database last refused or delayed a search too long, by the monotonic clock
         self.forget()
 
     def forget(self) -> None:
@@ -133,7 +133,7 @@ class Copy:
         try:
             yield
         except BaseException as error:
-            self.forget()  # what is half written down cannot be trusted
+            self.forget()  # what is partly written cannot be trusted
             if isinstance(error, Error):
                 self.refused_at = time.monotonic()
             raise

@@ -35,8 +35,8 @@ class Walk:
     """
 
     keys: Keys  # by slot
-    slots: Slots  # in the order in which they are met
-    met_keys: Keys  # in that order
+    slots: Slots  # in sorted order
+    met_keys: Keys  # in sorted order
 
     def __len__(self) -> int:
         return len(self.slots)

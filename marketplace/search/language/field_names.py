@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 
 from marketplace.gpu_catalogue.catalogue import MODELS, recognise
 
-_COMPARED_CHARS: Final = 40  # difflib is quadratic: a longer word is like none of ours anyway
+_COMPARED_CHARS: Final = 40  # difflib is quadratic, and a longer word resembles none of ours anyway
 _OTHERS_SHOWN: Final = 12
-_NAME_CHARS: Final = 80  # what was recognised is remembered: nobody may fill the memory with it
+_NAME_CHARS: Final = 80  # recognised names are cached: nobody may fill the memory with them
 
 RUNTIMES: Final = ("docker", "simulated")
 DISK_KINDS: Final = ("nvme", "ssd", "hdd")

@@ -121,7 +121,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, Op]]] = {
 }
 
 BILLING_MODES: Final = ("hourly", "reserved", "tiered", "spot")
-SORTS: Final = ("price", "value", "reliability", "newest", "vram", "gpu_free")  # with "-" before it: from the top
+SORTS: Final = ("price", "value", "reliability", "newest", "vram", "gpu_free")  # with a leading "-": descending
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class AdvisorForm(forms.Form):
 
     of = forms.CharField(
         required=False, max_length=40, widget=forms.HiddenInput
-    )  # the preset whose layers and width these are
+    )  # the preset to which these layers and this width belong
     task = forms.ChoiceField(label=_("What do you want to do?"), choices=_TASKS)
     family = forms.ChoiceField(label=_("Kind of model"), choices=_FAMILIES)
     parameters = AmountField("parameters", label=_("Parameters"))

@@ -69,7 +69,7 @@ class SearchView(PublicView):
             SearchSyntaxError: the search line cannot be parsed.
         """
         address = request.META["QUERY_STRING"]
-        if f"{MOUNTABLE}=" in address:  # a search that names no volume stays as it came
+        if f"{MOUNTABLE}=" in address:  # a search without a volume stays unchanged
             address = beside_volume(QueryDict(address), self.place(request)).urlencode()
         return read_address(address, image_needs=self.needs)
 

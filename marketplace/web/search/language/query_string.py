@@ -177,7 +177,7 @@ def _read(name: str, texts: list[str], known: Collection[str], found: Found) -> 
         _condition(COMPARED[name], texts, found)
     elif name in PAGING:
         _wish(found, name, _PAGED[name](_one(texts)))
-    else:  # q, which is read when every parameter has been
+    else:  # q, which is read after all parameters
         _one(texts)
 
 
