@@ -83,10 +83,8 @@ def open_meter(
 
     Payer and payee are users. A `calendar` meter is charged by the clock, every other one by its proofs. With
     `from_escrow`, prepaid money pays. Where the last meter ended at most `continue_within` ago, continuous use
-    goes on counting. The hold's lock keeps a release from running in between.
-
-    Raises:
-        NoOpenHold: no money is held for the source.
+    goes on counting. The hold's lock keeps a release from running in between. Raises NoOpenHold when no money is
+    held.
     """
     hold = _locked_hold(source_kind, source_id)
     counts = continue_within is not None
