@@ -1,1 +1,1 @@
-"""What instances run from and write to: images now, volumes and snapshots later."""
+"""Images, volumes, snapshots and object-storage sync."""

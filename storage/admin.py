@@ -1,4 +1,4 @@
-"""Staff panel: the images that renters may choose."""
+"""Staff panel of the images that renters may choose."""
 
 from django.contrib import admin
 from unfold.admin import ModelAdmin

@@ -1,4 +1,4 @@
-"""What storage refuses, each with its stable code."""
+"""Errors of storage, each with its stable code."""
 
 from common.errors import DomainError
 
@@ -71,7 +71,7 @@ class TooManyImages(DomainError):
 
 class RegistryUnreachable(DomainError):
     code = "registry_unreachable"
-    status = 422  # the request names it; an own fault it is not
+    status = 422  # the request names the server, so this is no fault of ours
     title = "The registry cannot be asked"
 
 
@@ -131,7 +131,7 @@ class NoStorage(DomainError):
 
 class StorageUnreachable(DomainError):
     code = "storage_unreachable"
-    status = 422  # the request names it; an own fault it is not
+    status = 422  # the request names the server, so this is no fault of ours
     title = "The object storage cannot be asked"
 
 

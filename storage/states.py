@@ -1,4 +1,4 @@
-"""The life of what storage keeps, as data. `docs/lifecycles.md` is printed from these tables."""
+"""States and transitions of what storage keeps; `docs/lifecycles.md` is printed from these tables."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -46,7 +46,7 @@ class ImageState(models.TextChoices):
 
 IMAGE_MACHINE = Machine(
     name="image",
-    initial=ImageState.SAVING,  # one that is added by name is ready at once
+    initial=ImageState.SAVING,  # an image that is added by name starts as ready
     final=frozenset({ImageState.GONE}),
     table={
         ImageState.SAVING: frozenset({ImageState.READY, ImageState.FAILED}),
@@ -62,8 +62,8 @@ class VolumeState(models.TextChoices):
     CREATING = "creating", _("being made")
     READY = "ready", _("ready")
     RESTORING = "restoring", _("being restored")
-    MOVING = "moving", _("being moved")  # its host sends it to another one
-    COPYING = "copying", _("being copied")  # its host sends a copy to another one
+    MOVING = "moving", _("being moved")  # its host is sending it to another one
+    COPYING = "copying", _("being copied")  # its host is sending a copy to another one
     FAILED = "failed", _("failed")
     DELETING = "deleting", _("being deleted")
     GONE = "gone", _("deleted")
@@ -89,8 +89,8 @@ VOLUME_MACHINE = Machine(
     table={
         VolumeState.CREATING: frozenset({VolumeState.READY, VolumeState.FAILED}),
         VolumeState.READY: frozenset({VolumeState.RESTORING, VolumeState.MOVING, VolumeState.COPYING, VolumeState.DELETING}),
-        VolumeState.RESTORING: frozenset({VolumeState.READY}),  # a restore that fails leaves it as it was
-        VolumeState.MOVING: frozenset({VolumeState.READY}),  # there, or where it was
+        VolumeState.RESTORING: frozenset({VolumeState.READY}),  # a restore that fails leaves the volume as it was
+        VolumeState.MOVING: frozenset({VolumeState.READY}),  # on the new host, or on the old one after a failure
         VolumeState.COPYING: frozenset({VolumeState.READY}),
         VolumeState.FAILED: frozenset({VolumeState.DELETING}),
         VolumeState.DELETING: frozenset({VolumeState.GONE}),
@@ -133,7 +133,7 @@ VOLUME_MOVE_MACHINE = Machine(
     initial=W.COPYING,
     final=frozenset({W.DONE, W.FAILED, W.CANCELLED}),
     table={
-        # The source is kept until the target has everything; of a copy it stays.
+        # The source is kept until the target has all data; a copy keeps it for good.
         W.COPYING: frozenset({W.CLEARING, W.DONE, W.UNDOING, W.FAILED, W.CANCELLED}),
         W.CLEARING: frozenset({W.DONE}),
         W.UNDOING: frozenset({W.FAILED, W.CANCELLED}),
@@ -156,7 +156,7 @@ class SyncCause(models.TextChoices):
 
 
 class SyncMail(models.TextChoices):
-    """What the owner is to be written about a sync."""
+    """Kind of the mail that the owner is to receive about a sync."""
 
     ARCHIVED = "archived", _("archived")
     FAILED = "failed", _("an archive failed")

@@ -1,4 +1,7 @@
-"""Sweeps of volumes and snapshots: meters that follow the money, deletions asked for again, what nobody pays for."""
+"""Sweeps of volumes and snapshots.
+
+They close the meters of wallets without money, repeat interrupted deletions, and delete unpaid storage.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -39,21 +42,24 @@ Kept = Volume | Snapshot
 
 
 def follow_storage_money(*, now: datetime) -> int:
-    """End meters whose money is used up, begin again with money; how many. The time between costs nothing."""
+    """Close meters whose money is used up and open those with money again; return how many were changed.
+
+    The time between is not charged.
+    """
     ended = [_end(Volume, close_volume, each, now) for each in exhausted_sources(source_kind=VOLUME_SOURCE, now=now)]
     ended += [_end(Snapshot, close_snapshot, each, now) for each in exhausted_sources(source_kind=SNAPSHOT_SOURCE, now=now)]
     return sum(ended) + _begin_volumes(now) + _begin_snapshots(now)
 
 
 def delete_again(*, now: datetime) -> int:
-    """Deletions that broke off; what lay on a host that was written off is gone with it."""
+    """Request interrupted deletions again; what was on a host that was written off is marked as deleted."""
     return sum(_volume_again(row, now) for row in volumes_to_delete_again()) + sum(
         _snapshot_again(row, now) for row in snapshots_to_delete_again()
     )
 
 
 def delete_unpaid(*, now: datetime) -> int:
-    """What nobody has paid for through the whole retention."""
+    """Delete the volumes and snapshots that nobody has paid for during the whole retention period."""
     return sum(_drop_unpaid(volumes.drop_volume, row) for row in unpaid_volumes(now)) + sum(
         _drop_unpaid(snapshots.drop_snapshot, row) for row in unpaid_snapshots(now)
     )
@@ -79,7 +85,10 @@ def _begin_snapshots(now: datetime) -> int:
 
 
 def _begin(row: Kept, hold: Callable[..., None], begin: Callable[..., None], now: datetime) -> bool:
-    """In the order of locks: the wallet, then the row, which may be on its way out by now."""
+    """Hold money for a row and open its meter; return False where that is not possible.
+
+    The wallet is locked before the row, which may have changed state since it was read.
+    """
     try:
         with use_case():
             hold(row)
@@ -118,6 +127,6 @@ def _drop_unpaid(drop: Callable[..., None], row: Kept) -> bool:
         with use_case():
             drop(row, reason=UNPAID, actor=MARKET)
             change_counters.touch(f"user:{row.owner_id.hex}")
-    except DomainError:  # in use after all: the next pass looks again
+    except DomainError:  # in use after all: the next run tries again
         return False
     return True

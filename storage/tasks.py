@@ -1,4 +1,4 @@
-"""Shells around the sweeps of storage."""
+"""Celery tasks that run the sweeps of storage."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""Addresses of storage: pages, and the API below /api/v1."""
+"""URLs of storage: pages, and the API below /api/v1."""
 
 from django.urls import URLPattern, path
 

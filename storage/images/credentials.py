@@ -1,4 +1,4 @@
-"""Logins at private registries: tested when they are saved, kept sealed."""
+"""Logins for private registries, checked when they are saved and stored encrypted."""
 
 from uuid import UUID
 
@@ -16,7 +16,10 @@ from storage.models import Registry
 
 
 def try_registry(*, host: str, username: str, password: str) -> str:
-    """The registry's plain name, once it has taken the login. Call it outside transactions: it waits for others."""
+    """Check a login with its registry and return the registry's canonical name.
+
+    It makes network requests, so call it outside transactions.
+    """
     name = parse_registry(host)
     if not username or not password or ":" in username:
         raise wrong_field("username", "Give the user name and the password, or an access token, of the registry.")
@@ -25,7 +28,7 @@ def try_registry(*, host: str, username: str, password: str) -> str:
 
 
 def save_registry(*, owner: User, host: str, username: str, password: str) -> Registry:
-    """Keep a login that was tested; the one of the same registry before it is replaced."""
+    """Save a checked login in place of an earlier one for the same registry."""
     with use_case():
         if registry_at(owner, host) is None and registries_of(owner).count() >= REGISTRIES_AT_MOST:
             raise TooManyImages(f"You have saved {REGISTRIES_AT_MOST} registries. Remove one that you no longer use.")
@@ -38,6 +41,10 @@ def save_registry(*, owner: User, host: str, username: str, password: str) -> Re
 
 
 def remove_registry(*, owner: User, registry_id: UUID) -> None:
-    """Its images stay listed and cannot be rented with until a login is saved again. What runs goes on."""
+    """Delete a login.
+
+    Images of this registry stay listed, but nobody can rent with them until a login is saved again; running instances
+    are not affected.
+    """
     with use_case():
         registry_of(owner, registry_id).delete()

@@ -1,4 +1,4 @@
-"""How far hosts are with loading images, kept while they load."""
+"""Progress of image pulls on hosts, kept while they last."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from storage.models import ImagePull
 
 
 class Layer(Protocol):
-    """See the protocol's LayerProgress."""
+    """One layer of an image; see the protocol's LayerProgress."""
 
     @property
     def id(self) -> str: ...
@@ -27,7 +27,7 @@ class Layer(Protocol):
 
 @dataclass(frozen=True)
 class PullRow:
-    """What an agent tells of one instance's image."""
+    """An agent's report of the pull of one instance's image."""
 
     instance_id: UUID
     layers: Sequence[Layer]
@@ -37,7 +37,7 @@ _STEPS = frozenset({"waiting", "downloading", "downloaded", "unpacking", "ready"
 
 
 def record_pulls(*, host_id: UUID, rows: Iterable[PullRow], at: datetime) -> None:
-    """Take in what the host tells; costs nothing while nothing is loaded."""
+    """Store the pull progress that a host reports; without any, no query is made."""
     told = [_row(host_id, row, at) for row in rows if row.layers]
     if not told:
         return
@@ -51,7 +51,7 @@ def record_pulls(*, host_id: UUID, rows: Iterable[PullRow], at: datetime) -> Non
 
 
 def drop_old_pulls(*, now: datetime) -> int:
-    """Sweep: what no host has told anything of for minutes is no pull any more; how many."""
+    """Delete the progress of pulls that no host has reported for PULL_KEPT and return their number."""
     with use_case():
         count, _ = old_pulls(now - PULL_KEPT).delete()
     return count

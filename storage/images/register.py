@@ -1,11 +1,11 @@
-"""The catalogue of images that renters may run."""
+"""Registration of the official images."""
 
 from common.db.transactions import use_case
 from storage.models import Image
 
 
 def register_image(*, slug: str, reference: str, title: str, **columns: object) -> Image:
-    """Add an image to the catalogue, or bring the one with this slug up to date."""
+    """Add an image to the catalogue, or update the one with this slug."""
     with use_case():
         image, _ = Image.objects.update_or_create(
             slug=slug, defaults={"reference": reference, "title": title, "active": True, **columns}
@@ -14,7 +14,10 @@ def register_image(*, slug: str, reference: str, title: str, **columns: object) 
 
 
 def follow_build(*, slug: str, built_as: str, reference: str) -> None:
-    """Lead the image to what was built for this market; one that has been registered under another name is left alone."""
+    """Point the official image to a newly built reference.
+
+    An image whose present reference does not begin with `built_as` was registered by hand and is left alone.
+    """
     with use_case():
         Image.objects.filter(slug=slug, reference__startswith=built_as).exclude(reference=reference).update(
             reference=reference

@@ -1,4 +1,7 @@
-"""Leave for one host to read or write one saved image in the market's registry: signed, short, good for nothing else."""
+"""Grants for the market's registry.
+
+A grant is a signed login that lets one host read or write one saved image for GRANT_LIFETIME.
+"""
 
 import base64
 import hmac
@@ -22,21 +25,21 @@ PULL_AND_PUSH: Final = ("pull", "push")
 
 
 def market_repository(owner_id: UUID, image_id: UUID) -> str:
-    """Where the market's registry keeps a saved image; "" when the market has no registry."""
+    """Return the repository of a saved image in the market's registry, or "" without such a registry."""
     if not settings.MARKET_REGISTRY:
         return ""
     return f"{settings.MARKET_REGISTRY}/{_path(owner_id, image_id)}"
 
 
 def registry_grant(owner_id: UUID, image_id: UUID, actions: Sequence[str]) -> tuple[str, str]:
-    """User name and password for a container engine."""
+    """Return user name and password of a new grant, for a container engine to log in with."""
     ends = int((clock.now() + GRANT_LIFETIME).timestamp())
     said = base64.urlsafe_b64encode(json.dumps([_path(owner_id, image_id), list(actions), ends]).encode()).decode()
     return GRANT_USER, f"{said}.{_seal(said)}"
 
 
 def read_grant(username: str, password: str) -> tuple[str, tuple[str, ...]] | None:
-    """Repository and actions that a grant opens; None for one that is forged or over."""
+    """Return repository and actions of a grant, or None for one that is forged or expired."""
     said, _, seal = password.partition(".")
     if username != GRANT_USER or not hmac.compare_digest(seal.encode(), _seal(said).encode()):
         return None

@@ -1,4 +1,4 @@
-"""Tokens for the market's own registry: what a grant opens, said in the form that a `registry` believes (JWT, ES256)."""
+"""Bearer tokens for the market's own registry, in the format of the Docker registry (JWT, ES256)."""
 
 import base64
 import json
@@ -21,13 +21,14 @@ from storage.images.registry_grants import read_grant
 
 ISSUER: Final = "berth"
 LIFETIME: Final = timedelta(minutes=10)
-_HALF: Final = 32  # bytes of each half of a P-256 signature
+_HALF: Final = 32  # bytes of r and of s in a P-256 signature
 
 
 def issue_registry_token(*, username: str, password: str, scopes: list[str]) -> dict[str, Any]:
-    """The part of what was asked for that the grant opens; nothing for everything else. Raises RegistryLoginRefused.
+    """Issue a token for the requested scopes that the grant covers; all other scopes are left out.
 
-    `scopes` are the registry's, such as `repository:saved/…:pull,push`.
+    `scopes` are the registry's, such as `repository:saved/…:pull,push`. Raises RegistryLoginRefused for a grant that
+    is forged or expired, and NotFound in a market without a registry.
     """
     if not settings.MARKET_REGISTRY_KEY:
         raise NotFound("This market has no registry.")

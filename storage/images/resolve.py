@@ -1,4 +1,4 @@
-"""Images by name: read in their registry, pinned by digest, read again before each rent."""
+"""Images added by name: read from their registry, pinned by digest, and read again before each rent."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ DROP = "drop_image"
 
 @dataclass(frozen=True)
 class Examined:
-    """A name as its registry answers to it now."""
+    """Result of reading a name from its registry."""
 
     name: ImageName
     found: Found
@@ -36,9 +36,10 @@ class Examined:
 
 
 def examine_image(*, owner: User, name: str) -> Examined:
-    """Ask the name's registry, with the owner's login where there is one. Call it outside transactions: it waits for others.
+    """Read an image from its registry, with the owner's login where there is one.
 
-    Raises InvalidInput for a name that is none, else what storage's errors say of images and registries.
+    It makes network requests, so call it outside transactions. Raises InvalidInput for a malformed name, else the
+    errors of `storage.errors` about images and registries.
     """
     wanted = parse_name(name)
     registry = registry_at(owner, wanted.registry)
@@ -50,7 +51,7 @@ def examine_image(*, owner: User, name: str) -> Examined:
 
 
 def add_image(*, owner: User, examined: Examined, title: str = "", description: str = "") -> Image:
-    """What the name leads to, pinned. The same name again brings its image up to date."""
+    """Add an examined image, pinned by its digest; a name that exists already is updated."""
     with use_case():
         if count_images(owner) >= IMAGES_AT_MOST:
             raise TooManyImages(f"You have {IMAGES_AT_MOST} images. Remove one that you no longer use.")
@@ -58,9 +59,11 @@ def add_image(*, owner: User, examined: Examined, title: str = "", description: 
 
 
 def current_image(*, user: User, text: str) -> Image:
-    """The image that a rent would get now: a name of one's own whose tag has moved since leads to another digest.
+    """Return the image that a new rent would run.
 
-    `text` is a slug or a public id. Call it outside transactions, before quoting. Raises NotFound and like examine_image.
+    `text` is a slug or a public id. An image that the user added by name is read from its registry again if its last
+    check is too old, and pinned anew if its tag has moved. It makes network requests, so call it outside transactions
+    and before quoting. Raises NotFound, and what `examine_image` raises.
     """
     image = find_image(text, user)
     if image.source != ImageSource.NAMED or image.owner_id != user.pk or image.shared_id is not None:
@@ -75,7 +78,10 @@ def current_image(*, user: User, text: str) -> Image:
 
 
 def remove_image(*, owner: User, image_id: UUID) -> Image:
-    """Nobody can rent with it any more; what runs it goes on. One that lies on a host is deleted there, too."""
+    """Remove an image so that nobody can rent with it; instances that run it are not affected.
+
+    One that is stored on a host is deleted there, too.
+    """
     with use_case():
         image = own_image(owner, image_id)
         if image.state == ImageState.SAVING:
@@ -103,7 +109,7 @@ def _pin(owner: User, examined: Examined, title: str, description: str) -> Image
     reference = name.pinned(found.digest)
     slug = current.slug if current is not None else _new_slug(name)
     if current is not None and current.reference != reference:
-        # Who was rented with the old digest keeps it; its name goes on to the new one.
+        # Instances rented with the old digest keep that row; the name and slug go to the new one.
         Image.objects.filter(pk=current.pk).update(active=False, slug=_retired(current))
         title, description = title or current.title, description or current.description
     columns = {
@@ -137,7 +143,7 @@ def _pin(owner: User, examined: Examined, title: str, description: str) -> Image
 
 
 def _new_slug(name: ImageName) -> str:
-    """Readable, and nobody else's: the digits at its end also keep strangers from guessing it."""
+    """Return a readable slug that ends in random digits, so that strangers cannot guess it."""
     words = slugify(f"{name.repository.rpartition('/')[2]}-{name.tag.replace('.', '-')}")[:40].strip("-")
     slug = f"{words or 'image'}-{new_uuid().hex[-8:]}"
     if slug_is_taken(slug):

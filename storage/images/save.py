@@ -1,4 +1,4 @@
-"""Images saved from instances: ordered of the host, in its own store or in the market's registry, and what follows."""
+"""Saving images from instances, on the host itself or in the market's registry."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -25,9 +25,10 @@ _SLUG_WORDS: Final = 40
 
 
 def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, name: str, description: str = "") -> Image:
-    """An image of the instance as it is; call it inside the use case that has judged the instance.
+    """Start saving an image of an instance in its present state.
 
-    It serves what its base serves, and needs the same of a driver.
+    Call it inside the use case that has checked the instance. The new image has the services of its base and needs
+    the same CUDA version.
     """
     if saving_of(instance_id) is not None:
         raise ImageBeingSaved("Wait until the image that is being saved of this instance is ready.")
@@ -66,10 +67,10 @@ def begin_saving(*, owner: User, instance_id: UUID, host_id: UUID, base: Image, 
 
 
 def conclude_save(operation: Operation) -> None:
-    """Ready where it lies now, or failed with the agent's reason.
+    """Mark the image as ready where it was stored, or as failed with the agent's reason.
 
-    Where it was to go is our own word: an agent that named another place would have other hosts load what lies there, and
-    send the leave for this image to whoever serves it.
+    The place comes from our own order, never from the agent: an agent could otherwise name another registry, from
+    which other hosts would pull and to which they would send the grant for this image.
     """
     image = _of(operation.args.get("image", ""), ImageState.SAVING)
     if image is None:
@@ -91,14 +92,20 @@ def conclude_save(operation: Operation) -> None:
 
 
 def conclude_drop(operation: Operation) -> None:
-    """It is gone from its host, or asked for again by the sweep while its host is away."""
+    """Mark the image as gone once its host has deleted it.
+
+    While the host is away, the sweep requests the deletion again.
+    """
     image = _of(operation.subject.hex, ImageState.DROPPING)
     if image is not None and operation.state == OperationState.DONE:
         _move(image, ImageState.GONE)
 
 
 def follow_images() -> int:
-    """Sweep: orders whose end nobody acted on, or that were never carried out, are asked for again; how many."""
+    """Repair images whose operation ended without effect, or request it again; return their number.
+
+    This is a sweep.
+    """
     return sum(_follow(image) for image in images_under_way())
 
 
@@ -129,7 +136,10 @@ def _kind(image: Image) -> str:
 
 
 def _where_to(image: Image) -> tuple[str, dict[str, str]]:
-    """The market's registry, with leave to write this one image there; "" where there is none: the host keeps it."""
+    """Return where the host is to push the image, with a grant that can write this image alone.
+
+    Both are empty where the market has no registry; the image then stays on the host.
+    """
     assert image.owner_id is not None
     place = market_repository(image.owner_id, image.pk)
     if not place:

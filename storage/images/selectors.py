@@ -1,4 +1,4 @@
-"""Which images there are to choose from, for whom; private registries; how far a host is with loading one."""
+"""Reads of images, of logins for private registries and of pull progress."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,33 +27,33 @@ _SHARED = Q(shared__isnull=False, shared__withdrawn_at=None)
 
 
 def active_images(user: User | None = None) -> QuerySet[Image]:
-    """The market's own images that a new instance may run, by slug; with a user, theirs after them."""
+    """Return the official images that a new instance may run, by slug, then those of the user."""
     own = Q(owner=user) if user is not None else Q(pk=None)
     return Image.objects.filter(_OFFERED & (_OFFICIAL | own)).select_related("shared").order_by("-official", "slug")
 
 
 def images_to_prefetch() -> list[tuple[str, int]]:
-    """Reference and compressed size in bytes (0: not known) of what hosts should have: most rented first.
+    """Return reference and compressed size (bytes, 0: unknown) of images that hosts pull in advance.
 
-    Only images of the market's own that everybody may pull and that are pinned by their digest.
+    The most rented come first. They are official images that need no login and are pinned by digest.
     """
     pinned = Image.objects.filter(_OFFERED & _OFFICIAL, private=False, reference__contains="@sha256:")
     return list(pinned.order_by("-use_count", "slug").values_list("reference", "size_bytes")[:PREFETCHED_AT_MOST])
 
 
 def usable_images(user: User | None) -> QuerySet[Image]:
-    """All that this user may run: the market's, their own, and the community's."""
+    """Return all images that the user may run: official, their own, and the community's."""
     own = Q(owner=user) if user is not None else Q(pk=None)
     return Image.objects.filter(_OFFERED & (_OFFICIAL | _SHARED | own)).select_related("shared", "owner")
 
 
 def community_images() -> QuerySet[Image]:
-    """Every version of everything that is shared: of what is used most first, the newest version first."""
+    """Return every version of every community image, newest first."""
     return Image.objects.filter(_OFFERED & _SHARED).select_related("shared", "owner", "host").order_by("-pk")
 
 
 def images_from(source: str, user: User | None) -> QuerySet[Image]:
-    """`official`, `own`, `community`, or "" for all that the user may run."""
+    """Return the `official`, `own` or `community` images, or for "" all that the user may run."""
     match source:
         case "official":
             return usable_images(None).filter(_OFFICIAL)
@@ -66,13 +66,13 @@ def images_from(source: str, user: User | None) -> QuerySet[Image]:
 
 
 def seen_image(user: User, image_id: UUID) -> Image:
-    """One that the user may run, or owns. Raises NotFound."""
+    """Return an image that the user may run or owns, or raise NotFound."""
     own = own_images(user).filter(pk=image_id).first()
     return own or image_by_id(image_id, user)
 
 
 def own_images(owner: User) -> QuerySet[Image]:
-    """What a user has added or saved, newest first; not what an older digest of a name was."""
+    """Return the images that a user has added or saved, newest first, without replaced digests of a name."""
     under_way = Q(state__in=[ImageState.SAVING, ImageState.FAILED, ImageState.DROPPING])
     return (
         Image.objects.filter(Q(owner=owner) & (_OFFERED | under_way))
@@ -82,7 +82,7 @@ def own_images(owner: User) -> QuerySet[Image]:
 
 
 def own_image(owner: User, image_id: UUID) -> Image:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return an image of this owner, or raise NotFound; whether others own it is not told."""
     return _one(own_images(owner).filter(pk=image_id))
 
 
@@ -95,16 +95,18 @@ def image_by_slug(slug: str, user: User | None = None) -> Image:
 
 
 def find_image(text: str, user: User | None = None) -> Image:
-    """The image with this slug or public id (`img_…`) that `user` may run. Raises NotFound."""
+    """Return the image with this slug or public id (`img_…`) that `user` may run, or raise NotFound."""
     if text.startswith(f"{PREFIX}_"):
         return image_by_id(parse_public_id(PREFIX, text), user)
     return image_by_slug(text, user)
 
 
 def image_needs(text: str) -> ImageNeeds:
-    """What the image with this slug or public id asks of a host. Raises NotFound, also for one that no host could load.
+    """Return the requirements of the image with this slug or public id.
 
-    Of anybody's image, for the market's public filter: an own one's slug ends in random digits and says nothing else.
+    Any user's image can be named, since this serves the public market filter: the slug of a private image ends in
+    random digits, and nothing but the requirements is shown. Raises NotFound, also for an image that no host could
+    pull.
     """
     asked = Q(pk=parse_public_id(PREFIX, text)) if text.startswith(f"{PREFIX}_") else Q(slug=text)
     image = _one(Image.objects.filter(_OFFERED & asked))
@@ -114,18 +116,18 @@ def image_needs(text: str) -> ImageNeeds:
 
 
 def needs_of_image(image: Image) -> ImageNeeds:
-    """One that lies on a host already needs no more of its disk."""
+    """Return what the image needs of a host; one that is stored on a host needs no more disk there."""
     room_gb = -(-image.size_bytes * IMAGE_UNPACKS_TO // _GB) if image.host_id is None else 0
     return ImageNeeds(cuda=version_number(image.cuda), room_gb=room_gb, host_id=image.host_id)
 
 
 def lacks_login(image: Image) -> bool:
-    """Whether only a login reads it and its owner has removed that."""
+    """Return whether the image can only be read with a login that its owner has removed."""
     return image.private and image.registry_id is None and image.source == ImageSource.NAMED
 
 
 def own_by_name(owner: User, named_as: str) -> Image | None:
-    """The present row of a name that may have led to other digests before."""
+    """Return the present row of a name; rows of its earlier digests are not active."""
     return Image.objects.filter(owner=owner, named_as=named_as, active=True, state=ImageState.READY).first()
 
 
@@ -134,13 +136,13 @@ def count_images(owner: User) -> int:
 
 
 def count_saved_on(owner: User, host_id: UUID) -> int:
-    """Images of this user that the host keeps on its own disk."""
+    """Return how many saved images of this user are on the host's own disk."""
     kept = Image.objects.filter(owner=owner, host_id=host_id, source=ImageSource.SAVED)
     return kept.exclude(state=ImageState.GONE).count()
 
 
 def unpacked_bytes(image: Image) -> int:
-    """What an image may take on a disk at most, as far as that is known."""
+    """Return the most bytes that the unpacked image may take on a disk, as far as known."""
     return max(IMAGE_UNPACKED, image.size_bytes * IMAGE_UNPACKS_TO)
 
 
@@ -161,7 +163,7 @@ def versions_of(shared: SharedImage) -> QuerySet[Image]:
 
 
 def uses_of_shared(shared_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """How often all versions of each were rented."""
+    """Return how often each shared image was rented, summed over its versions."""
     rows = Image.objects.filter(shared_id__in=shared_ids).order_by().values_list("shared_id").annotate(Sum("use_count"))
     return {key: count for key, count in rows if key is not None}
 
@@ -171,7 +173,7 @@ def registries_of(owner: User) -> QuerySet[Registry]:
 
 
 def registry_of(owner: User, registry_id: UUID) -> Registry:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return a registry login of this owner, or raise NotFound; whether others own it is not told."""
     found = registries_of(owner).filter(pk=registry_id).first()
     if found is None:
         raise NotFound("There is no such registry.")
@@ -187,7 +189,7 @@ def login_at(registry: Registry | None) -> Login | None:
 
 
 def pull_of(instance_id: UUID) -> ImagePull | None:
-    """How far its host was with loading its image when it last told; None when it does not load."""
+    """Return the last reported progress of the instance's image pull, or None if there is none."""
     return ImagePull.objects.filter(pk=instance_id).first()
 
 

@@ -1,4 +1,4 @@
-"""The community list: images that their owners share with everyone, version by version."""
+"""Community images, which their owners share with everyone, version by version."""
 
 from uuid import UUID
 
@@ -17,7 +17,10 @@ _NAME_MOST = 60
 
 
 def share_image(*, owner: User, image_id: UUID, name: str, title: str = "", description: str = "") -> Image:
-    """A version of what is shared under this name: the first one takes the name, later ones of the same owner follow."""
+    """Share an image as a version of a name.
+
+    The first image under a name reserves it for its owner; later ones of the same owner become new versions.
+    """
     slug = slugify(name)[:_NAME_MOST]
     if not slug:
         raise wrong_field("name", "Use letters, digits and hyphens.")
@@ -34,7 +37,10 @@ def share_image(*, owner: User, image_id: UUID, name: str, title: str = "", desc
 
 
 def unshare_image(*, owner: User, image_id: UUID) -> Image:
-    """Nobody else can rent with this version any more. A name without versions leaves the list and stays its owner's."""
+    """Withdraw a version, so that nobody else can rent with it.
+
+    A name without versions leaves the community list, but stays reserved for its owner.
+    """
     with use_case():
         image = own_image(owner, image_id)
         shared = image.shared

@@ -1,4 +1,4 @@
-"""How often images are used, as the floor above counts it."""
+"""How often images are rented, as `instances` counts it."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -8,7 +8,7 @@ from storage.models import Image
 
 
 def record_uses(*, counts: Mapping[UUID, int]) -> int:
-    """How many of the counts have changed."""
+    """Write the counts and return how many of them have changed."""
     with use_case():
         rows = [row for row in Image.objects.order_by("pk") if row.use_count != counts.get(row.pk, 0)]
         for row in rows:

@@ -1,4 +1,4 @@
-"""Images, and what hosts are asked to do beside running containers."""
+"""Tables of images, volumes, snapshots, object storage, and the operations of hosts."""
 
 from storage.models.images import Image, ImagePull, Registry, SharedImage
 from storage.models.object_storage import Connection, Sync, SyncSchedule

@@ -1,4 +1,4 @@
-"""Images that instances run: official, public by name, saved from instances, and what people share of them."""
+"""Images: official, added by name, saved from instances, and shared ones."""
 
 from typing import ClassVar
 
@@ -14,7 +14,10 @@ from storage.states import ImageSource, ImageState
 
 
 class Registry(models.Model):
-    """A user's login at a private registry. The password is sealed, and told to nobody but the host that pulls."""
+    """A user's login for a private registry.
+
+    The password is encrypted and sent to no one but the host that pulls.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="registries")
@@ -37,7 +40,7 @@ class Registry(models.Model):
 
 
 class SharedImage(models.Model):
-    """A name in the community list; its versions are images."""
+    """A name in the community list, whose versions are images."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="shared_images")
@@ -61,10 +64,11 @@ class SharedImage(models.Model):
 
 
 class Image(models.Model):
-    """A runnable image. `cuda` is the version it was built for (empty: none needed). Official ones have no owner.
+    """A runnable image.
 
-    What a row refers to never changes: a tag that has moved gets a row of its own, so an instance keeps what it was rented
-    with. `host` is set on one that lies in that host's own store and can be rented there alone.
+    `cuda` is the CUDA version it was built for (empty: none needed). Official ones have no owner. The reference of a
+    row never changes: a tag that has moved gets a new row, so an instance keeps what it was rented with. `host` is
+    set on an image in that host's own store, which can only be rented there.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -144,7 +148,7 @@ class Image(models.Model):
 
 
 class ImagePull(models.Model):
-    """How far a host is with loading the image of one instance: the last that its agent told, while it loads."""
+    """Progress of the pull of one instance's image, as its agent last reported it."""
 
     instance_id = models.UUIDField(primary_key=True)
     host = models.ForeignKey("marketplace.Host", on_delete=models.CASCADE, related_name="+")

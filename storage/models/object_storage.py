@@ -1,4 +1,4 @@
-"""Object storage of renters: how it is reached, what is copied to and from it, and when by itself."""
+"""Object storage of renters: connections, syncs and their schedules."""
 
 from typing import ClassVar
 
@@ -14,7 +14,10 @@ from storage.states import SnapshotSource, SyncCause, SyncDirection, SyncMail, S
 
 
 class Connection(models.Model):
-    """A place in an S3-compatible object storage that was tried when it was saved. The secret is kept sealed."""
+    """Access to a folder in S3-compatible object storage, checked when it was saved.
+
+    The secret key is encrypted.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="connections")
@@ -44,12 +47,15 @@ class Connection(models.Model):
 
     @property
     def place(self) -> str:
-        """Bucket and folder, for people."""
+        """Return bucket and folder as shown to users."""
         return f"{self.bucket}/{self.prefix}" if self.prefix else self.bucket
 
 
 class SyncTerms(models.Model):
-    """What is copied where: a folder of a volume or data disk, a folder of the connection, and which way."""
+    """What a sync copies: a folder of a disk, a folder of the connection, and the direction.
+
+    The disk is a volume or the data disk of an instance.
+    """
 
     subject_kind = models.CharField(max_length=6, choices=SnapshotSource)
     subject_id = models.UUIDField(help_text="The volume, or the instance whose data disk it is.")
@@ -64,7 +70,7 @@ class SyncTerms(models.Model):
 
 
 class SyncSchedule(SyncTerms):
-    """A sync that comes round: every so many hours, or at a time of chosen days in a zone."""
+    """A sync that is repeated every so many hours, or on chosen days at a time in a time zone."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -91,7 +97,10 @@ class SyncSchedule(SyncTerms):
 
 
 class Sync(SyncTerms):
-    """One run: asked for by its owner, by a schedule, or before a deletion. Its progress is its operation's."""
+    """One run of a sync, requested by its owner, by a schedule, or before a deletion.
+
+    Its progress is that of its operation.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="syncs")

@@ -1,4 +1,4 @@
-"""Operations: what a host's agent is asked to do beside running containers."""
+"""Operations: work that a host's agent does beside running containers."""
 
 from typing import ClassVar
 
@@ -13,9 +13,10 @@ from storage.states import OperationState
 
 
 class Operation(models.Model):
-    """One piece of work on one host, such as a snapshot or a copy. `subject` is the instance or volume that it works on.
+    """One piece of work on one host, such as a snapshot or a copy.
 
-    The agent is told of it while it waits or runs, and its end is acted on once: then `concluded_at` is set.
+    `subject` is the instance or volume that it works on. The agent receives it while it is waiting or running. Its
+    result is applied once; `concluded_at` is set then.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)

@@ -1,4 +1,4 @@
-"""Snapshots of volumes and data disks, and those that everyone may read."""
+"""Snapshots of volumes and data disks, and the public data sets made from them."""
 
 from typing import ClassVar
 
@@ -14,7 +14,10 @@ from storage.states import SnapshotSource, SnapshotState
 
 
 class Snapshot(models.Model):
-    """A copy of a disk as it was at one moment, on the disk's host. It is ready when it is whole and its sum is known."""
+    """A copy of a disk at one moment, on the disk's host.
+
+    It is ready when the copy is complete and its checksum is known.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Volumes on their way: moved to another host, or copied there."""
+"""Transfers of volumes to another host, as moves or copies."""
 
 from typing import ClassVar
 
@@ -14,10 +14,11 @@ from storage.states import VolumeMoveKind, VolumeMoveState
 
 
 class VolumeMove(models.Model):
-    """A move changes the host of a volume, `source` and `target` alike; a copy makes `target` from `source`.
+    """A move or a copy of a volume to another host.
 
-    The copying is the work of two operations whose subject is this row. What is left over on a host afterwards is removed
-    by another one.
+    A move changes the host of a volume, and `source` and `target` are the same row; a copy fills `target` from
+    `source`. The copying is done by two operations (one on each host) whose subject is this row. What is left on a
+    host afterwards is removed by another operation.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)

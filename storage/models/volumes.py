@@ -1,4 +1,4 @@
-"""Volumes, which outlive instances, where they are attached, and how full disks are."""
+"""Volumes, which outlive instances, their attachments, and the fill levels of disks."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from storage.states import VolumeState
 
 
 class Volume(models.Model):
-    """Named storage on one host, as large as it was ordered. It is charged per day from being ready to its deletion."""
+    """Named storage of fixed size on one host, charged per day from ready until its deletion."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     owner = models.ForeignKey(
@@ -72,9 +72,10 @@ class Volume(models.Model):
 
 
 class Attachment(models.Model):
-    """A volume or a public data set in one instance, named by its id (`holder`): storage does not know instances.
+    """A volume or public data set that is mounted in one instance.
 
-    The wall of one writer: of a volume at most one attachment has no end.
+    `holder` is the instance's id, since storage does not know instances. The database guarantees one writer: at most
+    one attachment of a volume has no end.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -105,7 +106,10 @@ class Attachment(models.Model):
 
 
 class DiskUse(models.Model):
-    """How full a data disk (by its instance's id) or a volume (by its own) was when its host last said so."""
+    """How full a disk was when its host last reported it.
+
+    `subject` is the id of the volume, or of the instance whose data disk it is.
+    """
 
     subject = models.UUIDField(primary_key=True)
     host = models.ForeignKey("marketplace.Host", on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""Connections to object storages: tried when they are saved, secrets kept sealed."""
+"""Connections to object storage, checked when they are saved; secret keys are encrypted."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,21 +21,22 @@ from storage.models import Connection
 from storage.object_sync.selectors import connection_of, connections_of
 
 _KEY_MOST: Final = 200
-_REGION: Final = "us-east-1"  # what most that know no regions are signed for
+_REGION: Final = "us-east-1"  # what most storages without regions expect requests to be signed for
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A place that was asked just now, and what it allows."""
+    """A place in object storage that was checked just now, with the result."""
 
     place: Place
     checked: Checked
 
 
 def try_connection(*, endpoint: str, bucket: str, key_id: str, secret: str, region: str = "", prefix: str = "") -> Tried:
-    """Ask the object storage. Call it outside transactions: it waits for others.
+    """Check access to a place in object storage.
 
-    Raises InvalidInput, StorageUnreachable, StorageLoginRefused or BucketMissing.
+    It makes network requests, so call it outside transactions. Raises InvalidInput, StorageUnreachable,
+    StorageLoginRefused or BucketMissing.
     """
     for name, text in (("key_id", key_id), ("secret", secret), ("region", region)):
         if not text.isprintable() or len(text) > _KEY_MOST or (not text and name != "region"):
@@ -52,7 +53,10 @@ def try_connection(*, endpoint: str, bucket: str, key_id: str, secret: str, regi
 
 
 def save_connection(*, owner: User, name: str, tried: Tried) -> Connection:
-    """Keep one that was tried. Raises ConnectionNameTaken or TooManyImages."""
+    """Save a checked connection.
+
+    Raises ConnectionNameTaken or TooManyImages.
+    """
     place, now = tried.place, clock.now()
     with use_case():
         if connections_of(owner.pk).count() >= CONNECTIONS_AT_MOST:
@@ -71,13 +75,16 @@ def save_connection(*, owner: User, name: str, tried: Tried) -> Connection:
         _take_login(connection, tried)
         try:
             connection.save(force_insert=True)
-        except IntegrityError as error:  # two at once
+        except IntegrityError as error:  # two requests at the same time
             raise ConnectionNameTaken(f"You already have a connection with the name {name}.") from error
     return connection
 
 
 def retry_connection(*, owner: User, connection_id: UUID, key_id: str, secret: str) -> Tried:
-    """The same place with another key. Outside transactions; raises as `try_connection` does, or NotFound."""
+    """Check the place of a saved connection with another key.
+
+    Call it outside transactions. Raises what `try_connection` raises, or NotFound.
+    """
     found = connection_of(owner.pk, connection_id)
     return try_connection(
         endpoint=found.endpoint,
@@ -90,7 +97,10 @@ def retry_connection(*, owner: User, connection_id: UUID, key_id: str, secret: s
 
 
 def change_login(*, owner: User, connection_id: UUID, tried: Tried) -> Connection:
-    """Another key for the same place, once it was tried. What runs goes on with the one before."""
+    """Replace the key of a connection by one that was checked.
+
+    Running syncs go on with the former key.
+    """
     with use_case():
         connection = connection_of(owner.pk, connection_id)
         _take_login(connection, tried)
@@ -99,7 +109,10 @@ def change_login(*, owner: User, connection_id: UUID, tried: Tried) -> Connectio
 
 
 def remove_connection(*, owner: User, connection_id: UUID) -> None:
-    """With its schedules. Raises ConnectionInUse while instances are archived there before their deletion."""
+    """Delete a connection with its schedules.
+
+    Raises ConnectionInUse while instances are archived there before their deletion.
+    """
     with use_case():
         connection = connection_of(owner.pk, connection_id)
         try:

@@ -1,4 +1,4 @@
-"""Who writes which mail about a sync: it is marked in the transaction that puts the mail into the outbox."""
+"""Marking of mails about syncs as sent, in the transaction that puts the mail into the outbox."""
 
 from datetime import datetime
 
@@ -6,5 +6,8 @@ from storage.models import Sync
 
 
 def mark_mailed(sync: Sync, *, now: datetime) -> bool:
-    """Whether its mail is the caller's to queue: nobody was faster, and no other has become due. Inside a use case."""
+    """Mark the sync's mail as queued and return whether the caller is to queue it.
+
+    False when another process was faster, or when another mail has become due meanwhile. Call it inside a use case.
+    """
     return bool(Sync.objects.filter(pk=sync.pk, mail=sync.mail, mailed_at=None).update(mailed_at=now))

@@ -1,4 +1,7 @@
-"""The rows of schedules of syncs. When each comes round is reckoned by instances, which know time zones and weeks."""
+"""Rows of sync schedules.
+
+`instances` computes when each is next due, since it knows time zones and weekly schedules.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +19,10 @@ from storage.states import SyncDirection
 
 @dataclass(frozen=True)
 class Round:
-    """Every so many hours, or at `at` (HH:MM) of `days` (0 is Monday) in a zone."""
+    """Recurrence of a schedule.
+
+    It is every so many hours, or at `at` (HH:MM) of `days` (0 is Monday) in a time zone.
+    """
 
     every_hours: int | None
     days: tuple[int, ...]
@@ -27,7 +33,10 @@ class Round:
 def insert_schedule(
     *, owner: User, connection_id: UUID, disk: Disk, wish: Wish, round_: Round, next_at: datetime
 ) -> SyncSchedule:
-    """Inside a use case. Raises NotFound, InvalidInput, ConnectionReadOnly or TooManyVolumes."""
+    """Insert a schedule; call it inside a use case.
+
+    Raises NotFound, InvalidInput, ConnectionReadOnly or TooManyVolumes.
+    """
     connection, wish = connection_of(owner.pk, connection_id), wish.checked
     if wish.direction == SyncDirection.UP and not connection.can_write:
         raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
@@ -46,12 +55,18 @@ def insert_schedule(
 
 
 def delete_schedule(*, owner: User, schedule_id: UUID) -> None:
-    """What it has begun goes on. Inside a use case. Raises NotFound."""
+    """Delete a schedule inside a use case, or raise NotFound.
+
+    Syncs that it has started go on.
+    """
     schedule_of(owner.pk, schedule_id).delete()
 
 
 def take_due(*, schedule_id: UUID, now: datetime) -> SyncSchedule:
-    """Locked until the transaction ends. Raises StaleRow when somebody else did it."""
+    """Lock and return a schedule that is due, until the transaction ends.
+
+    Raises StaleRow when another process has handled it.
+    """
     rows = SyncSchedule.objects.select_for_update(of=("self",), no_key=True).filter(pk=schedule_id, next_at__lte=now)
     found = rows.select_related("owner", "connection").first()
     if found is None:
@@ -65,5 +80,5 @@ def advance(schedule: SyncSchedule, *, next_at: datetime) -> None:
 
 
 def drop_schedules(*, subject: UUID) -> None:
-    """The disk is gone."""
+    """Delete all schedules of a disk that no longer exists."""
     SyncSchedule.objects.filter(subject_id=subject).delete()

@@ -1,4 +1,4 @@
-"""Reads of object storage: connections, syncs and their schedules."""
+"""Reads of object-storage connections, syncs and their schedules."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,18 +10,18 @@ from common.errors import NotFound
 from storage.models import Connection, Operation, Sync, SyncSchedule
 from storage.states import SyncCause, SyncState
 
-# Work that neither reads nor changes what lies on a disk.
+# Kinds of operations that neither read nor change the contents of a disk.
 _BESIDE = ("read_log", "save_image")
 BATCH = 200
 
 
 def connections_of(owner_id: UUID) -> QuerySet[Connection]:
-    """By name."""
+    """Return the owner's connections by name."""
     return Connection.objects.filter(owner_id=owner_id)
 
 
 def connection_of(owner_id: UUID, connection_id: UUID) -> Connection:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return a connection of this owner, or raise NotFound; whether others own it is not told."""
     found = connections_of(owner_id).filter(pk=connection_id).first()
     if found is None:
         raise NotFound("There is no such connection.")
@@ -29,13 +29,13 @@ def connection_of(owner_id: UUID, connection_id: UUID) -> Connection:
 
 
 def syncs_of(owner_id: UUID, subject_id: UUID | None = None) -> QuerySet[Sync]:
-    """Newest first; of everything, or of one disk."""
+    """Return the owner's syncs, newest first, of all disks or of one."""
     own = Sync.objects.filter(owner_id=owner_id).select_related("operation", "host", "connection")
     return own if subject_id is None else own.filter(subject_id=subject_id)
 
 
 def sync_of(owner_id: UUID, sync_id: UUID) -> Sync:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return a sync of this owner, or raise NotFound; whether others own it is not told."""
     found = syncs_of(owner_id).filter(pk=sync_id).first()
     if found is None:
         raise NotFound("There is no such sync.")
@@ -43,12 +43,12 @@ def sync_of(owner_id: UUID, sync_id: UUID) -> Sync:
 
 
 def schedules_of(owner_id: UUID) -> QuerySet[SyncSchedule]:
-    """The next first."""
+    """Return the owner's schedules, the next due first."""
     return SyncSchedule.objects.filter(owner_id=owner_id).select_related("connection")
 
 
 def schedule_of(owner_id: UUID, schedule_id: UUID) -> SyncSchedule:
-    """Raises NotFound."""
+    """Return a schedule of this owner, or raise NotFound."""
     found = schedules_of(owner_id).filter(pk=schedule_id).first()
     if found is None:
         raise NotFound("There is no such schedule.")
@@ -56,28 +56,28 @@ def schedule_of(owner_id: UUID, schedule_id: UUID) -> SyncSchedule:
 
 
 def running_syncs(subjects: Sequence[UUID]) -> dict[UUID, Sync]:
-    """By the disk that is copied."""
+    """Return the running syncs by the id of their disk."""
     rows = Sync.objects.filter(subject_id__in=subjects, ended_at=None).select_related("operation", "connection")
     return {row.subject_id: row for row in rows}
 
 
 def is_disk_worked_on(subject: UUID) -> bool:
-    """Whether its host is at work on the disk already."""
+    """Return whether the disk's host is working on its contents already."""
     return Operation.objects.filter(subject=subject, ended_at=None).exclude(kind__in=_BESIDE).exists()
 
 
 def last_archive(instance_id: UUID) -> Sync | None:
-    """The newest try to archive its data disk."""
+    """Return the latest attempt to archive the instance's data disk."""
     return Sync.objects.filter(subject_id=instance_id, cause=SyncCause.ARCHIVE).order_by("-created_at").first()
 
 
 def archive_failures(instance_id: UUID, *, since: datetime) -> int:
-    """How many tries to archive its data disk have failed since then."""
+    """Return how many attempts to archive the instance's data disk have failed since then."""
     tries = Sync.objects.filter(subject_id=instance_id, cause=SyncCause.ARCHIVE, created_at__gte=since)
     return tries.filter(state=SyncState.FAILED).count()
 
 
-# -- for sweeps
+# Reads for sweeps.
 
 
 def schedules_due(now: datetime) -> list[UUID]:

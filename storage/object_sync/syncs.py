@@ -1,4 +1,4 @@
-"""Syncs: a folder of a disk copied to or from object storage by the disk's host, one at a time for each disk."""
+"""Syncs: the disk's host copies a folder to or from object storage, one sync at a time for each disk."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,7 +44,7 @@ _BUSY: Final = "Its host is at work on this disk just now. Try again when that i
 
 @dataclass(frozen=True)
 class Disk:
-    """What is copied: a volume, or the data disk of an instance."""
+    """The disk to copy: a volume, or the data disk of an instance."""
 
     kind: str
     id: UUID
@@ -55,7 +55,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Wish:
-    """Which way, which folders, and whether what the other side does not have is deleted."""
+    """Direction and folders of a sync, and whether files that the source does not have are deleted."""
 
     direction: str
     path: str = ""
@@ -64,13 +64,13 @@ class Wish:
 
     @property
     def checked(self) -> "Wish":
-        """Raises InvalidInput for what is no folder."""
+        """Return the request with its paths normalised, or raise InvalidInput."""
         path, folder = parse_folder("path", self.path), parse_folder("folder", self.folder)
         return Wish(self.direction, path, folder, self.delete_extra)
 
 
 def terms_of(disk: Disk, wish: Wish) -> dict[str, Any]:
-    """The columns of `SyncTerms`, as a run and a schedule have them."""
+    """Return the columns of `SyncTerms`, which syncs and schedules share."""
     return {
         "subject_kind": disk.kind,
         "subject_id": disk.id,
@@ -84,14 +84,17 @@ def terms_of(disk: Disk, wish: Wish) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Origin:
-    """Why there is a sync."""
+    """Cause of a sync, with its schedule where there is one."""
 
     cause: str = SyncCause.ASKED
     schedule: SyncSchedule | None = None
 
 
 def sync_volume(*, owner: User, volume_id: UUID, connection_id: UUID, wish: Wish, origin: Origin | None = None) -> Sync:
-    """Raises NotFound, InvalidInput, ConnectionReadOnly or VolumeBusy."""
+    """Start a sync of a volume.
+
+    Raises NotFound, InvalidInput, ConnectionReadOnly or VolumeBusy.
+    """
     with use_case():
         volume = volume_of(owner.pk, volume_id)
         connection = connection_of(owner.pk, connection_id)
@@ -103,7 +106,10 @@ def sync_volume(*, owner: User, volume_id: UUID, connection_id: UUID, wish: Wish
 
 
 def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, origin: Origin | None = None) -> Sync:
-    """The order, inside the use case that has looked at the disk. Raises InvalidInput, ConnectionReadOnly or VolumeBusy."""
+    """Create a sync and its operation, inside the use case that has checked the disk.
+
+    Raises InvalidInput, ConnectionReadOnly or VolumeBusy.
+    """
     wish, origin = wish.checked, origin or Origin()
     if wish.direction == SyncDirection.UP and not connection.can_write:
         raise ConnectionReadOnly(f"The access key of {connection.name} may not write there.")
@@ -113,7 +119,7 @@ def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish
     try:
         with transaction.atomic():
             sync.save(force_insert=True)
-    except IntegrityError as error:  # two at once
+    except IntegrityError as error:  # two requests at the same time
         raise VolumeBusy(_BUSY) from error
     sync.operation = ask_operation(
         host_id=disk.host_id,
@@ -131,7 +137,7 @@ def start_sync(*, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish
 def write_down_failure(
     *, owner_id: UUID, connection: Connection, disk: Disk, wish: Wish, schedule: SyncSchedule, code: str, detail: str
 ) -> Sync:
-    """One that came round and could not be begun, for the list of runs."""
+    """Record a scheduled sync that could not be started, for the list of syncs."""
     failed = {"state": SyncState.FAILED, "failure_code": code, "failure_detail": detail[:300], "ended_at": clock.now()}
     sync = _new(owner_id, connection, disk, wish, Origin(SyncCause.SCHEDULE, schedule), **failed)
     sync.save(force_insert=True)
@@ -140,7 +146,7 @@ def write_down_failure(
 
 
 def cancel_sync(*, owner: User, sync_id: UUID) -> Sync:
-    """What was copied stays. One that has ended is left as it is."""
+    """Cancel a sync; files that were copied stay, and a sync that has ended is left as it is."""
     with use_case():
         sync = sync_of(owner.pk, sync_id)
         _cancel(sync)
@@ -148,12 +154,12 @@ def cancel_sync(*, owner: User, sync_id: UUID) -> Sync:
 
 
 def end_syncs(*, subject: UUID) -> int:
-    """The disk goes away: nobody copies from it any more. Inside a use case; how many."""
+    """Cancel the running syncs of a disk that goes away, inside a use case, and return their number."""
     return sum(_cancel(sync) for sync in Sync.objects.filter(subject_id=subject, ended_at=None))
 
 
 def conclude_sync(operation: "Operation") -> Sync | None:
-    """What its host told is written down; None where that was done already."""
+    """Write the result of a sync's operation to the sync; return None where that was done already."""
     sync = Sync.objects.filter(operation=operation, ended_at=None).select_related("connection", "owner").first()
     if sync is None:
         return None
@@ -169,7 +175,7 @@ def conclude_sync(operation: "Operation") -> Sync | None:
 
 
 def note_mail(sync: Sync, mail: str) -> None:
-    """Its owner is to be written about it. Inside a use case."""
+    """Request that the owner be mailed about the sync; call it inside a use case."""
     Sync.objects.filter(pk=sync.pk).update(mail=mail, mailed_at=None)
 
 
@@ -177,7 +183,7 @@ def _cancel(sync: Sync) -> bool:
     if sync.ended_at is not None or sync.operation is None:
         return False
     if not withdraw_operation(operation_id=sync.operation.pk, reason=CANCELLED):
-        return False  # it has ended, and is about to be written down
+        return False  # the operation has ended, and its result is about to be written
     mark_concluded(operation_id=sync.operation.pk)
     sync.operation.refresh_from_db()
     said = {"copied_bytes": sync.operation.done_bytes, "copied_files": sync.operation.done_files}
@@ -232,7 +238,7 @@ def _secrets(connection: Connection) -> dict[str, str]:
 
 
 def _figures(outcome: Any) -> dict[str, int]:
-    """Numbers as an agent told them; what is none counts as none."""
+    """Read numbers that an agent reported; malformed ones count as 0."""
     names = ("copied_bytes", "copied_files", "same_files", "deleted_files")
     told = {name: str(outcome.get(name, "")) for name in names}
     return {name: min(int(text), _LARGEST) if text.isdecimal() else 0 for name, text in told.items()}

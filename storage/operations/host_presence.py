@@ -1,4 +1,4 @@
-"""Which hosts are heard: what lies on one that is not costs nothing from its last report on."""
+"""Whether hosts have reported lately; time on a silent host is not charged after its last report."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,21 +10,27 @@ from marketplace.hosts.selectors import last_report
 
 
 def is_heard(now: datetime) -> Q:
-    """Of rows with a `host`: it has reported lately and, after a restore, has told what it holds."""
+    """Return a condition for rows whose `host` has reported lately.
+
+    After a restore from a backup, the host must also have reported what it holds.
+    """
     return Q(host__last_seen_at__gte=now - PROOF_BRIDGE, host__awaits_epoch=False)
 
 
 def is_silent(now: datetime) -> Q:
-    """Of rows with a `host`: its last report is too long ago for the time since to be bridged."""
+    """Return a condition for rows whose `host` reported last more than PROOF_BRIDGE ago."""
     return Q(host__last_seen_at__lt=now - PROOF_BRIDGE)
 
 
 def paid_until(*, host_id: UUID, at: datetime) -> datetime:
-    """Up to when what lies on the host is paid for, where it ends at `at`: the last report, if that is too long ago."""
+    """Return until when storage on the host is charged that ends at `at`.
+
+    It is the host's last report where that is too long ago, else `at`.
+    """
     seen = last_report(host_id)
     return at if is_heard_at(seen, at) else seen
 
 
 def is_heard_at(last_seen_at: datetime, moment: datetime) -> bool:
-    """Whether the time from a host's last report to this moment is bridged."""
+    """Return whether the host's last report is at most PROOF_BRIDGE before this moment."""
     return moment - last_seen_at <= PROOF_BRIDGE

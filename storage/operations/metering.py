@@ -1,4 +1,4 @@
-"""The meters of volumes and snapshots: a price per GB and day, whatever is done with them, until their deletion."""
+"""Meters of volumes and snapshots: a price per GB and day until their deletion, used or not."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -20,7 +20,10 @@ GIB: Final = 1024**3
 
 
 def hold_for_volume(volume: Volume) -> None:
-    """Set an hour of it aside. Raises InsufficientFunds or BudgetExceeded."""
+    """Hold the price of one hour of the volume.
+
+    Raises InsufficientFunds or BudgetExceeded.
+    """
     _hold(volume.owner_id, VOLUME_SOURCE, volume.pk, volume.micros_per_day)
 
 
@@ -34,7 +37,7 @@ def close_volume(volume_id: UUID, *, at: datetime | None = None) -> None:
 
 
 def snapshot_micros_per_day(snapshot: Snapshot) -> int:
-    """By what it takes on the host, in whole GB; while that is not known, by the whole disk."""
+    """Return the price per day for the stored size in whole GB, or while unknown for the whole disk."""
     return snapshot.micros_gb_day * stored_gb(snapshot)
 
 
@@ -58,7 +61,7 @@ def close_snapshot(snapshot_id: UUID, *, at: datetime | None = None) -> None:
 
 
 def _close(source_kind: str, rows: QuerySet[Any], source_id: UUID, at: datetime | None) -> None:
-    """By default now; at its host's last report where that is too long ago."""
+    """Close a meter at `at` (default: now), or at the host's last report where that is too long ago."""
     host_id = rows.values_list("host_id", flat=True).get()
     close_meter(source_kind=source_kind, source_id=source_id, at=paid_until(host_id=host_id, at=at or clock.now()))
 

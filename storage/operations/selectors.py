@@ -1,4 +1,4 @@
-"""The work that hosts have to do: open, overdue, and ended without having been acted on."""
+"""Reads of operations: open, overdue, and ended ones whose result was not applied."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class OrderRow:
 
 
 def desired_operations(host_id: UUID) -> list[OrderRow]:
-    """What the host's agent should be at work on, secrets unsealed."""
+    """Return the open operations of a host for its agent, with decrypted secrets."""
     rows = Operation.objects.filter(host_id=host_id, ended_at=None).order_by("created_at", "pk")
     return [
         OrderRow(row.pk, row.kind, {**row.args, **(json.loads(unseal(row.sealed_args)) if row.sealed_args else {})})
@@ -42,7 +42,7 @@ def operations_overdue(now: datetime) -> list[UUID]:
 
 
 def operations_of(subject: UUID) -> QuerySet[Operation]:
-    """Newest first."""
+    """Return the operations of a subject, newest first."""
     return Operation.objects.filter(subject=subject)
 
 
@@ -51,7 +51,7 @@ def open_operation(subject: UUID, kind: str) -> Operation | None:
 
 
 def operations_to_conclude(only: Sequence[UUID] | None = None) -> list[Operation]:
-    """Ended, and not yet acted on; of all, or of these."""
+    """Return ended operations whose result was not applied, of all or of these ids."""
     ended = Operation.objects.filter(ended_at__isnull=False, concluded_at=None)
     chosen = ended if only is None else ended.filter(pk__in=only)
     return list(chosen.order_by("ended_at", "pk")[:BATCH])

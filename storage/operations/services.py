@@ -1,4 +1,4 @@
-"""Operations: asked of a host, followed by its agent's reports, given up when they take too long."""
+"""Operations: requested of a host, updated from its agent's reports, and failed at their deadline."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _COUNTS: Final = ("done_bytes", "total_bytes", "done_files", "total_files")
 
 @dataclass(frozen=True)
 class OperationRow:
-    """What an agent tells of one operation; see the protocol's ObservedOperation."""
+    """An agent's report of one operation; see the protocol's ObservedOperation."""
 
     id: UUID
     phase: str
@@ -45,7 +45,7 @@ def ask_operation(
     secrets: Mapping[str, str] | None = None,
     within: timedelta,
 ) -> Operation:
-    """Ask the host's agent for a piece of work; call it inside the use case that records what the work is for."""
+    """Request an operation of a host's agent; call it inside the use case that needs it."""
     row = Operation.objects.create(
         host_id=host_id,
         owner_id=owner_id,
@@ -60,7 +60,10 @@ def ask_operation(
 
 
 def record_operations(*, host_id: UUID, rows: Iterable[OperationRow], at: datetime) -> list[UUID]:
-    """Take in what the host's agent tells; the ids of those that have ended by it. What nobody waits for is passed over."""
+    """Record the operations that an agent reports, and return the ids of those that have ended.
+
+    Reports of operations that are not open are ignored.
+    """
     told = {row.id: row for row in rows}
     if not told:
         return []
@@ -97,7 +100,7 @@ def _record(operation: Operation, row: OperationRow, at: datetime) -> bool:
 
 
 def give_up_overdue(*, now: datetime) -> int:
-    """Fail what its agent has not ended in time; how many."""
+    """Fail the operations that are past their deadline and return their number."""
     return sum(_give_up(key) for key in operations_overdue(now))
 
 
@@ -107,7 +110,10 @@ def _give_up(operation_id: UUID) -> bool:
 
 
 def fail_operation(*, operation_id: UUID, code: str, detail: str) -> bool:
-    """End one that its host will not end; False when it has ended. Inside the caller's use case."""
+    """Fail an operation that its host will not end; return False when it has ended.
+
+    Call it inside a use case.
+    """
     operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
     if operation is None:
         return False
@@ -117,8 +123,10 @@ def fail_operation(*, operation_id: UUID, code: str, detail: str) -> bool:
 
 
 def withdraw_operations(*, subject: UUID, reason: str) -> int:
-    """Nobody wants what is still to be done for this subject; how much that was. Inside the caller's use case; the agent
-    stops at its next exchange."""
+    """Cancel the open operations of a subject and return their number.
+
+    Call it inside a use case. The agent stops them at its next sync.
+    """
     wanted = Operation.objects.select_for_update(no_key=True).filter(subject=subject, ended_at=None).order_by("pk")
     for operation in wanted:
         now = clock.now()
@@ -127,7 +135,10 @@ def withdraw_operations(*, subject: UUID, reason: str) -> int:
 
 
 def withdraw_operation(*, operation_id: UUID, reason: str) -> bool:
-    """Nobody wants this one any more; False when it has ended. Inside the caller's use case."""
+    """Cancel an open operation; return False when it has ended.
+
+    Call it inside a use case.
+    """
     operation = Operation.objects.select_for_update(no_key=True).filter(pk=operation_id, ended_at=None).first()
     if operation is None:
         return False
@@ -137,12 +148,15 @@ def withdraw_operation(*, operation_id: UUID, reason: str) -> bool:
 
 
 def drop_operation(*, operation_id: UUID) -> None:
-    """Forget one that has ended: what it brought is kept elsewhere or for nobody's eyes. Inside the caller's use case."""
+    """Delete an ended operation inside the caller's use case.
+
+    Its outcome is stored elsewhere, or must not be kept.
+    """
     Operation.objects.filter(pk=operation_id, ended_at__isnull=False).delete()
 
 
 def mark_concluded(*, operation_id: UUID) -> bool:
-    """Whether this call was the first: the end of an operation is acted on once."""
+    """Mark the result of an operation as applied; return whether this call was the first to do so."""
     open_end = Operation.objects.filter(pk=operation_id, ended_at__isnull=False, concluded_at__isnull=True)
     return open_end.update(concluded_at=clock.now()) == 1
 

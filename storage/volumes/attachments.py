@@ -1,6 +1,7 @@
-"""What instances have mounted: volumes, each written by one alone, and public data sets, which many read.
+"""Attachments of volumes and public data sets to instances.
 
-Blocks for the use cases of instances: they have locked the instance's row and seen that no container of it runs.
+A volume is written by one instance alone, a data set is read by many. The functions are parts of use cases in
+`instances`, which have locked the instance's row and checked that none of its containers runs.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,10 @@ from storage.volumes.volumes import lock_volume
 
 
 def attach(*, owner_id: UUID, holder: UUID, host_id: UUID, volume_id: UUID) -> Volume:
-    """The one writer from now on. Raises NotFound, VolumeElsewhere, VolumeBusy or TooManyVolumes."""
+    """Attach a volume to its only writer.
+
+    Raises NotFound, VolumeElsewhere, VolumeBusy or TooManyVolumes.
+    """
     volume = volume_of(owner_id, volume_id)
     if volume.host_id != host_id:
         raise VolumeElsewhere(
@@ -38,13 +42,19 @@ def attach(*, owner_id: UUID, holder: UUID, host_id: UUID, volume_id: UUID) -> V
 
 
 def attach_arriving(*, holder: UUID, host_id: UUID, volume: Volume) -> None:
-    """The one writer from now on of a volume that is on its way to this host. Raises TooManyVolumes or VolumeBusy."""
+    """Attach a volume that is being transferred to this host to its only writer.
+
+    Raises TooManyVolumes or VolumeBusy.
+    """
     _check_room(holder)
     _insert(Attachment(holder=holder, host_id=host_id, volume=volume, attached_at=clock.now()))
 
 
 def attach_data_set(*, holder: UUID, host_id: UUID, slug: str) -> DataSet:
-    """Raises NotFound, VolumeElsewhere or TooManyVolumes."""
+    """Mount a public data set.
+
+    Raises NotFound, VolumeElsewhere or TooManyVolumes.
+    """
     found = data_set_named(slug)
     if found.snapshot.host_id != host_id:
         raise VolumeElsewhere(f"This data set lies on the host {found.snapshot.host.name}: rent there to mount it.")
@@ -63,19 +73,23 @@ def detach_data_set(*, holder: UUID, slug: str) -> bool:
 
 
 def detach_all(*, holder: UUID) -> int:
-    """The instance is gone: what it had is free."""
+    """Detach everything from an instance that no longer exists, and return the number of attachments."""
     return Attachment.objects.filter(holder=holder, detached_at=None).update(detached_at=clock.now())
 
 
 def replace_volumes(
     *, owner_id: UUID, holder: UUID, host_id: UUID, volume_ids: Sequence[UUID], coming: Sequence[UUID] = ()
 ) -> None:
-    """These volumes and no others; data sets stay. Those that are `coming` from other hosts are attached by another."""
+    """Attach these volumes and detach all others; data sets stay mounted.
+
+    The `coming` volumes are still being transferred from other hosts; they are skipped here and attached by the
+    transfer.
+    """
     wanted = [volume_id for volume_id in dict.fromkeys(volume_ids) if volume_id not in coming]
     for row in attachments_of([holder]):
         if row.volume_id is not None and row.volume_id not in wanted:
             detach(holder=holder, volume_id=row.volume_id)
-    for volume_id in sorted(wanted):  # in the order of locks
+    for volume_id in sorted(wanted):  # the order in which volumes are locked
         attach(owner_id=owner_id, holder=holder, host_id=host_id, volume_id=volume_id)
 
 
@@ -92,5 +106,5 @@ def _check_room(holder: UUID) -> None:
 def _insert(row: Attachment) -> None:
     try:
         row.save(force_insert=True)
-    except IntegrityError as error:  # the wall: another writer was faster
+    except IntegrityError as error:  # the unique constraint: another writer was faster
         raise VolumeBusy("The volume is attached to another instance; one alone may write it.") from error

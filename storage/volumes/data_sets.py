@@ -19,9 +19,9 @@ from storage.volumes.snapshots import locked_ready
 def publish_snapshot(
     *, staff: User, snapshot_id: UUID, slug: str, title: str, description: str = "", licence: str = ""
 ) -> DataSet:
-    """Everyone may read one of the staff member's own snapshots from now on. Its owner goes on paying for it.
+    """Publish one of the staff member's own snapshots for everyone to read.
 
-    Raises Forbidden, NotFound, InvalidInput or SnapshotNotReady.
+    Its owner goes on paying for it. Raises Forbidden, NotFound, InvalidInput or SnapshotNotReady.
     """
     snapshot_of(staff.pk, snapshot_id)
     if not acts_as_staff(staff):
@@ -47,7 +47,10 @@ def publish_snapshot(
 
 
 def withdraw_data_set(*, staff: User, slug: str) -> None:
-    """Nothing new mounts it; instances that have it keep it. Raises Forbidden or NotFound."""
+    """Withdraw a data set, so that no further instance can mount it; those that have it keep it.
+
+    Raises Forbidden or NotFound.
+    """
     found = data_set_named(slug)
     if not acts_as_staff(staff):
         raise Forbidden("Only the market's staff withdraw data sets.")

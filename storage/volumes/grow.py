@@ -1,4 +1,4 @@
-"""A larger volume: asked of its host while instances go on, charged for from the moment that it is there."""
+"""Growing of volumes while instances use them; the new size is charged once the host has made it."""
 
 from datetime import datetime
 from typing import Final
@@ -29,16 +29,18 @@ KIND: Final = "grow_volume"
 
 
 def resize_volume(*, owner: User, volume_id: UUID, size_gb: int, max_micros_per_day: int | None = None) -> Volume:
-    """Ask its host for a larger one; it never gets smaller. In use it grows where the kernel lets it, else with the next
-    start. What it has stays at the price that was agreed on, the rest costs today's; the new price holds from when it is
-    there. Raises NotFound, InvalidInput, VolumeBusy, NoStorage, PriceChanged or InsufficientFunds.
+    """Request a larger volume of its host; a volume never gets smaller.
+
+    Where the kernel cannot grow a file system in use, the volume grows at the instance's next start. The present size
+    keeps its agreed price, the additional GB cost today's price; the new price holds once the host has grown the
+    volume. Raises NotFound, InvalidInput, VolumeBusy, NoStorage, PriceChanged or InsufficientFunds.
     """
     with use_case():
         volume = volume_of(owner.pk, volume_id)
         micros = grown_price(volume, size_gb)
         _check(volume, size_gb, micros, max_micros_per_day)
         before, volume.micros_per_day = volume.micros_per_day, micros
-        hold_for_volume(volume)  # the wallet's lock comes before the volume's
+        hold_for_volume(volume)  # the wallet is locked before the volume
         volume.micros_per_day = before
         check_workable(lock_volume(volume.pk))
         Volume.objects.filter(pk=volume.pk).update(failure_code="", failure_detail="")
@@ -48,12 +50,12 @@ def resize_volume(*, owner: User, volume_id: UUID, size_gb: int, max_micros_per_
 
 
 def grown_price(volume: Volume, size_gb: int) -> int:
-    """A day of a volume of this size, once it is there."""
+    """Return the price per day (micro-units) of the volume once it has this size."""
     return volume.micros_per_day + max(0, size_gb - volume.size_gb) * storage_price(volume.host_id)
 
 
 def check_workable(volume: Volume) -> None:
-    """Raises VolumeBusy unless it is whole, paid for, and nothing is being done on it."""
+    """Raise VolumeBusy unless the volume is ready, paid for, found by its host, and not worked on."""
     if volume.state != VolumeState.READY:
         raise VolumeBusy(f"The volume is {volume.get_state_display()}.")
     if volume.unpaid_since is not None:
@@ -64,7 +66,7 @@ def check_workable(volume: Volume) -> None:
 
 
 def check_price(micros: int, most: int | None) -> None:
-    """Raises PriceChanged where a day costs more than was agreed to."""
+    """Raise PriceChanged if the price per day is above the agreed maximum (micro-units)."""
     if most is not None and micros > most:
         now = format_money(micros)
         detail = f"It costs {now} a day by now, more than was agreed to. Set max_daily_rate to accept it."
@@ -72,15 +74,18 @@ def check_price(micros: int, most: int | None) -> None:
 
 
 def _agreed(volume: Volume, size_gb: int) -> int | None:
-    """More of what was agreed on needs no word: so much at the price of a GB that it has. None where that is nothing."""
+    """Return the price per day up to which no new consent is needed, or None for any price.
+
+    It is the present price per GB times `size_gb`. A volume that costs nothing at present has no such price.
+    """
     return volume.micros_per_day * size_gb // volume.size_gb if volume.micros_per_day else None
 
 
 def conclude_growth(operation: Operation) -> None:
-    """In the transaction that marks the operation concluded."""
+    """Apply the result of a growth operation, in the transaction that marks the operation as concluded."""
     volume = Volume.objects.get(pk=operation.subject)
     if volume.state != VolumeState.READY:
-        return  # deleted meanwhile: nothing is left to be charged for
+        return  # deleted meanwhile: there is nothing to charge
     if operation.state == OperationState.DONE:
         _take_over(volume, operation)
     else:
@@ -90,7 +95,10 @@ def conclude_growth(operation: Operation) -> None:
 
 
 def _take_over(volume: Volume, operation: Operation) -> None:
-    """The former meter ends and another one begins at the same moment, so that each line says what it is for."""
+    """Store the new size and replace the meter, so that each statement line names its size.
+
+    The former meter ends at the moment at which the new one begins.
+    """
     at = operation.ended_at or clock.now()
     close_volume(volume.pk, at=at)
     size_gb, micros = int(operation.args["size_gb"]), int(operation.args["micros_per_day"])
@@ -102,10 +110,13 @@ def _take_over(volume: Volume, operation: Operation) -> None:
 
 
 def charge_anew(volume: Volume, *, at: datetime) -> None:
-    """At its present price, from `at` on. Where the money does not reach, the sweep begins as soon as it does."""
+    """Open a meter at the volume's present price from `at` on.
+
+    Where the money does not suffice, the volume is marked as unpaid, and the sweep opens the meter once it does.
+    """
     unpaid = None
     try:
-        with transaction.atomic():  # a savepoint: coupons that were drawn for nothing go back
+        with transaction.atomic():  # a savepoint: if the hold fails, coupons that were drawn for it are restored
             hold_for_volume(volume)
             open_volume(volume, at=at)
     except InsufficientFunds:

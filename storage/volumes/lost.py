@@ -1,4 +1,4 @@
-"""Volumes that their hosts do not find: marked, noted for the operator, and not paid for until they are back."""
+"""Volumes that their hosts do not find: not charged, and reported as an incident, until they are back."""
 
 from datetime import datetime
 from typing import Final
@@ -15,7 +15,10 @@ LOST: Final = "volume_missing"
 
 
 def lose_volume(volume_id: UUID, *, detail: str, at: datetime) -> Volume:
-    """End the volume's meter and note it, once. Inside a use case; takes the wallet, then the row."""
+    """Mark a volume as lost, close its meter and open an incident, once.
+
+    Call it inside a use case; it locks the wallet, then the row.
+    """
     close_volume(volume_id, at=at)
     volume = lock_volume(volume_id)
     if volume.lost_at is None:
@@ -26,7 +29,7 @@ def lose_volume(volume_id: UUID, *, detail: str, at: datetime) -> Volume:
 
 
 def find_volume(volume_id: UUID) -> Volume:
-    """It is back; the sweep of storage meters it again. Inside a use case."""
+    """Mark a lost volume as found, inside a use case; the sweep of storage opens its meter again."""
     volume = lock_volume(volume_id)
     if volume.lost_at is not None:
         Volume.objects.filter(pk=volume_id).update(lost_at=None)

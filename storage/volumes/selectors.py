@@ -1,4 +1,4 @@
-"""Reads of volumes, snapshots, public data sets, and of how full disks are."""
+"""Reads of volumes, snapshots, public data sets, attachments and disk usage."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _NO_DATA_SET = "There is no such public data set. GET /datasets lists them."
 
 @dataclass(frozen=True)
 class EndingRow:
-    """A volume or snapshot that nobody pays for, and when it is deleted."""
+    """A volume or snapshot that nobody pays for, with the time of its deletion."""
 
     owner_id: UUID
     id: UUID
@@ -33,7 +33,7 @@ class EndingRow:
 
 @dataclass(frozen=True)
 class FullVolume:
-    """A volume that is nearly full, and the instance that has it."""
+    """A volume that is nearly full, with the instance that it is attached to."""
 
     holder: UUID
     volume: Volume
@@ -42,7 +42,7 @@ class FullVolume:
 
 @dataclass(frozen=True)
 class MountRow:
-    """One thing that an instance has mounted, as its agent reads it; see the protocol's Mount."""
+    """One mount of an instance as its agent reads it; see the protocol's Mount."""
 
     id: str
     kind: str
@@ -50,16 +50,16 @@ class MountRow:
     size_gb: int = 0
 
 
-# -- for their owners
+# Reads for owners.
 
 
 def volumes_of(owner_id: UUID) -> QuerySet[Volume]:
-    """Newest first, with their hosts; those that are gone are left out."""
+    """Return the owner's volumes with their hosts, newest first, without deleted ones."""
     return Volume.objects.filter(owner_id=owner_id).exclude(state=VolumeState.GONE).select_related("host", "snapshot")
 
 
 def volume_of(owner_id: UUID, volume_id: UUID) -> Volume:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return a volume of this owner, or raise NotFound; whether others own it is not told."""
     volume = volumes_of(owner_id).filter(pk=volume_id).first()
     if volume is None:
         raise NotFound("There is no such volume.")
@@ -67,13 +67,13 @@ def volume_of(owner_id: UUID, volume_id: UUID) -> Volume:
 
 
 def snapshots_of(owner_id: UUID) -> QuerySet[Snapshot]:
-    """Newest first, with their hosts; those that are gone are left out."""
+    """Return the owner's snapshots with their hosts, newest first, without deleted ones."""
     own = Snapshot.objects.filter(owner_id=owner_id).exclude(state=SnapshotState.GONE)
     return own.select_related("host", "data_set")
 
 
 def snapshot_of(owner_id: UUID, snapshot_id: UUID) -> Snapshot:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return a snapshot of this owner, or raise NotFound; whether others own it is not told."""
     snapshot = snapshots_of(owner_id).filter(pk=snapshot_id).first()
     if snapshot is None:
         raise NotFound("There is no such snapshot.")
@@ -81,23 +81,26 @@ def snapshot_of(owner_id: UUID, snapshot_id: UUID) -> Snapshot:
 
 
 def placed_volume(volume_id: UUID) -> Volume:
-    """With its host: who knows the id may search the market for GPUs that it can be mounted to. Raises NotFound."""
+    """Return any user's volume with its host, or raise NotFound.
+
+    Everyone who knows the id may search the market for GPUs on the volume's host.
+    """
     volume = Volume.objects.filter(pk=volume_id).exclude(state=VolumeState.GONE).select_related("host").first()
     if volume is None:
         raise NotFound("There is no such volume.")
     return volume
 
 
-# -- public data sets
+# Public data sets.
 
 
 def data_sets() -> QuerySet[DataSet]:
-    """The catalogue that everyone may read."""
+    """Return the public data sets that can be mounted."""
     return DataSet.objects.filter(active=True).select_related("snapshot__host")
 
 
 def data_set_named(slug: str) -> DataSet:
-    """One of the catalogue. Raises NotFound."""
+    """Return a listed public data set, or raise NotFound."""
     found = any_data_set(slug)
     if not found.active:
         raise NotFound(_NO_DATA_SET)
@@ -105,7 +108,7 @@ def data_set_named(slug: str) -> DataSet:
 
 
 def any_data_set(slug: str) -> DataSet:
-    """One that was published, listed or not any more. Raises NotFound."""
+    """Return a public data set, even if it was withdrawn, or raise NotFound."""
     named = DataSet.objects.filter(slug=slug) if re.fullmatch(NAME_PATTERN, slug) else DataSet.objects.none()
     found = named.select_related("snapshot__host").first()
     if found is None:
@@ -113,7 +116,7 @@ def any_data_set(slug: str) -> DataSet:
     return found
 
 
-# -- what is attached where
+# Attachments.
 
 
 def _attached(**which: object) -> QuerySet[Attachment]:
@@ -126,7 +129,7 @@ _MOUNTS_OF = Prepared(lambda holder: _attached(holder=holder), holder=UUID)
 
 
 def mounts_on_host(host_id: UUID) -> dict[UUID, list[MountRow]]:
-    """What each instance of the host has mounted, by its id."""
+    """Return the mounts of all instances on a host, by instance id."""
     found: dict[UUID, list[MountRow]] = {}
     for row in _MOUNTS_ON_HOST.all(host_id=host_id):
         found.setdefault(row.holder, []).append(_mount(row))
@@ -134,17 +137,17 @@ def mounts_on_host(host_id: UUID) -> dict[UUID, list[MountRow]]:
 
 
 def mounts_of(holder: UUID) -> list[MountRow]:
-    """The same of one instance; every order asks."""
+    """Return the mounts of one instance; each order runs this query."""
     return [_mount(row) for row in _MOUNTS_OF.all(holder=holder)]
 
 
 def attachments_of(holders: Sequence[UUID]) -> list[Attachment]:
-    """What these instances have attached now, with volumes and data sets."""
+    """Return the present attachments of these instances, with volumes and data sets."""
     return list(_attached(holder__in=holders).select_related("data_set__snapshot"))
 
 
 def holders_of(volume_ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """Which instance each volume is attached to; those that are free are left out."""
+    """Map each attached volume to its instance."""
     rows = Attachment.objects.filter(volume_id__in=volume_ids, detached_at__isnull=True)
     return {volume: holder for volume, holder in rows.values_list("volume_id", "holder") if volume is not None}
 
@@ -152,11 +155,11 @@ def holders_of(volume_ids: Sequence[UUID]) -> dict[UUID, UUID]:
 def _mount(row: Attachment) -> MountRow:
     if row.volume is not None:
         return MountRow(row.volume.pk.hex, "volume", row.volume.name, row.volume.size_gb)
-    assert row.data_set is not None  # one of the two, says a constraint
+    assert row.data_set is not None  # a constraint guarantees one of the two
     return MountRow(row.data_set.snapshot_id.hex, "public", row.data_set.slug)
 
 
-# -- how full, and what goes on
+# Disk usage and running operations.
 
 
 def disk_uses(subjects: Sequence[UUID]) -> dict[UUID, DiskUse]:
@@ -164,49 +167,55 @@ def disk_uses(subjects: Sequence[UUID]) -> dict[UUID, DiskUse]:
 
 
 def open_operations(subjects: Sequence[UUID]) -> dict[UUID, Operation]:
-    """The oldest work under way on each, by what it works on; snapshots are found by the disk that they copy."""
+    """Return the oldest open operation of each subject.
+
+    A snapshot's operation has the copied disk as its subject.
+    """
     rows = Operation.objects.filter(subject__in=subjects, ended_at=None).order_by("-created_at")
     return {row.subject: row for row in rows}
 
 
 def is_being_restored(holder: UUID) -> bool:
-    """Whether the data disk or an attached volume of the instance is being put back to a snapshot."""
+    """Return whether the data disk or an attached volume of the instance is being restored."""
     restoring = Operation.objects.filter(subject=holder, kind="restore_disk", ended_at=None)
     volumes = Attachment.objects.filter(holder=holder, detached_at=None, volume__state=VolumeState.RESTORING)
     return restoring.exists() or volumes.exists()
 
 
 def hosts_of_storage(ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """On which host each of these volumes and snapshots is or was."""
+    """Map each of these volumes and snapshots to its present or last host."""
     volumes = Volume.objects.filter(pk__in=ids).order_by().values_list("pk", "host_id")
     snapshots = Snapshot.objects.filter(pk__in=ids).order_by().values_list("pk", "host_id")
     return dict([*volumes, *snapshots])
 
 
 def volume_ids_on_host(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the ids that are volumes of this host."""
+    """Return those of the ids that are volumes of this host."""
     return set(Volume.objects.filter(host_id=host_id, pk__in=ids).order_by().values_list("pk", flat=True))
 
 
 def lost_volumes_among(host_id: UUID, ids: Sequence[UUID]) -> dict[UUID, datetime | None]:
-    """Since when each of these volumes of the host is lost; those that are being made, moved or deleted are left out."""
+    """Map volumes of the host to the time since which they are lost, or None.
+
+    Volumes that are being made, moved or deleted are left out.
+    """
     kept = [VolumeState.READY, VolumeState.RESTORING, VolumeState.COPYING]
     rows = Volume.objects.filter(host_id=host_id, pk__in=ids, state__in=kept).order_by()
     return dict(rows.values_list("pk", "lost_at"))
 
 
 def restorable_volumes(volume_ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """The newest snapshot on the volume's own host that each can be put back to."""
+    """Map each volume to its newest restorable snapshot on the volume's own host."""
     ready = Snapshot.objects.filter(state=SnapshotState.READY, source_id__in=volume_ids).order_by("created_at", "pk")
     hosts = dict(Volume.objects.filter(pk__in=volume_ids).values_list("pk", "host_id"))
     return {source: pk for pk, source, host in ready.values_list("pk", "source_id", "host_id") if hosts[source] == host}
 
 
-# -- for sweeps
+# Reads for sweeps.
 
 
 def volumes_to_delete_again() -> list[Volume]:
-    """Those whose deletion broke off."""
+    """Return volumes whose deletion was interrupted."""
     waiting = Volume.objects.filter(state=VolumeState.DELETING).order_by("pk")[:BATCH]
     return [row for row in waiting if not _is_worked_on(row.pk)]
 
@@ -222,7 +231,7 @@ def _is_worked_on(subject: UUID) -> bool:
 
 
 def charged_volumes(now: datetime) -> list[Volume]:
-    """Those that should have a meter: they are there, and their hosts are heard."""
+    """Return volumes that should be metered: present and priced, on hosts that have reported lately."""
     states = [VolumeState.READY, VolumeState.RESTORING, VolumeState.MOVING, VolumeState.COPYING]
     found = Volume.objects.filter(is_heard(now), state__in=states, micros_per_day__gt=0, lost_at=None)
     return list(found.order_by("pk"))
@@ -234,7 +243,7 @@ def charged_snapshots(now: datetime) -> list[Snapshot]:
 
 
 def silent_volumes(now: datetime, host_id: UUID | None = None) -> dict[UUID, datetime]:
-    """Volumes on hosts that are silent, or on this one if it is, with their hosts' last reports."""
+    """Map each volume on a silent host, or on this one if it is silent, to the host's last report."""
     return _silent(Volume.objects.exclude(state=VolumeState.GONE), now, host_id)
 
 
@@ -243,7 +252,7 @@ def silent_snapshots(now: datetime, host_id: UUID | None = None) -> dict[UUID, d
 
 
 def last_reports_of_volumes() -> dict[UUID, datetime]:
-    """When the host of each volume was heard last."""
+    """Map each volume to the last report of its host."""
     rows = Volume.objects.exclude(state=VolumeState.GONE).order_by()
     return dict(rows.values_list("pk", "host__last_seen_at"))
 
@@ -259,14 +268,14 @@ def _silent(rows: QuerySet[Any], now: datetime, host_id: UUID | None) -> dict[UU
 
 
 def unpaid_volumes(now: datetime) -> list[Volume]:
-    """Those that nobody has paid for through the whole retention, and that no instance has."""
+    """Return unattached volumes that nobody has paid for during the whole retention period."""
     due = Volume.objects.filter(state=VolumeState.READY, unpaid_since__lte=now - UNPAID_KEPT)
     attached = Attachment.objects.filter(detached_at__isnull=True, volume__isnull=False)
     return list(due.exclude(pk__in=attached.values("volume_id")).order_by("pk")[:BATCH])
 
 
 def storage_ending(*, now: datetime, within: timedelta, owner_id: UUID | None = None) -> list[EndingRow]:
-    """What is deleted that soon unless somebody pays for it, the first first; of one owner or of all."""
+    """Return unpaid storage that is deleted within this time, the earliest first, of one owner or of all."""
     ends = {"unpaid_since__gt": now - UNPAID_KEPT, "unpaid_since__lte": now - UNPAID_KEPT + within}
     own = {} if owner_id is None else {"owner_id": owner_id}
     kept = [VolumeState.READY, VolumeState.RESTORING, VolumeState.MOVING, VolumeState.COPYING]
@@ -282,7 +291,7 @@ def storage_ending(*, now: datetime, within: timedelta, owner_id: UUID | None = 
 
 
 def nearly_full_volumes(*, since: datetime, percent: float) -> list[FullVolume]:
-    """The attached volumes of which this much was used, by what their hosts have said since then."""
+    """Return attached volumes that were used to this percentage by reports since then."""
     share = percent / 100
     full = Q(used_mb__gte=F("total_mb") * share) | Q(inodes_used__gte=F("inodes_total") * share)
     uses = {row.subject: row for row in DiskUse.objects.filter(full, at__gte=since, total_mb__gt=0)}
@@ -296,7 +305,7 @@ def unpaid_snapshots(now: datetime) -> list[Snapshot]:
 
 
 def volumes_among(ids: Iterable[UUID]) -> set[UUID]:
-    """Those of the ids that are volumes, whatever their state."""
+    """Return those of the ids that are volumes, in any state."""
     return set(Volume.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True))
 
 

@@ -1,4 +1,4 @@
-"""What lies on a host that does not report: its meters stop at the last report, and go on when the host is heard again."""
+"""Meters of storage on silent hosts: paused at the last report, resumed with the next one."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -19,7 +19,10 @@ GIVEN_BACK: Final = "given back, its host did not report"
 
 
 def pause_silent(*, source_kind: str, last_reports: Mapping[UUID, datetime], now: datetime) -> int:
-    """End the meters of these sources at their hosts' last reports; how many. What is held for them stays held."""
+    """Pause the meters of these sources at their hosts' last reports and return their number.
+
+    Their holds are kept.
+    """
     metered = metered_sources(source_kind=source_kind, source_ids=sorted(last_reports)) if last_reports else ()
     for source_id in sorted(metered):
         _pause(source_kind, source_id, last_reports[source_id], now)
@@ -27,7 +30,10 @@ def pause_silent(*, source_kind: str, last_reports: Mapping[UUID, datetime], now
 
 
 def pause_storage(*, now: datetime, host_id: UUID | None = None) -> int:
-    """Volumes and snapshots on hosts that are silent, or on this one that was silent until now."""
+    """Pause the meters of volumes and snapshots on all silent hosts, or on this one only.
+
+    With `host_id`, the host was silent until now.
+    """
     volumes, snapshots = silent_volumes(now, host_id), silent_snapshots(now, host_id)
     return pause_silent(source_kind=VOLUME_SOURCE, last_reports=volumes, now=now) + pause_silent(
         source_kind=SNAPSHOT_SOURCE, last_reports=snapshots, now=now
@@ -35,7 +41,7 @@ def pause_storage(*, now: datetime, host_id: UUID | None = None) -> int:
 
 
 def resume_storage(*, now: datetime) -> int:
-    """Volumes and snapshots whose hosts are heard again are metered from now on; how many."""
+    """Open the meters of volumes and snapshots whose hosts report again, and return their number."""
     volumes = {row.pk: row for row in charged_volumes(now)}
     snapshots = {row.pk: row for row in charged_snapshots(now)}
     there = paused(VOLUME_SOURCE, volumes)
@@ -54,7 +60,10 @@ def paused(source_kind: str, source_ids: Collection[UUID]) -> list[UUID]:
 
 
 def _pause(source_kind: str, source_id: UUID, since: datetime, now: datetime) -> None:
-    """What was charged for the time after the last report goes back: an hour may have ended before the silence showed."""
+    """Pause a source's meter and refund what was charged for the time after the last report.
+
+    An hour may have been charged before the host was known to be silent.
+    """
     with use_case():
         pause_source(source_kind=source_kind, source_id=source_id, at=since)
         credit_source(

@@ -1,4 +1,7 @@
-"""Snapshots: copies of volumes and data disks. One is ready when its host has proven it whole, not before."""
+"""Snapshots of volumes and data disks.
+
+A snapshot is ready only once its host has proven that it is complete.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -33,7 +36,10 @@ _SUM_DIGITS: Final = 64
 
 
 def snapshot_volume(*, owner: User, volume_id: UUID, name: str = "") -> Snapshot:
-    """Copy a volume as it is now, in use or not. Raises NotFound, VolumeBusy, TooManyVolumes or InsufficientFunds."""
+    """Order a snapshot of a volume, whether in use or not.
+
+    Raises NotFound, VolumeBusy, TooManyVolumes or InsufficientFunds.
+    """
     with use_case():
         volume = volume_of(owner.pk, volume_id)
         snapshot = take_snapshot(
@@ -53,7 +59,10 @@ def snapshot_volume(*, owner: User, volume_id: UUID, name: str = "") -> Snapshot
 def take_snapshot(
     *, owner: User, host_id: UUID, source_kind: str, source_id: UUID, source_name: str, size_gb: int, name: str
 ) -> Snapshot:
-    """The order, inside the use case that has looked at the source. Money for the whole disk is set aside meanwhile."""
+    """Order a snapshot, inside the use case that has checked the source.
+
+    Until the stored size is known, money for the whole disk is held.
+    """
     if snapshots_of(owner.pk).count() >= SNAPSHOTS_AT_MOST:
         raise TooManyVolumes(f"One person has at most {SNAPSHOTS_AT_MOST} snapshots.")
     check_idle(source_id)
@@ -72,7 +81,7 @@ def take_snapshot(
     hold_for_snapshot(snapshot)
     try:
         snapshot.save(force_insert=True)
-    except IntegrityError as error:  # two at once
+    except IntegrityError as error:  # two requests at the same time
         raise VolumeBusy("A snapshot of this disk is being made already.") from error
     args = {"snapshot": snapshot.pk.hex, "size_gb": str(size_gb), **_place(source_kind, source_id)}
     ask_operation(host_id=host_id, owner_id=owner.pk, kind=TAKE, subject=source_id, args=args, within=COPY_WITHIN)
@@ -80,9 +89,9 @@ def take_snapshot(
 
 
 def restore_volume(*, owner: User, snapshot_id: UUID) -> Volume:
-    """Put the volume back to what it was; what was written since is lost. It must not be attached.
+    """Restore a volume from a snapshot; whatever was written to it since is lost.
 
-    Raises NotFound, SnapshotNotReady or VolumeBusy.
+    The volume must not be attached. Raises NotFound, SnapshotNotReady or VolumeBusy.
     """
     with use_case():
         snapshot = locked_ready(owner, snapshot_id)
@@ -96,7 +105,7 @@ def restore_volume(*, owner: User, snapshot_id: UUID) -> Volume:
 
 
 def ask_to_restore(snapshot: Snapshot, *, size_gb: int) -> None:
-    """The order, inside the use case that has seen that nothing runs on the disk."""
+    """Request the restoring of a disk, inside the use case that has checked that no container uses it."""
     check_idle(snapshot.source_id)
     place = _place(snapshot.source_kind, snapshot.source_id)
     ask_operation(
@@ -110,7 +119,10 @@ def ask_to_restore(snapshot: Snapshot, *, size_gb: int) -> None:
 
 
 def delete_snapshot(*, owner: User, snapshot_id: UUID) -> Snapshot:
-    """Charged no more. Asked again, it changes nothing. Raises SnapshotInUse."""
+    """Delete a snapshot, which ends its charges; repeating it changes nothing.
+
+    Raises SnapshotInUse.
+    """
     with use_case():
         snapshot = snapshot_of(owner.pk, snapshot_id)
         if snapshot.state != SnapshotState.DELETING:
@@ -119,7 +131,10 @@ def delete_snapshot(*, owner: User, snapshot_id: UUID) -> Snapshot:
 
 
 def drop_snapshot(snapshot: Snapshot, *, reason: str, actor: str) -> None:
-    """Inside a use case. Raises SnapshotInUse while it is being made, published, or copied from."""
+    """Close the snapshot's meter and request its deletion, inside a use case.
+
+    Raises SnapshotInUse while it is being made, published, or copied from.
+    """
     close_snapshot(snapshot.pk, at=clock.now())
     locked = Snapshot.objects.select_for_update(of=("self",), no_key=True).get(pk=snapshot.pk)
     if locked.state == SnapshotState.CREATING:
@@ -142,7 +157,10 @@ def ask_to_drop(snapshot: Snapshot) -> None:
 
 
 def locked_ready(owner: User, snapshot_id: UUID) -> Snapshot:
-    """The owner's snapshot, locked. Raises NotFound or SnapshotNotReady."""
+    """Lock and return the owner's snapshot.
+
+    Raises NotFound or SnapshotNotReady.
+    """
     snapshot_of(owner.pk, snapshot_id)
     snapshot = Snapshot.objects.select_for_update(of=("self",), no_key=True).get(pk=snapshot_id)
     if snapshot.state != SnapshotState.READY:
@@ -150,11 +168,11 @@ def locked_ready(owner: User, snapshot_id: UUID) -> Snapshot:
     return snapshot
 
 
-# -- what follows from the ends of their operations
+# Results of operations.
 
 
 def conclude_take(operation: Operation) -> None:
-    """Ready is what its host has proven whole; whatever else it told is a failure, and costs nothing."""
+    """Mark a snapshot as ready if its host has proven it complete, else as failed and free of charge."""
     snapshot = Snapshot.objects.get(pk=UUID(hex=operation.args["snapshot"]))
     proof = _proof(operation.outcome) if operation.state == OperationState.DONE else None
     at = operation.ended_at or clock.now()
@@ -170,10 +188,10 @@ def conclude_take(operation: Operation) -> None:
 
 
 def conclude_restore(operation: Operation) -> None:
-    """A volume is ready again whatever the end was: a restore that failed has left it as it was."""
+    """Mark a volume as ready again after a restore; one that failed has changed nothing on the volume."""
     volume = Volume.objects.filter(pk=operation.subject, state=VolumeState.RESTORING).first()
     if volume is None:
-        return  # an instance's data disk, which the instance's own state speaks for
+        return  # an instance's data disk, whose instance holds the state
     done = operation.state == OperationState.DONE
     fault = {"failure_code": "", "failure_detail": ""}
     if done:
@@ -184,19 +202,19 @@ def conclude_restore(operation: Operation) -> None:
 
 
 def conclude_drop(operation: Operation) -> None:
-    """What did not succeed is asked for again by the sweep."""
+    """Mark a snapshot as gone once its host has deleted it; the sweep repeats what did not succeed."""
     snapshot = Snapshot.objects.get(pk=operation.subject)
     if operation.state == OperationState.DONE and snapshot.state == SnapshotState.DELETING:
         leave(snapshot, at=operation.ended_at or clock.now())
 
 
 def leave(snapshot: Snapshot, *, at: datetime) -> None:
-    """Nothing is left of it."""
+    """Mark a snapshot as gone."""
     _move(snapshot, SnapshotState.GONE, reason="deleted", actor=MARKET, deleted_at=at)
 
 
 def _proof(outcome: Mapping[str, str]) -> dict[str, Any] | None:
-    """What makes a snapshot whole: its sum and its size; None where the agent told neither."""
+    """Return checksum and size of a complete snapshot; None where the agent did not report both."""
     stored, checksum = outcome.get("stored_bytes", ""), outcome.get("checksum", "")
     if not stored.isdecimal() or not 0 < len(checksum) <= _SUM_DIGITS:
         return None
@@ -204,7 +222,7 @@ def _proof(outcome: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def _place(source_kind: str, source_id: UUID) -> dict[str, str]:
-    """Where the agent finds the disk."""
+    """Return the operation's argument that names the disk to the agent."""
     return {"volume" if source_kind == SnapshotSource.VOLUME else "instance": source_id.hex}
 
 

@@ -1,4 +1,4 @@
-"""What follows from the carrying of a volume: it is the new host's, or everything is as it was; leftovers are removed."""
+"""Completion of volume transfers: handing over, giving up, and the removal of leftovers."""
 
 import logging
 from collections.abc import Mapping
@@ -36,21 +36,24 @@ _M = VolumeMoveState
 
 
 def conclude_carry(operation: Operation) -> None:
-    """One of the hosts has done its part, or could not; inside the transaction that takes this up."""
+    """Apply the end of a sending or receiving operation, in the transaction that marks it as concluded."""
     row = _locked(operation.subject)
     if row is not None and row.state == _M.COPYING:
         _judge(row)
 
 
 def conclude_clear(operation: Operation) -> None:
-    """Nothing is left where it was, or should have come. What did not succeed is asked for again by the sweep."""
+    """Finish a transfer whose leftovers are removed; the sweep repeats a removal that did not succeed."""
     row = _locked(operation.subject)
     if row is not None and operation.state == OperationState.DONE:
         _end_cleared(row, at=operation.ended_at or clock.now())
 
 
 def cancel_volume_move(*, owner: User, volume_id: UUID) -> Volume:
-    """Give the copying up: the volume is as it was, and of a copy nothing comes. Raises NotFound or UnlawfulMove."""
+    """Cancel a transfer while it copies; the source stays as it was, and a copy is discarded.
+
+    Raises NotFound or UnlawfulMove.
+    """
     with use_case():
         volume = volume_of(owner.pk, volume_id)
         found = open_volume_moves([volume.pk]).get(volume.pk)
@@ -62,7 +65,7 @@ def cancel_volume_move(*, owner: User, volume_id: UUID) -> Volume:
 
 
 def cancel_waited_for(*, holder: UUID) -> bool:
-    """Inside a use case: nothing is carried for this instance any more; whether anything was."""
+    """Cancel the transfers that this instance waits for, inside a use case; return whether there were any."""
     wanted = VolumeMove.objects.select_for_update(no_key=True).filter(waits_for=holder, state=_M.COPYING).order_by("pk")
     rows = list(wanted)
     for row in rows:
@@ -71,17 +74,23 @@ def cancel_waited_for(*, holder: UUID) -> bool:
 
 
 def forget_waiting(*, holder: UUID) -> None:
-    """The instance has been told."""
+    """Clear the reference to an instance that has received the result of its transfers."""
     VolumeMove.objects.filter(waits_for=holder).update(waits_for=None)
 
 
 def follow_volume_moves(*, now: datetime) -> int:
-    """Sweep: ends that nobody took up, and removals that broke off; how many got on."""
+    """Apply missed ends of operations and repeat failed removals; return how many transfers changed.
+
+    This is a sweep.
+    """
     return sum(_follow(key, now) for key in moves_to_follow())
 
 
 def give_up(row: VolumeMove, *, code: str, detail: str, actor: str) -> None:
-    """The source is as it was; what has come of it goes. Nothing was charged for it."""
+    """Fail or cancel a transfer: the source is usable again, and what arrived is removed.
+
+    Nothing was charged for it.
+    """
     withdraw_operations(subject=row.pk, reason=CANCELLED)
     failure = {"failure_code": code[:40], "failure_detail": detail[:300]}
     word = "cancelled" if code == CANCELLED else "failed"
@@ -103,9 +112,10 @@ def _locked(key: UUID) -> VolumeMove | None:
 
 
 def _judge(row: VolumeMove) -> bool:
-    """By what the operations have come to; whether that ended the copying.
+    """Decide a transfer by the state of its two operations; return whether it could be decided.
 
-    What has arrived at a host that was written off since is lost with it: the source is still whole.
+    The volume is handed over, or the transfer fails. What has arrived at a host that was written off since is lost
+    with it; the source still has all data.
     """
     if row.to_host.state == HostState.RETIRED:
         give_up(row, code=HOST_WRITTEN_OFF, detail=HOST_IS_LOST, actor=MARKET)
@@ -120,7 +130,7 @@ def _judge(row: VolumeMove) -> bool:
     return broken is not None
 
 
-# -- everything is there
+# Handing over.
 
 
 def _hand_over(row: VolumeMove, arrived: Operation) -> None:
@@ -144,7 +154,10 @@ def _hand_over(row: VolumeMove, arrived: Operation) -> None:
 
 
 def _proof(outcome: Mapping[str, str]) -> dict[str, Any]:
-    """What the receiving host told; another one's words may be anything."""
+    """Return the receiving host's figures, cut to the columns' limits.
+
+    A host may report anything.
+    """
     carried, cuts = (outcome.get(name, "") for name in ("bytes", "cuts"))
     return {
         "checksum": outcome.get("checksum", "")[:_SUM_DIGITS],
@@ -157,7 +170,7 @@ def _number(text: str, most: int) -> int:
     return min(int(text), most) if text.isdecimal() else 0
 
 
-# -- what is left over
+# Removal of leftovers.
 
 
 def _drop_copy(row: VolumeMove, failure: Mapping[str, Any], *, cancelled: bool) -> None:
@@ -169,12 +182,15 @@ def _drop_copy(row: VolumeMove, failure: Mapping[str, Any], *, cancelled: bool) 
 
 
 def _waited_for(row: VolumeMove) -> "Host":
-    """Whose proof ends it."""
+    """Return the host whose report of the removal ends the transfer."""
     return row.from_host if row.state == _M.CLEARING else row.to_host
 
 
 def _ask_to_clear(row: VolumeMove) -> None:
-    """Of a move that came through the old host, else the new one; nobody, where that was written off."""
+    """Request the removal from the old host after a move that arrived, else from the new one.
+
+    A host that was written off gets no request.
+    """
     host = _waited_for(row)
     if host.state == HostState.RETIRED:
         return
@@ -206,11 +222,11 @@ def _follow(key: UUID, now: datetime) -> bool:
                 return _judge(row)
             return _clear_again(row, now)
     except StaleRow:
-        return False  # it moved meanwhile: the next turn sees it
+        return False  # changed meanwhile: the next run sees it
 
 
 def _clear_again(row: VolumeMove, now: datetime) -> bool:
-    """What lay on a host that was written off is gone with it."""
+    """Request a failed removal again; what was on a host that was written off counts as removed."""
     if _waited_for(row).state == HostState.RETIRED:
         _end_cleared(row, at=now)
         return True

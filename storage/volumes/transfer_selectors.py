@@ -1,4 +1,4 @@
-"""Reads of volumes on their way to another host."""
+"""Reads of transfers of volumes to other hosts."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,26 +13,29 @@ _BROKEN = (OperationState.FAILED, OperationState.CANCELLED)
 
 
 def carried_bytes_of(volume: Volume) -> int:
-    """What of it has to travel: what its host last said is used, else all of it."""
+    """Return the bytes that a transfer has to copy: the last reported usage, or the whole size if unknown."""
     use = DiskUse.objects.filter(subject=volume.pk).first()
     return volume.size_gb * 1024**3 if use is None else use.used_mb * 1024**2
 
 
 def moves_of_volume(volume_id: UUID) -> QuerySet[VolumeMove]:
-    """All that ever carried it, or made it; newest first."""
+    """Return all transfers that the volume was source or target of, newest first."""
     rows = VolumeMove.objects.filter(source_id=volume_id) | VolumeMove.objects.filter(target_id=volume_id)
     return rows.select_related("source", "target", "from_host", "to_host").distinct()
 
 
 def open_volume_moves(volume_ids: Sequence[UUID]) -> dict[UUID, VolumeMove]:
-    """The one that each takes part in now, as what is carried or as what is made of it."""
+    """Map each volume to the open transfer that it is source or target of."""
     rows = VolumeMove.objects.filter(ended_at=None).select_related("source", "target", "from_host", "to_host")
     found = {row.source_id: row for row in rows.filter(source_id__in=volume_ids)}
     return found | {row.target_id: row for row in rows.filter(target_id__in=volume_ids)}
 
 
 def carrying_of(move_ids: Sequence[UUID]) -> dict[UUID, Operation]:
-    """How far each is: by who receives once something has come, else by who sends."""
+    """Map each transfer to the operation that shows its progress.
+
+    It is the receiving one as soon as that has reported a size, else the sending one.
+    """
     found: dict[UUID, Operation] = {}
     for row in Operation.objects.filter(subject__in=move_ids).order_by("created_at"):
         known = found.get(row.subject)
@@ -42,22 +45,22 @@ def carrying_of(move_ids: Sequence[UUID]) -> dict[UUID, Operation]:
 
 
 def broken_part(move_id: UUID) -> Operation | None:
-    """What ended without having carried it."""
+    """Return the first operation of a transfer that failed or was cancelled."""
     return Operation.objects.filter(subject=move_id, state__in=_BROKEN).order_by("ended_at").first()
 
 
 def arrived_part(move_id: UUID) -> Operation | None:
-    """The receiving host's word that everything is there."""
+    """Return the receiving operation of a transfer once it is done, which proves that all data arrived."""
     return Operation.objects.filter(subject=move_id, kind="receive_volume", state=OperationState.DONE).first()
 
 
 def last_clearing(move_id: UUID) -> Operation | None:
-    """The newest order to remove what is left over."""
+    """Return the newest operation that removes leftovers of a transfer."""
     return Operation.objects.filter(subject=move_id, kind="clear_volume").order_by("-created_at", "-pk").first()
 
 
 def moves_waited_for(holder: UUID) -> list[VolumeMove]:
-    """What an instance waits for, or waited for and was not told of yet."""
+    """Return the transfers that an instance waits for, or whose end it has not received yet."""
     rows = VolumeMove.objects.filter(waits_for=holder).select_related("source", "from_host", "to_host")
     return list(rows.order_by("pk"))
 
@@ -72,13 +75,16 @@ def moves_to_follow() -> list[UUID]:
 
 
 def gigabytes_coming(host_id: UUID) -> int:
-    """Of volumes that are on their way there: the host's own figure does not know of all of them yet."""
+    """Return the GB of volumes that are being moved to the host.
+
+    The host's own report of free disk does not include all of them yet.
+    """
     coming = VolumeMove.objects.filter(to_host_id=host_id, state=VolumeMoveState.COPYING, kind="move")
     return sum(coming.values_list("target__size_gb", flat=True))
 
 
 def gigabytes_growing(host_id: UUID) -> int:
-    """What its volumes are just being made larger by."""
+    """Return the GB by which volumes of the host are being grown."""
     growing = Operation.objects.filter(host_id=host_id, kind="grow_volume", ended_at=None)
     wanted = {row.subject: int(row.args["size_gb"]) for row in growing}
     sizes = Volume.objects.filter(pk__in=wanted).order_by().values_list("pk", "size_gb")

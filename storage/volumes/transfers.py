@@ -1,4 +1,7 @@
-"""Volumes ordered to another host: moved within their region, or copied anywhere. The source is kept until all has come."""
+"""Orders of volume transfers: moves within a region, copies to any region.
+
+The source is kept until all data has arrived.
+"""
 
 import secrets
 from collections.abc import Callable
@@ -26,15 +29,18 @@ SEND: Final = "send_volume"
 RECEIVE: Final = "receive_volume"
 _KEY_BYTES: Final = 32
 
-# Leave for one of two hosts ("source", "target") to meet the other at the relay; made on a floor above.
+# Makes the relay ticket with which one of the two hosts ("source" or "target") meets the other; passed in by a higher
+# layer.
 Ticket = Callable[[UUID, UUID, str, timedelta], str]
 
 
 def send_volume(
     *, owner: User, volume_id: UUID, host_id: UUID, ticket: Ticket, max_micros_per_day: int | None = None
 ) -> VolumeMove:
-    """Move a volume that no instance has to another host of its region. It stays where it is, untouched, until the other
-    host has all of it. Raises NotFound, InvalidInput, VolumeBusy, NoStorage, PriceChanged or InsufficientFunds.
+    """Move a volume that is not attached to another host of its region.
+
+    It stays on its host, unchanged, until the other host has all of it. Raises NotFound, InvalidInput, VolumeBusy,
+    NoStorage, PriceChanged or InsufficientFunds.
     """
     with use_case():
         volume, host = volume_of(owner.pk, volume_id), storage_host(host_id)
@@ -44,8 +50,10 @@ def send_volume(
 def copy_volume(
     *, owner: User, volume_id: UUID, host_id: UUID, name: str, ticket: Ticket, max_micros_per_day: int | None = None
 ) -> VolumeMove:
-    """A new volume on another host, of any region, with what a free one has. Raises as `send_volume`, and VolumeNameTaken
-    or TooManyVolumes."""
+    """Copy a volume that is not attached into a new one on another host, of any region.
+
+    Raises what `send_volume` raises, and VolumeNameTaken or TooManyVolumes.
+    """
     check_name(name)
     with use_case():
         volume, host = volume_of(owner.pk, volume_id), storage_host(host_id)
@@ -77,14 +85,17 @@ def begin_move(
     waits_for: UUID | None = None,
     max_micros_per_day: int | None = None,
 ) -> VolumeMove:
-    """Inside a use case. `waits_for`: the instance that is to have it, and runs when it has come."""
+    """Start the move of a volume, inside a use case.
+
+    `waits_for` is the instance that the volume is to be attached to, which starts when it has arrived.
+    """
     if volume.host.region != host.region:
         raise wrong_field("host", f"A volume moves within its region, {volume.host.region}. Copy it to another one.")
     _check(volume, host)
     micros = host.micros_gb_day * volume.size_gb
     check_price(micros, max_micros_per_day)
     before, volume.micros_per_day = volume.micros_per_day, max(micros, volume.micros_per_day)
-    hold_for_volume(volume)  # the wallet's lock comes before the volume's
+    hold_for_volume(volume)  # the wallet is locked before the volume
     volume.micros_per_day = before
     _take(volume, VolumeState.MOVING, "move_asked")
     row = _write(VolumeMoveKind.MOVE, volume, volume, host, micros)
@@ -105,7 +116,7 @@ def _check(volume: Volume, host: StorageHost) -> None:
 
 
 def _take(volume: Volume, target: VolumeState, reason: str) -> None:
-    """It is at rest from now on: nobody attaches, copies or deletes it meanwhile."""
+    """Put the volume into a transfer's state, in which it cannot be attached, copied or deleted."""
     locked = lock_volume(volume.pk)
     check_workable(locked)
     check_free(locked)
@@ -128,7 +139,7 @@ def _write(kind: VolumeMoveKind, source: Volume, target: Volume, host: StorageHo
 
 
 def _ask(row: VolumeMove, ticket: Ticket) -> None:
-    """The two meet at the relay, under a key that only they are told."""
+    """Request both operations; the hosts meet at the relay with a key that only these two receive."""
     size_gb, key = str(row.source.size_gb), secrets.token_hex(_KEY_BYTES)
     args = {"source": row.source_id.hex, "target": row.target_id.hex, "size_gb": size_gb, "pair": row.pk.hex}
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):

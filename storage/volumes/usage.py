@@ -1,4 +1,4 @@
-"""How full disks are, as their hosts report it."""
+"""Disk usage as hosts report it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _LARGEST = 2**53
 
 @dataclass(frozen=True)
 class DiskUseRow:
-    """What an agent says of one disk; see the protocol's DiskUse."""
+    """An agent's report of one disk; see the protocol's DiskUse."""
 
     id: UUID
     used_mb: int
@@ -28,7 +28,10 @@ class DiskUseRow:
 
 
 def record_disk_use(*, host_id: UUID, rows: Iterable[DiskUseRow], subjects: Iterable[UUID], at: datetime) -> int:
-    """Keep the newest reading of each disk that is this host's, `subjects`; how many. Impossible ones are passed over."""
+    """Store the newest reading of each disk of the host, and return their number.
+
+    `subjects` are the disks that belong to the host; impossible readings are ignored.
+    """
     own = set(subjects)
     kept = [
         DiskUse(

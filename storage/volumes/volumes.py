@@ -1,4 +1,4 @@
-"""Volumes: ordered, made by their host's agent, deleted by order alone."""
+"""Volumes: ordered by their owners, made by their host's agent, deleted only on request."""
 
 import re
 from datetime import datetime
@@ -32,9 +32,10 @@ OWNER: Final = "owner"
 def create_volume(
     *, owner: User, name: str, size_gb: int | None = None, host_id: UUID | None = None, snapshot_id: UUID | None = None
 ) -> Volume:
-    """An empty volume on a host, or a copy of a snapshot on the snapshot's host. Charged from when it is ready.
+    """Order an empty volume on a host, or a copy of a snapshot on the snapshot's host.
 
-    Raises NotFound, InvalidInput, VolumeNameTaken, TooManyVolumes, NoStorage, SnapshotNotReady or InsufficientFunds.
+    It is charged from the moment that it is ready. Raises NotFound, InvalidInput, VolumeNameTaken, TooManyVolumes,
+    NoStorage, SnapshotNotReady or InsufficientFunds.
     """
     check_name(name)
     with use_case():
@@ -59,7 +60,10 @@ def create_volume(
 
 
 def delete_volume(*, owner: User, volume_id: UUID) -> Volume:
-    """It ends with all that is on it, and is charged no more. Asked again, it changes nothing. Raises VolumeBusy."""
+    """Delete a volume with its contents, which ends its charges; repeating it changes nothing.
+
+    Raises VolumeBusy.
+    """
     with use_case():
         volume = volume_of(owner.pk, volume_id)
         if volume.state != VolumeState.DELETING:
@@ -68,7 +72,10 @@ def delete_volume(*, owner: User, volume_id: UUID) -> Volume:
 
 
 def drop_volume(volume: Volume, *, reason: str, actor: str) -> None:
-    """Inside a use case. Raises VolumeBusy while it is attached or worked on."""
+    """Close the volume's meter and request its deletion, inside a use case.
+
+    Raises VolumeBusy while it is attached or an operation works on it.
+    """
     close_volume(volume.pk, at=clock.now())
     locked = lock_volume(volume.pk)
     if locked.state not in (VolumeState.READY, VolumeState.FAILED):
@@ -86,12 +93,12 @@ def ask_to_drop(volume: Volume) -> None:
 
 
 def lock_volume(volume_id: UUID) -> Volume:
-    """The row, locked until the transaction ends: after wallets and instances, as the order of locks has it."""
+    """Lock and return the row until the transaction ends; wallets and instances are locked before it."""
     return Volume.objects.select_for_update(of=("self",), no_key=True).get(pk=volume_id)
 
 
 def check_free(volume: Volume) -> None:
-    """Raises VolumeBusy while an instance has it, or its host is at work on it."""
+    """Raise VolumeBusy while an instance has the volume attached, or its host works on it."""
     if holders_of([volume.pk]):
         raise VolumeBusy("The volume is attached to an instance. Detach it first.")
     check_idle(volume.pk)
@@ -107,7 +114,7 @@ def move_volume(volume: Volume, target: VolumeState, *, reason: str, actor: str,
     change_counters.touch(f"user:{volume.owner_id.hex}")
 
 
-# -- what follows from the ends of their operations
+# Results of operations.
 
 
 def conclude_make(operation: Operation) -> None:
@@ -122,14 +129,14 @@ def conclude_make(operation: Operation) -> None:
 
 
 def conclude_drop(operation: Operation) -> None:
-    """What did not succeed is asked for again by the sweep."""
+    """Mark a volume as gone once its host has deleted it; the sweep repeats what did not succeed."""
     volume = Volume.objects.get(pk=operation.subject)
     if operation.state == OperationState.DONE and volume.state == VolumeState.DELETING:
         leave(volume, at=_ended(operation))
 
 
 def leave(volume: Volume, *, at: datetime) -> None:
-    """Nothing is left of it."""
+    """Mark a volume as gone."""
     move_volume(volume, VolumeState.GONE, reason="deleted", actor=MARKET, deleted_at=at)
 
 
@@ -137,7 +144,7 @@ def _ended(operation: Operation) -> datetime:
     return operation.ended_at or clock.now()
 
 
-# -- the order
+# Checks of an order.
 
 
 def check_name(name: str) -> None:
@@ -147,7 +154,7 @@ def check_name(name: str) -> None:
 
 def _ready_snapshot(owner: User, snapshot_id: UUID) -> Snapshot:
     snapshot_of(owner.pk, snapshot_id)
-    # Locked, so that it cannot be deleted between this look and the order.
+    # Locked, so that it cannot be deleted between this check and the order.
     snapshot = Snapshot.objects.select_for_update(of=("self",), no_key=True).get(pk=snapshot_id)
     if snapshot.state != SnapshotState.READY:
         raise SnapshotNotReady(f"The snapshot is {snapshot.get_state_display()}.")
@@ -175,7 +182,7 @@ def _checked_size(size_gb: int | None, snapshot: Snapshot | None, host: StorageH
 
 
 def promised_gb(host_id: UUID) -> int:
-    """What is ordered there and not made yet: the host's own figure does not know of it."""
+    """Return the GB ordered on the host that its own report of free disk does not include yet."""
     coming = Volume.objects.filter(host_id=host_id, state=VolumeState.CREATING)
     return sum(coming.values_list("size_gb", flat=True)) + gigabytes_growing(host_id) + gigabytes_coming(host_id)
 
@@ -185,7 +192,7 @@ def insert_volume(volume: Volume) -> None:
         raise VolumeNameTaken(f"You already have a volume with the name {volume.name}.")
     try:
         volume.save(force_insert=True)
-    except IntegrityError as error:  # two at once
+    except IntegrityError as error:  # two requests at the same time
         raise VolumeNameTaken(f"You already have a volume with the name {volume.name}.") from error
     change_counters.touch(f"user:{volume.owner_id.hex}")
 

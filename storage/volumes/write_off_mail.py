@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def queue_lost_mail(*, owner: User, names: Sequence[str], host: "Host", since: datetime) -> None:
-    """In the transaction in which they end."""
+    """Queue the mail in the transaction that ends the storage."""
     with override(owner.language):
         told = {
             "host": name_in_mail(host.name),

@@ -1,4 +1,4 @@
-"""What lay on a host that was written off: its work ends, and volumes, snapshots and kept images are gone with it."""
+"""Storage on a host that was written off: its operations fail; volumes, snapshots and images end."""
 
 import logging
 from collections.abc import Callable
@@ -37,16 +37,16 @@ _ENDS: Final = (VolumeState.READY, VolumeState.FAILED, VolumeState.DELETING)
 
 
 def end_work_of_host(host_id: UUID) -> list[UUID]:
-    """Fail whatever the host was asked to do; the ids, for what follows from their ends."""
+    """Fail all open operations of the host and return their ids, whose results are applied next."""
     ids = list(Operation.objects.filter(host_id=host_id, ended_at=None).order_by("pk").values_list("pk", flat=True))
     return [key for key in ids if _fail(key)]
 
 
 def end_storage_of_host(host: "Host", *, since: datetime) -> int:
-    """End all that lay there, each owner's in one transaction with the mail that says so; how much that was.
+    """End all storage on the host and return how much that was.
 
-    Nothing is charged from `since` on; of what was charged for the time after it, so much goes back as
-    for any fault of a host.
+    Each owner's storage ends in one transaction, together with the mail about it. Nothing is charged from `since` on;
+    charges for later time are refunded in the proportion that holds for any fault of a host.
     """
     owners: dict[UUID, None] = {}
     for rows in _lost(host.pk):
@@ -55,7 +55,7 @@ def end_storage_of_host(host: "Host", *, since: datetime) -> int:
 
 
 def storage_left_on(host_id: UUID) -> bool:
-    """Whether anything that is not ended still belongs to the host, or is still on its way there."""
+    """Return whether the host still has storage or open operations, or is the target of a transfer."""
     return (
         Operation.objects.filter(host_id=host_id, ended_at=None).exists()
         or Volume.objects.filter(host_id=host_id).exclude(state=VolumeState.GONE).exists()
@@ -71,7 +71,10 @@ def _fail(key: UUID) -> bool:
 
 
 def _lost(host_id: UUID) -> tuple[QuerySet[Any], QuerySet[Any], QuerySet[Any]]:
-    """Volumes, snapshots and images kept on the host, apart from those that its failed work is still to settle."""
+    """Return the host's volumes, snapshots and images that are to end here.
+
+    Those that a failed operation is about to settle are left out.
+    """
     there = Volume.objects.filter(host_id=host_id, state__in=_ENDS)
     kept = Snapshot.objects.filter(host_id=host_id).exclude(state__in=[SnapshotState.CREATING, SnapshotState.GONE])
     images = Image.objects.filter(host_id=host_id).exclude(state__in=[ImageState.SAVING, ImageState.GONE])
@@ -79,11 +82,11 @@ def _lost(host_id: UUID) -> tuple[QuerySet[Any], QuerySet[Any], QuerySet[Any]]:
 
 
 def _try_owner(host: "Host", owner_id: UUID, since: datetime) -> int:
-    """What cannot be ended does not stand in the way of other owners' and other hosts'."""
+    """End one owner's storage; an error does not stop the pass for other owners and hosts."""
     try:
         return _end_of_owner(host, owner_id, since)
     except StaleRow:
-        return 0  # its owner, or another worker, moved it: the next turn sees it
+        return 0  # its owner or another worker changed it: the next run sees it
     except DomainError as error:
         logger.exception("what user %s keeps on a written-off host is not ended", owner_id)
         open_incident(kind="write_off_stuck", subject=public_id("user", owner_id), detail=error.detail)

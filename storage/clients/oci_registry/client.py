@@ -1,4 +1,8 @@
-"""Asks a registry: each address that it names is checked like the first, and no login goes anywhere but to its registry."""
+"""Client of OCI registries.
+
+Each address that a registry names (a redirect, a token service) passes the same check as the first one. The user name
+and password are sent to the registry and the token service that it names, never along a redirect.
+"""
 
 import base64
 import hashlib
@@ -42,14 +46,17 @@ class Login:
 
 @dataclass
 class _Registry:
-    """One registry, asked for one thing: remembers how it wants to be spoken to."""
+    """Session with one registry for one operation; it keeps the authorisation once it has got one."""
 
     host: str
     login: Login | None
     _authorization: str = ""
 
     def get(self, path: str, accept: str = "*/*") -> Answer:
-        """The answer, whoever is asked for a token in between."""
+        """Send a GET request and return the answer, after fetching a token where the registry asks for one.
+
+        Raises RegistryBusy for status 429 and RegistryUnreachable for faults of the registry.
+        """
         url = f"{_scheme(self.host)}://{api_host(self.host)}{path}"
         answer = self._ask(url, accept)
         if answer.status == UNAUTHORIZED and not self._authorization:
@@ -70,7 +77,7 @@ class _Registry:
             place = answer.headers.get("location", "")
             if not 300 <= answer.status < 400 or not place:  # noqa: PLR2004  (redirects)
                 break
-            # Blobs lie elsewhere as a rule; the login stays here.
+            # Registries as a rule redirect to another server for blobs; the login is not sent along.
             url = urljoin(url, place)
             answer = self._fetch(url, {"Accept": accept, "User-Agent": "berth"})
         return answer
@@ -82,7 +89,7 @@ class _Registry:
             raise RegistryUnreachable(f"{self.host} cannot be asked: {fault.detail}", reason=fault.code) from fault
 
     def _permit(self, challenge: str) -> str:
-        """What to say in `Authorization`, "" where nothing can be said."""
+        """Return the `Authorization` header that answers a challenge, or "" where there is none to send."""
         kind, _, rest = challenge.partition(" ")
         if kind.lower() == "basic":
             return self.login.basic if self.login else ""
@@ -104,7 +111,10 @@ class _Registry:
 
 
 def check_login(host: str, login: Login) -> None:
-    """Raises RegistryLoginRefused where the registry does not take it, or asks nobody for a login."""
+    """Check a login, or raise RegistryLoginRefused.
+
+    It is also raised for a registry that lets everybody in, since its images need no login.
+    """
     open_to_all = _Registry(host, None).get("/v2/")
     registry = _Registry(host, login)
     answer = registry.get("/v2/")
@@ -117,7 +127,10 @@ def check_login(host: str, login: Login) -> None:
 
 
 def read_image(name: ImageName, login: Login | None) -> manifests.Found:
-    """What the registry says of the image now. Raises the errors of storage that begin with Image and Registry."""
+    """Read an image's digest, size, architectures, CUDA version and services from its registry.
+
+    Raises the errors of `storage.errors` whose names begin with Image and Registry.
+    """
     registry = _Registry(name.registry, login)
     digest, manifest, kind = _manifest(registry, name, name.wanted)
     architectures: tuple[str, ...] = ()
@@ -142,7 +155,7 @@ def read_image(name: ImageName, login: Login | None) -> manifests.Found:
 
 
 def _is_private(name: ImageName) -> bool:
-    """Whether nobody but the login's owner may read it: then it is the login that hosts pull it with."""
+    """Return whether the image cannot be read without a login; hosts then pull it with the owner's."""
     try:
         answer = _Registry(name.registry, None).get(_manifest_path(name, name.wanted), manifests.ACCEPT)
     except (RegistryBusy, RegistryUnreachable):
@@ -151,7 +164,10 @@ def _is_private(name: ImageName) -> bool:
 
 
 def _manifest(registry: _Registry, name: ImageName, wanted: str) -> tuple[str, dict[str, object], str]:
-    """Digest, content and type. The digest is that of what was read, whatever the registry says."""
+    """Return digest, content and content type of a manifest.
+
+    The digest is computed from what was read, never taken from the registry's headers.
+    """
     answer = registry.get(_manifest_path(name, wanted), manifests.ACCEPT)
     _check_found(registry, name, answer)
     digest = _digest(answer.body)
@@ -187,7 +203,10 @@ def _digest(body: bytes) -> str:
 
 
 def _scheme(host: str) -> str:
-    """Plain http for addresses in the networks that the operator has opened alone, as engines do for their own machine."""
+    """Return `http` for addresses in the networks that the operator has allowed, else `https`.
+
+    Container engines also speak plain HTTP to registries on their own machine.
+    """
     name = "127.0.0.1" if host.partition(":")[0] == "localhost" else host.rpartition(":")[0] or host
     try:
         address = ipaddress.ip_address(name)

@@ -1,4 +1,4 @@
-"""What a manifest and a configuration say of an image: size, architectures, CUDA, what it serves."""
+"""Size, architectures, CUDA version and services of an image, from its manifest and configuration."""
 
 import json
 import re
@@ -17,7 +17,7 @@ MANIFESTS: Final = (
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 ACCEPT: Final = ", ".join((*INDEXES, *MANIFESTS))
-# What hosts run; the agent checks its own machine again.
+# The architecture of all hosts; the agent checks it again on its own machine.
 ARCHITECTURE: Final = "amd64"
 SERVICES_LABEL: Final = "berth.services"
 
@@ -28,7 +28,10 @@ _VERSION: Final = re.compile(r"([0-9]{1,2}\.[0-9]{1,2})(?:[.\-+ ].*)?")
 
 @dataclass(frozen=True)
 class Found:
-    """An image as its registry describes it. `digest` is what its name leads to: of the list, where there is one."""
+    """An image as its registry describes it.
+
+    `digest` is what its name refers to: the digest of the index where there is one, else that of the manifest.
+    """
 
     digest: str
     size_bytes: int
@@ -40,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Of one architecture."""
+    """The manifest of one architecture, reduced to what is used."""
 
     config_digest: str
     size_bytes: int
@@ -61,7 +64,7 @@ def is_index(manifest: Mapping[str, Any], content_type: str) -> bool:
 
 
 def architectures_of(index: Mapping[str, Any]) -> dict[str, str]:
-    """Architecture → digest of its manifest, of what is for Linux."""
+    """Map each Linux architecture in an index to the digest of its manifest."""
     found: dict[str, str] = {}
     for item in _dicts(index.get("manifests")):
         platform = item.get("platform")
@@ -81,7 +84,10 @@ def check_architecture(names: Iterable[str]) -> None:
 
 
 def manifest_of(manifest: Mapping[str, Any]) -> Manifest:
-    """Raises ImageUnreadable for the format that registries gave up in 2017, and for nonsense."""
+    """Read a manifest.
+
+    Raises ImageUnreadable for malformed ones and for schema 1, which registries gave up in 2017.
+    """
     config, layers = manifest.get("config"), list(_dicts(manifest.get("layers")))
     digest = config.get("digest") if isinstance(config, dict) else None
     sizes = [item.get("size") for item in layers]
@@ -96,7 +102,10 @@ def manifest_of(manifest: Mapping[str, Any]) -> Manifest:
 
 
 def cuda_of(config: Mapping[str, Any]) -> str:
-    """The CUDA version that it needs of the driver, "" for none: by what NVIDIA's own images say, or by a label."""
+    """Return the CUDA version that the image needs of the driver, or "" for none.
+
+    It is read from `NVIDIA_REQUIRE_CUDA`, as NVIDIA's own images set it, or from a label.
+    """
     inner = config.get("config")
     inner = inner if isinstance(inner, dict) else {}
     env = dict(str(line).partition("=")[::2] for line in inner.get("Env") or [] if isinstance(line, str))
@@ -112,7 +121,7 @@ def cuda_of(config: Mapping[str, Any]) -> str:
 
 
 def services_of(config: Mapping[str, Any]) -> frozenset[str]:
-    """What it serves, by the label of our own Dockerfiles, which images made from them inherit."""
+    """Return the services that the image runs, from the label that images inherit from our Dockerfiles."""
     inner = config.get("config")
     label = _labels(inner if isinstance(inner, dict) else {}).get(SERVICES_LABEL, "")
     return frozenset(part.strip() for part in str(label).split(",")) & {"ssh", "jupyter", "tensorboard"}

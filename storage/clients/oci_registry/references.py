@@ -1,4 +1,4 @@
-"""Names of images as people write them, and as a registry and an engine want them."""
+"""Image names as users write them, and in the forms that a registry and an engine need."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class ImageName:
-    """Where an image is: by tag, or by digest alone."""
+    """Location of an image in a registry, by tag or by digest alone."""
 
     registry: str
     repository: str
@@ -28,27 +28,30 @@ class ImageName:
 
     @property
     def wanted(self) -> str:
-        """What to ask the registry for."""
+        """Return the tag or digest to request from the registry."""
         return self.digest or self.tag
 
     @property
     def text(self) -> str:
-        """As people write it, in full."""
+        """Return the full name, with registry, repository and tag or digest."""
         return f"{self.registry}/{self.repository}" + (f"@{self.digest}" if self.digest else f":{self.tag}")
 
     @property
     def short(self) -> str:
-        """Without what everyone leaves out."""
+        """Return the name without the default registry, the `library/` prefix and the `latest` tag."""
         text = self.text.removeprefix(f"{HUB}/library/").removeprefix(f"{HUB}/")
         return text.removesuffix(":latest")
 
     def pinned(self, digest: str) -> str:
-        """What the engine pulls: whatever happens to the tag, this stays the same."""
+        """Return the name with this digest, which stays the same whatever the tag refers to later."""
         return f"{self.registry}/{self.repository}@{digest}"
 
 
 def parse_name(text: str) -> ImageName:
-    """`ubuntu`, `pytorch/pytorch:2.4.0`, `registry.example.com/team/image@sha256:…`. Raises InvalidInput."""
+    """Parse a name as users write it, or raise InvalidInput.
+
+    Such names are `ubuntu`, `pytorch/pytorch:2.4.0` and `registry.example.com/team/image@sha256:…`.
+    """
     name = text.strip().removeprefix("https://").removeprefix("docker://")
     rest, _, digest = name.partition("@")
     first, slash, behind = rest.partition("/")
@@ -63,7 +66,7 @@ def parse_name(text: str) -> ImageName:
 
 
 def parse_registry(text: str) -> str:
-    """The host of a registry, as names of its images begin. Raises InvalidInput."""
+    """Parse a registry's host, as image names begin with it, or raise InvalidInput."""
     host = text.strip().lower().removeprefix("https://").rstrip("/")
     host = HUB if host in _HUB_NAMES or host == "index.docker.io/v1" else host
     if not _HOST.fullmatch(host) or not _is_host(host) or len(host) > _MOST_CHARS:
@@ -72,7 +75,7 @@ def parse_registry(text: str) -> str:
 
 
 def api_host(registry: str) -> str:
-    """Where a registry answers: Docker Hub does so elsewhere than its name says."""
+    """Return the host that serves a registry's API; Docker Hub's differs from its name."""
     return _HUB_API if registry == HUB else registry
 
 

@@ -1,6 +1,7 @@
-"""Tries a place in an object storage: its folder is listed, and a small object written and deleted again.
+"""Check of access to a folder in object storage.
 
-Every request goes through the door that checks addresses; nothing is redirected.
+The folder is listed, and a small object is written and deleted again. Every request passes the address check of
+outbound requests, and no redirect is followed.
 """
 
 import re
@@ -14,7 +15,7 @@ from storage.errors import BucketMissing, StorageLoginRefused, StorageUnreachabl
 _PROBE: Final = ".berth-probe"
 _CODE: Final = re.compile(r"<Code>([A-Za-z0-9.]{1,80})</Code>")
 OK, NO_CONTENT, FORBIDDEN, UNAUTHORIZED, NOT_FOUND = 200, 204, 403, 401, 404
-# Said by those that want the bucket in the host's name.
+# Error codes of storages that want the bucket in the host name.
 _WANTS_HOST: Final = frozenset(
     {"SecondLevelDomainForbidden", "PathStyleDomainForbidden", "VirtualHostDomainRequired", "PermanentRedirect"}
 )
@@ -22,14 +23,18 @@ _WANTS_HOST: Final = frozenset(
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found out."""
+    """Result of the check: how the bucket is addressed, and whether the key may write."""
 
     virtual_host: bool
     can_write: bool
 
 
 def check_place(place: Place) -> Checked:
-    """Raises StorageUnreachable, StorageLoginRefused or BucketMissing. It waits for others: outside of transactions."""
+    """Check that the folder can be listed, and whether it can be written.
+
+    It makes network requests, so call it outside of transactions. Raises StorageUnreachable, StorageLoginRefused or
+    BucketMissing.
+    """
     answer, virtual = _list(place), place.virtual_host
     if not virtual and _code(answer) in _WANTS_HOST:
         place, virtual = replace(place, virtual_host=True), True

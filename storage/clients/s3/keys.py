@@ -1,4 +1,4 @@
-"""Endpoints, buckets and folders of object storages as people write them."""
+"""Parsing of endpoints, buckets and folders of object storage as users write them."""
 
 import re
 from typing import Final
@@ -12,7 +12,10 @@ _FOLDER_MOST: Final = 300
 
 
 def parse_endpoint(text: str) -> str:
-    """An address without a path. `s3.example.com` means https. Raises InvalidInput."""
+    """Return the endpoint as a URL without a path, or raise InvalidInput.
+
+    `s3.example.com` means `https://s3.example.com`.
+    """
     text = text.strip().rstrip("/")
     url = text if "://" in text else f"https://{text}"
     try:
@@ -25,14 +28,17 @@ def parse_endpoint(text: str) -> str:
 
 
 def parse_bucket(text: str) -> str:
-    """Raises InvalidInput."""
+    """Return the bucket name, or raise InvalidInput."""
     if not _BUCKET.fullmatch(text) or ".." in text:
         raise wrong_field("bucket", "A bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens.")
     return text
 
 
 def parse_folder(field: str, text: str) -> str:
-    """A folder in a bucket or on a disk, without slashes at its ends; "" is all of it. Raises InvalidInput."""
+    """Return a folder's path in a bucket or on a disk without slashes at its ends, or raise InvalidInput.
+
+    An empty path means the whole bucket or disk.
+    """
     parts = [part for part in text.strip().split("/") if part not in ("", ".")]
     folder = "/".join(parts)
     if _CONTROL.search(folder) or ".." in parts or len(folder) > _FOLDER_MOST:

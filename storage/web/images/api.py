@@ -1,4 +1,4 @@
-"""The API of images and of the registries that they come from."""
+"""API of images and of logins for private registries."""
 
 from typing import ClassVar, cast
 
@@ -25,7 +25,7 @@ SCOPES: dict[str, str] = {"GET": "instances:read", "POST": "instances:write", "D
 
 
 class ImagesView(GenericAPIView[Image]):
-    """The images that an instance can run: the market's, the community's and, for who says who they are, their own."""
+    """List the images that an instance can run: official, community and, with a login, your own ones."""
 
     permission_classes = (PublicToRead,)
     scopes: ClassVar = SCOPES
@@ -44,7 +44,10 @@ class ImagesView(GenericAPIView[Image]):
 
     @extend_schema(operation_id="images_create", request=shapes.ImageIn, responses={201: shapes.ImageOut})
     def post(self, request: Request) -> Response:
-        """Add an image by name: its registry is asked, and it is pinned by digest."""
+        """Add an image by name.
+
+        It is read from its registry and pinned by its digest.
+        """
         wanted, owner = checked(shapes.ImageIn, request.data), asker(request)
         found = examine_image(owner=owner, name=wanted.pop("name"))
         return reply_once(
@@ -53,7 +56,7 @@ class ImagesView(GenericAPIView[Image]):
 
 
 class ImageView(APIView):
-    """One image that the asker can run."""
+    """One image that you can run or own."""
 
     scopes: ClassVar = SCOPES
 
@@ -64,20 +67,26 @@ class ImageView(APIView):
 
     @extend_schema(operation_id="images_remove", responses={202: shapes.ImageOut})
     def delete(self, request: Request, image_id: str) -> Response:
-        """Take an own image away. Instances that run it go on; one that lies on a host is deleted there."""
+        """Remove one of your images.
+
+        Instances that run it are not affected; if it is stored on a host, it is deleted there.
+        """
         owner = asker(request)
         removed = remove_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
         return Response(shapes.image_shape(removed, owner), status=202)
 
 
 class ImageShareView(APIView):
-    """An own image in the community list."""
+    """Sharing of your images in the community list."""
 
     scopes: ClassVar = SCOPES
 
     @extend_schema(operation_id="images_share", request=shapes.ShareIn, responses={201: shapes.ImageOut})
     def post(self, request: Request, image_id: str) -> Response:
-        """Needs `instances:connect` as well: a saved image shows everybody what lay in its instance."""
+        """Share an image with everyone.
+
+        This also needs the scope `instances:connect`, since a saved image shows everyone the files of its instance.
+        """
         require_scope(request, CONNECT)
         owner, row_id = asker(request), parse_public_id(PREFIX, image_id)
         own_image(owner, row_id)
@@ -88,14 +97,17 @@ class ImageShareView(APIView):
 
     @extend_schema(operation_id="images_unshare", responses={200: shapes.ImageOut})
     def delete(self, request: Request, image_id: str) -> Response:
-        """Nobody else can rent with it any more. Repeating it is harmless."""
+        """Stop sharing an image, so that nobody else can rent with it.
+
+        Repeating it changes nothing.
+        """
         owner = asker(request)
         kept = unshare_image(owner=owner, image_id=parse_public_id(PREFIX, image_id))
         return Response(shapes.image_shape(kept, owner))
 
 
 class RegistriesView(GenericAPIView[Registry]):
-    """The saved logins of private registries, and new ones."""
+    """Saved logins for private registries."""
 
     scopes: ClassVar = SCOPES
     serializer_class = shapes.RegistryOut
@@ -108,7 +120,10 @@ class RegistriesView(GenericAPIView[Registry]):
 
     @extend_schema(operation_id="registries_create", request=shapes.RegistryIn, responses={201: shapes.RegistryOut})
     def post(self, request: Request) -> Response:
-        """Save a login once the registry has taken it; an earlier one of the same registry is replaced."""
+        """Save a login after checking it with the registry.
+
+        It replaces an earlier one for the same registry.
+        """
         wanted, owner = checked(shapes.RegistryIn, request.data), asker(request)
         wanted["host"] = try_registry(**wanted)
         return reply_once(request, lambda: (201, shapes.registry_shape(save_registry(owner=owner, **wanted))))

@@ -1,4 +1,4 @@
-"""Where the market's own registry sends container engines for a token."""
+"""Token endpoint to which the market's own registry refers container engines."""
 
 import base64
 import binascii
@@ -12,7 +12,10 @@ from storage.images.registry_tokens import issue_registry_token
 
 @require_GET
 def registry_token(request: HttpRequest) -> JsonResponse:
-    """By the token protocol of the distribution project. A registry's errors are not problem documents."""
+    """Issue a token by the token protocol of the CNCF distribution project.
+
+    Errors have that protocol's format, and are no problem documents.
+    """
     username, password = _login(request.headers.get("Authorization", ""))
     scopes = [part for text in request.GET.getlist("scope") for part in text.split(" ") if part]
     try:

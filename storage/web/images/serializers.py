@@ -1,4 +1,4 @@
-"""Images, registries and pulls as the API shows them, and what it reads."""
+"""Serializers of images, registry logins and image pulls."""
 
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ class ImagesQuery(serializers.Serializer[Any]):
 
 
 class CommunityOut(serializers.Serializer[Any]):
-    """What an image is shared as."""
+    """Name and version under which an image is shared."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -88,7 +88,10 @@ class ImageOut(serializers.Serializer[Any]):
 
 
 class RegistryOut(serializers.Serializer[Any]):
-    """A saved login. The password is never shown."""
+    """A saved login.
+
+    The password is never shown.
+    """
 
     id = serializers.CharField()
     host = serializers.CharField()
@@ -105,7 +108,10 @@ class LayerOut(serializers.Serializer[Any]):
 
 
 class PullOut(serializers.Serializer[Any]):
-    """How far the host is with loading an instance's image. Without layers: it is not loading."""
+    """Progress of the pull of an instance's image.
+
+    Without layers, no pull is running.
+    """
 
     done_bytes = serializers.IntegerField()
     total_bytes = serializers.IntegerField(help_text="Of the layers whose size is known by now")

@@ -1,4 +1,4 @@
-"""Staff panel: volumes, snapshots and public data sets. What changes them is their owners' and the services'."""
+"""Staff panel of volumes, snapshots, public data sets and transfers, for reading only."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""What the pages of images show."""
+"""Template contexts of the image pages."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +27,7 @@ class Shelf:
 
 
 def images_context(user: User, *, page: str | None) -> dict[str, Any]:
-    """One's own images and logins, with the forms for new ones."""
+    """Return the context of a user's own images and logins, with the forms for new ones."""
     rows = Paginator(own_images(user), _ROWS).get_page(page)
     return {
         "page": rows,
@@ -41,7 +41,7 @@ def images_context(user: User, *, page: str | None) -> dict[str, Any]:
 
 
 def community_context(*, words: str, page: str | None) -> dict[str, Any]:
-    """What everyone shares; of what is used most first."""
+    """Return the context of the community list, the most used first."""
     shelves: dict[object, Shelf] = {}
     for image in community_images():
         assert image.shared is not None

@@ -1,4 +1,4 @@
-"""Input of the pages of images."""
+"""Forms of the image pages."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _

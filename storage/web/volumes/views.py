@@ -1,4 +1,4 @@
-"""The console's pages of images: one's own, the community's, private registries."""
+"""Image pages of the console: own images, the community list, private registries."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -26,7 +26,7 @@ def images(request: SignedInRequest) -> HttpResponse:
 
 
 def community(request: HttpRequest) -> HttpResponse:
-    """Public."""
+    """Show the community list; it needs no login."""
     context = community_context(words=request.GET.get("q", "")[:100], page=request.GET.get("page"))
     return render(request, page="storage/community.html", part="storage/_community.html", context=context)
 
