@@ -1,1 +1,1 @@
-"""The renter's container: quotes, life cycle, access, events."""
+"""Renters' instances: quotes, orders, life cycle, access, events and charges."""

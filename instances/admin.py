@@ -1,4 +1,7 @@
-"""Staff panel: instances and their events. Host panel: instances on the owner's hosts, without the renter's secrets."""
+"""Staff panel of instances and their events; host panel of the instances on an owner's hosts.
+
+The host panel shows none of the renter's secrets.
+"""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -68,7 +71,10 @@ class InstanceAdmin(_InstanceColumns, ReadOnlyAdmin):
 
 @admin.register(FaultReport, site=staff_panel)
 class FaultReportAdmin(ReadOnlyAdmin):
-    """A renter's word against a host's: the payout of what was earned by it waits until staff decide here."""
+    """Fault reports of renters against hosts.
+
+    Payouts of what the host earned by the reported run wait until staff decide here.
+    """
 
     list_display = ("instance", "detail", "verdict", "opened_at", "decided_by", "closed_at")
     list_filter = ("verdict",)

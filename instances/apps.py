@@ -1,4 +1,4 @@
-"""Registers the app with Django."""
+"""Registration of the app with Django."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _

@@ -1,4 +1,4 @@
-"""What can be refused about quotes and instances, each with its stable code."""
+"""Errors of quotes and instances, each with its stable code."""
 
 from common.errors import DomainError, InvalidInput
 
@@ -27,7 +27,10 @@ class DiskTooLarge(InvalidInput):
 
 
 class BidBarred(DomainError):
-    """A host owner, and whoever belongs together with one, has no say in the price of the own GPUs."""
+    """An account may not bid on GPUs whose price it has a say in.
+
+    These are the GPUs of a host owner, for the owner and accounts connected with the owner.
+    """
 
     code = "bid_barred"
     status = 403

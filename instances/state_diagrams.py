@@ -1,4 +1,4 @@
-"""The life cycles as a Markdown page with diagrams, made from the transition tables alone."""
+"""Life cycles as a Markdown page with diagrams, generated from the transition tables."""
 
 from collections.abc import Iterator
 from typing import Final

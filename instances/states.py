@@ -1,4 +1,4 @@
-"""The life of an instance, as data. `docs/lifecycles.md` is printed from these tables."""
+"""States and transitions of instances; `docs/lifecycles.md` is printed from these tables."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,18 +18,18 @@ class InstanceState(models.TextChoices):
     STOPPED = "stopped", _("stopped")
     STARTING = "starting", _("starting")
     RESTARTING = "restarting", _("restarting")
-    # It is copied, into a new instance or to another host, or is the copy to come; or its volumes come from other hosts.
+    # Being copied or filled by a clone or migration, or waiting for volumes to arrive from other hosts.
     COPYING = "copying", _("copying")
     FAILED = "failed", _("failed")
     RELEASING = "releasing", _("releasing")
     GONE = "gone", _("gone")
 
 
-ENDING: Final = (InstanceState.RELEASING, InstanceState.GONE)  # it never comes back from there
+ENDING: Final = (InstanceState.RELEASING, InstanceState.GONE)  # no state after these ever leads back
 
 
 class Desired(models.TextChoices):
-    """The renter's will."""
+    """The state that the renter wants."""
 
     RUNNING = "running", _("running")
     STOPPED = "stopped", _("stopped")
@@ -40,7 +40,7 @@ class FaultOf(models.TextChoices):
     RENTER = "renter", _("renter")
     HOST = "host", _("host")
     PLATFORM = "platform", _("platform")
-    NOBODY = "nobody", _("nobody")  # the renter can bring it about, and so can the host
+    NOBODY = "nobody", _("nobody")  # both the renter and the host can cause it
 
 
 class ReportVerdict(models.TextChoices):
@@ -71,7 +71,7 @@ INSTANCE_MACHINE = Machine(
     final=frozenset({S.GONE}),
     table={
         S.REQUESTED: frozenset({S.WAITING, S.PROVISIONING, S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
-        # No GPUs are leased: a spot bid that does not win, or an order that spot rents are making room for.
+        # No GPUs are leased: a spot bid that does not win, or an order for which spot rents are being stopped.
         S.WAITING: frozenset({S.REQUESTED, S.STARTING, S.STOPPED, S.RELEASING}),
         S.PROVISIONING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         S.RUNNING: frozenset({S.STOPPING, S.RESTARTING, S.FAILED, S.RELEASING}),
@@ -79,8 +79,8 @@ INSTANCE_MACHINE = Machine(
         S.STOPPED: frozenset({S.STARTING, S.WAITING, S.COPYING, S.RELEASING}),
         S.STARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
         S.RESTARTING: frozenset({S.RUNNING, S.STOPPING, S.FAILED, S.RELEASING}),
-        # A failed instance keeps its data until it is released; it may be started again once its GPUs are let go.
-        # One that failed on the host that it was moved to is stopped again where it came from.
+        # A failed instance keeps its data until it is released, and can start again once its GPUs are released. One
+        # that failed on the host that it was migrated to becomes stopped again on its former host.
         S.FAILED: frozenset({S.STARTING, S.WAITING, S.COPYING, S.STOPPED, S.RELEASING}),
         S.COPYING: frozenset({S.REQUESTED, S.STARTING, S.STOPPED, S.RELEASING}),
         S.RELEASING: frozenset({S.GONE}),
@@ -88,9 +88,9 @@ INSTANCE_MACHINE = Machine(
     },
 )
 
-# The renter's verbs and the states in which each may be asked for. A failed instance may start once its GPUs are let go;
-# a stopped one is stopped again to let go of GPUs that it keeps for a fee; only a reserved one is extended; only data that
-# has a date is kept for longer; a lock takes the verbs of PROTECTED away.
+# The renter's actions and the states in which each is possible. A failed instance can start once its GPUs are
+# released; a stopped one is stopped again to release GPUs that it keeps for a fee; only reserved ones are extended;
+# only data with a deletion date is kept for longer; a lock refuses the actions in PROTECTED.
 ACTIONS: Final[Mapping[str, frozenset[str]]] = {
     "start": frozenset({S.STOPPED, S.FAILED}),
     "stop": frozenset({S.WAITING, S.REQUESTED, S.PROVISIONING, S.STARTING, S.RUNNING, S.RESTARTING, S.STOPPED}),
@@ -109,7 +109,7 @@ ACTIONS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-# What a lock refuses.
+# Actions that a lock refuses.
 PROTECTED: Final = frozenset({"release", "reimage"})
 
 
@@ -124,7 +124,7 @@ class BidState(models.TextChoices):
     WAITING = "waiting", _("waiting")
     HOLDING = "holding", _("holding GPUs")
     NOTICE = "notice", _("has notice")  # its GPUs go to others at `yields_at`
-    YIELDING = "yielding", _("yielding")  # told to stop, its GPUs are not free yet
+    YIELDING = "yielding", _("yielding")  # told to stop, but its GPUs are not free yet
     ENDED = "ended", _("ended")
 
 
@@ -148,7 +148,7 @@ BID_MACHINE = Machine(
     table={
         B.WAITING: frozenset({B.HOLDING, B.ENDED}),
         B.HOLDING: frozenset({B.NOTICE, B.WAITING, B.ENDED}),
-        # Notice is taken back when room was found elsewhere or the bid was raised in time.
+        # A notice is withdrawn when GPUs were found elsewhere or the bid was raised in time.
         B.NOTICE: frozenset({B.HOLDING, B.YIELDING, B.WAITING, B.ENDED}),
         B.YIELDING: frozenset({B.WAITING, B.ENDED}),
         B.ENDED: frozenset({B.WAITING}),  # the instance was started again

@@ -1,4 +1,4 @@
-"""Shells around the sweeps of instances."""
+"""Celery tasks that run the sweeps of instances."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Addresses of instances: pages, and the API below /api/v1."""
+"""URLs of instances: pages, and the API below /api/v1."""
 
 from django.urls import URLPattern, path, re_path
 
@@ -119,7 +119,7 @@ api_urlpatterns: list[URLPattern] = [
     path("instances/<str:instance_id>/web-links", access_api.WebLinksView.as_view(), name="api_instance_web_links"),
 ]
 
-# Before the market's own addresses, which take any word after /hosts/ for a host.
+# To be listed before the market's URLs, which take any word after /hosts/ for a host.
 earnings_api_urlpatterns: list[URLPattern] = [
     path("hosts/earnings", earning_api.EarningsView.as_view(), name="api_earnings"),
 ]

@@ -1,1 +1,1 @@
-"""Ways into an instance: credentials, ports, links, logs."""
+"""Access to an instance: credentials, ports, web links, logs."""

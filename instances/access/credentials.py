@@ -1,4 +1,7 @@
-"""Who gets in over SSH: keys, root's password, addresses. What changes reaches a running instance within seconds."""
+"""SSH credentials: keys, root's password, allowed networks.
+
+Changes reach a running instance within seconds.
+"""
 
 import ipaddress
 from collections.abc import Sequence
@@ -21,8 +24,11 @@ from instances.models import Instance
 
 
 def change_access(*, renter: User, instance_id: UUID, **changes: Any) -> Instance:
-    """Any of: `key_ids` (None: all keys of the account, those added later too), `networks` from which SSH answers (none:
-    everywhere), `ports` beside the image's own. All of it or nothing."""
+    """Change any of an instance's keys, allowed networks and extra ports, all together or not at all.
+
+    `key_ids` are keys of the account (None: all keys, including later ones), `networks` those from which SSH is
+    allowed (none: all), `ports` the container ports beside the image's own.
+    """
     known = read_networks(changes["networks"]) if "networks" in changes else None
     with use_case():
         instance = enterable(renter, instance_id)
@@ -38,7 +44,10 @@ def change_access(*, renter: User, instance_id: UUID, **changes: Any) -> Instanc
 
 
 def follow_keys(*, user_id: UUID) -> int:
-    """After the account's keys changed: instances with all keys get the new ones, a removed one lets in nowhere."""
+    """Apply a change of an account's keys to all its instances; return how many have changed.
+
+    Instances with all keys get the new ones; a removed key is removed everywhere.
+    """
     with use_case():
         rows = list(entered_by_keys(user_id).select_related("renter").select_for_update(of=("self",), no_key=True))
         if not rows:
@@ -56,14 +65,17 @@ def _follow(instance: Instance, account: list[str]) -> bool:
 
 
 def follow_all_keys() -> int:
-    """Sweep behind the hints that accounts send."""
+    """Apply key changes whose hints were lost; return how many instances have changed.
+
+    This is a sweep.
+    """
     return sum(follow_keys(user_id=user_id) for user_id in renters_with_other_keys())
 
 
 def set_password(*, renter: User, instance_id: UUID) -> tuple[Instance, str]:
-    """A fresh password for root, which is told this once. An earlier one ends."""
+    """Set a new random password for root and return it; it is shown this once and replaces an earlier one."""
     password = new_password()
-    sealed = seal(hash_password(password))  # takes a while: not while a row is locked
+    sealed = seal(hash_password(password))  # slow by design, so done before the row is locked
     with use_case():
         instance = enterable(renter, instance_id)
         set_way(instance, kind="password_set", sealed_password=sealed, password_set_at=clock.now())
@@ -71,7 +83,7 @@ def set_password(*, renter: User, instance_id: UUID) -> tuple[Instance, str]:
 
 
 def clear_password(*, renter: User, instance_id: UUID) -> Instance:
-    """Keys alone again. Repeating it is harmless."""
+    """Remove root's password, which leaves keys alone; repeating it changes nothing."""
     with use_case():
         instance = enterable(renter, instance_id)
         if instance.sealed_password:
@@ -80,7 +92,10 @@ def clear_password(*, renter: User, instance_id: UUID) -> Instance:
 
 
 def read_networks(texts: Sequence[str]) -> list[str]:
-    """Networks as they are written out, each once. An address alone is a network of one. Raises InvalidInput."""
+    """Return the networks in canonical form without duplicates, or raise InvalidInput.
+
+    An address without a prefix is a network of one address.
+    """
     known, wrong = [], []
     for position, text in enumerate(texts):
         try:

@@ -1,4 +1,7 @@
-"""Extra ports of an instance: numbers on the host that stay the same for life, published from its next start on."""
+"""Extra ports of an instance.
+
+Their host ports stay the same for life and are published from the next start on.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,8 +20,10 @@ _TRIES: Final = 3
 
 
 def open_ports(instance: Instance, ports: Sequence[int]) -> None:
-    """These container ports beside the image's own; what is open already keeps its number. They are there from the next
-    start or restart on: a container's ports are fixed when it is made."""
+    """Open these container ports beside the image's own; ports that are open keep their host port.
+
+    They are published from the next start or restart on, since a container's ports are fixed when it is created.
+    """
     own = container_ports(instance.image)
     chosen = check_ports(ports, own)
     before = [list(pair) for pair in instance.ports]
@@ -33,18 +38,24 @@ def open_ports(instance: Instance, ports: Sequence[int]) -> None:
 
 
 def free_left_ports() -> int:
-    """Sweep: ports that were closed are others' only when no container publishes them any more."""
+    """Free the host ports of closed ports once no container publishes them; return their number.
+
+    This is a sweep.
+    """
     return InstancePort.objects.filter(pk__in=list(ports_left_over())).delete()[0]
 
 
 def take_more(instance: Instance, count: int) -> list[int]:
-    """Host ports beside those that it has, inside a use case. Raises NoPorts or Busy."""
+    """Take more host ports for an instance, inside a use case.
+
+    Raises NoPorts or Busy.
+    """
     if not count:
         return []
     host = instance.host
     for _ in range(_TRIES):
         try:
-            with transaction.atomic():  # a port that someone else takes at this very moment
+            with transaction.atomic():  # a savepoint, since another transaction may take the same port at this moment
                 return take_ports(
                     instance_id=instance.pk, host_id=host.pk, first=host.port_first, last=host.port_last, count=count
                 )

@@ -1,4 +1,4 @@
-"""What every change of a way into an instance has in common: it is locked, not ending, and its host and pages are told."""
+"""Steps that every change of an instance's access shares: lock, state check, event and wake-ups."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def enterable(renter: User, instance_id: UUID) -> Instance:
-    """The renter's instance, locked. Raises NotFound, or UnlawfulMove when it is ending."""
+    """Lock and return the renter's instance for a change of its access.
+
+    Raises NotFound, or UnlawfulMove when it is being released.
+    """
     instance = instance_of(renter, instance_id)
     Instance.objects.select_for_update(no_key=True).only("pk").get(pk=instance.pk)
     instance = instance_of(renter, instance_id)
@@ -27,7 +30,10 @@ def enterable(renter: User, instance_id: UUID) -> Instance:
 
 
 def check_list_kept(host: "Host", networks: Sequence[str]) -> None:
-    """A list of addresses that nobody keeps would be worse than none. Raises ListNotKept."""
+    """Raise ListNotKept for a host whose firewall cannot enforce a list of networks.
+
+    A list that nobody enforces would be worse than none.
+    """
     if networks and host.keeps_ssh_list is False:
         raise ListNotKept(
             "The firewall of this host takes no rules from its agent, so a list of addresses would keep nobody out. Use keys"

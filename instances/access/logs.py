@@ -1,4 +1,4 @@
-"""An instance's log: asked of its host when someone looks, kept for minutes, told as far as it is known."""
+"""Logs of instances: requested of the host when somebody looks, and kept for minutes."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2
 
 @dataclass(frozen=True)
 class LogSearch:
-    """The last `tail` lines that hold `q`, whatever the case, since a time."""
+    """A search for the last `tail` lines that contain `q`, in any case, since a time."""
 
     tail: int = LOG_TAIL
     q: str = ""
@@ -39,7 +39,7 @@ class LogSearch:
 
     @property
     def question(self) -> str:
-        """Its name: the same for the same search, and short whatever is searched for."""
+        """Return the key of this search, a digest of fixed length."""
         return hashlib.sha256(json.dumps(asdict(self), default=str, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -49,9 +49,10 @@ class LogSearch:
 
 
 def read_log(*, renter: User, instance_id: UUID, search: LogSearch) -> LogRead:
-    """What is known by now. When that is older than a moment the host is asked as well: look again shortly after.
+    """Return the last result of the search, and request a new one of the host when it is too old.
 
-    Raises UnlawfulMove when nothing is left of the instance, LogUnavailable while its host is silent.
+    A caller that needs the new result asks again shortly after. Raises UnlawfulMove when the instance is gone, and
+    LogUnavailable while its host is silent.
     """
     instance, now = instance_of(renter, instance_id), clock.now()
     if instance.state == InstanceState.GONE:
@@ -75,7 +76,7 @@ def _ask(instance: Instance, search: LogSearch, now: datetime) -> LogRead:
     LogRead.objects.bulk_create([LogRead(instance=instance, question=search.question, asked_at=now)], ignore_conflicts=True)
     row = LogRead.objects.select_for_update(no_key=True).get(instance=instance, question=search.question)
     if _serves(row, now):
-        return row  # someone else was faster
+        return row  # another request was faster
     operation = ask_operation(
         host_id=instance.host_id,
         owner_id=instance.renter_id,
@@ -90,14 +91,14 @@ def _ask(instance: Instance, search: LogSearch, now: datetime) -> LogRead:
 
 
 def conclude_log(operation: Any) -> None:
-    """Keep what was read. The operation itself is dropped: it holds what programs have said."""
+    """Store the result of a log read, and delete the operation, since its outcome holds program output."""
     row = LogRead.objects.select_for_update(no_key=True).filter(operation=operation.pk).first()
     if row is not None:
         row.operation, row.read_at = None, clock.now()
         row.failure = "" if operation.state == OperationState.DONE else operation.detail or "The host gave no answer."
         if not row.failure:
             lines = operation.outcome.get("lines", "")
-            # Whoever may read is not one who may connect, and JupyterLab likes to print its address.
+            # Not everyone who may read logs may connect, and JupyterLab prints its address with the token.
             token = row.instance.jupyter_token
             row.lines = _lines(lines.replace(token, "…") if token else lines)
             row.cut = bool(operation.outcome.get("cut"))
@@ -106,7 +107,7 @@ def conclude_log(operation: Any) -> None:
 
 
 def _lines(text: str) -> list[list[str]]:
-    """What a host says is a log: pairs of a time and printable text, and nothing else."""
+    """Parse a host's log into pairs of a time and a printable line; anything else is dropped."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -120,5 +121,8 @@ def _time(value: object) -> str:
 
 
 def drop_old_logs(*, now: datetime) -> int:
-    """Sweep: nobody looks any more."""
+    """Delete results that nobody asks for any more and return their number.
+
+    This is a sweep.
+    """
     return log_reads_before(now - LOG_KEPT).delete()[0]

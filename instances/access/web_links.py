@@ -1,4 +1,7 @@
-"""Links to programs of an instance in the browser: signed, short-lived, each program under a host name of its own."""
+"""Links to programs of an instance in the browser.
+
+They are signed and short-lived, and each program has its own host name.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +27,10 @@ OPEN_PATH: Final = "/relay/v1/web/"
 
 @dataclass(frozen=True)
 class WebLink:
-    """Good for anyone who has it, until `expires_at`; the visit that it begins ends at `visit_ends_at`."""
+    """A link that anybody who has it can open until `expires_at`.
+
+    The session that it opens ends at `visit_ends_at`.
+    """
 
     url: str
     expires_at: datetime
@@ -32,10 +38,10 @@ class WebLink:
 
 
 def open_web(*, renter: User, instance_id: UUID, port: int) -> WebLink:
-    """A link to the program that listens on this port in the renter's running instance; the host need not publish it.
+    """Return a link to the program that listens on this port in the renter's running instance.
 
-    It leads to the relay under a name that belongs to this instance and port alone, where no cookie of the market is sent
-    and none can be set for it. Raises NotFound, NotRunning or WebLinksOff.
+    The host need not publish the port. The link leads to the relay under a host name of this instance and port alone,
+    which receives no cookie of the market and can set none for it. Raises NotFound, NotRunning or WebLinksOff.
     """
     instance = instance_of(renter, instance_id)
     if port == SSH_PORT:

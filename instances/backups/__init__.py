@@ -1,1 +1,1 @@
-"""Backup of the market and its restore."""
+"""Backup and restore of the whole market."""

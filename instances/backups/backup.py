@@ -1,4 +1,4 @@
-"""A backup of the market: the database, the keys without which it is worth little, the ledger's anchors, the registry."""
+"""Backup of the market: database, encryption and signing keys, ledger anchors, and saved images."""
 
 from pathlib import Path
 from typing import Final
@@ -17,8 +17,8 @@ DATABASE: Final = "database.dump"
 REGISTRY: Final = "registry.tar"
 SECRETS: Final = "secrets"
 ANCHORS: Final = "anchors"
-# Files as `deploy/make-secrets` names them, and the settings that they hold. Passwords of servers (PostgreSQL, Redis, mail)
-# and Stripe's keys are left out: a new machine has its own, or they are given out again.
+# Files as `deploy/make-secrets` names them, and their settings. Passwords of servers (PostgreSQL, Redis, mail) and
+# Stripe's keys are left out: a new machine has its own, or they can be issued again.
 KEPT: Final = {
     "secret_key": "SECRET_KEY",
     "relay_secret": "RELAY_SECRET",
@@ -30,17 +30,18 @@ _NAMED: Final = ("SITE_URL", "RELAY_URL", "MARKET_CURRENCY", "MARKET_REGISTRY", 
 
 
 def make_backup(*, parent: Path, registry: Path | None) -> Path:
-    """A new folder below `parent`, whole or not at all. Raises NoBackup, ClientFailed and OSError.
+    """Write a backup into a new folder below `parent`, complete or not at all, and return the folder.
 
-    `registry`: where the registry of saved images keeps its files; it may run meanwhile, since those are never changed.
+    `registry` is the folder of the registry of saved images. The registry may run meanwhile, since its files never
+    change. Raises NoBackup, ClientFailed and OSError.
     """
     name = f"berth-{clock.now():%Y%m%dT%H%M%SZ}"
     client = postgres_client()
     with new_folder(parent, name) as folder:
-        manifest = _manifest(registry)  # before the dump: what it names is in there
+        manifest = _manifest(registry)  # before the dump, so that the dump contains whatever the manifest names
         client.dump(folder / DATABASE)
         if registry is not None:
-            pack(registry, folder / REGISTRY)  # after the dump: every image that it names is there
+            pack(registry, folder / REGISTRY)  # after the dump, so that every image in the dump is packed
         for file, setting in KEPT.items():
             if value := getattr(settings, setting):
                 write_private(folder / SECRETS / file, value.encode())
@@ -70,7 +71,7 @@ def _manifest(registry: Path | None) -> Manifest:
 
 
 def _missing(registry: Path | None) -> list[str]:
-    """What the operator has to copy by other means."""
+    """Return what the backup lacks, which the operator has to copy by other means."""
     left = ["Passwords of PostgreSQL, Redis and the mail server, and the keys of Stripe: a new machine has its own."]
     if settings.MARKET_REGISTRY and registry is None:
         left.append("The images of the registry: name its folder with --registry, or copy its volume.")

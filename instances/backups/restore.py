@@ -1,7 +1,8 @@
-"""The market goes on from a backup: checked first, put in place at once or not at all, then made safe before it starts.
+"""Restore of the market from a backup.
 
-Safe means: a new epoch (its hosts agree before anything is sold), no money leaves, nobody is signed in. What happened after
-the backup is listed, as far as the anchors of the ledger and Stripe know it; the hosts tell theirs when they report.
+The backup is checked first, then put in place in one step or not at all, and made safe before the market starts: a
+new epoch (hosts agree before anything is sold), no money leaves, all sessions end. What happened after the backup is
+listed as far as the ledger's anchors and Stripe know it; hosts tell theirs when they report.
 """
 
 from collections.abc import Callable
@@ -32,22 +33,24 @@ _INVOICES = (
     "Invoices that were issued after the backup are not in the books: their months are invoiced anew, under numbers that "
     "begin at the next million of the year, so no number is on two. Tell whoever has the former ones that they are void."
 )
-# Without these the database is worth little: what it keeps sealed cannot be opened, and its signatures are another's.
+# Without these keys the database is of little use: its encrypted values cannot be read, and its signatures do not
+# match.
 _MUST_BE_THE_SAME = ("secret_key", "ledger_signing_key")
-# The number means nothing.
+# An arbitrary number.
 _RESTORE_LOCK: Final = 7_260_418_335
 
 
 class RestoreRefused(Exception):
-    """Nothing was changed; the text says what to do."""
+    """The restore was refused and nothing was changed; the text says what to do."""
 
 
 def restore_backup(
     *, folder: Path, replace: bool, registry: Path | None, secrets: Path | None, say: Callable[[str], object]
 ) -> int:
-    """The new epoch's number. Raises BadBackup, RestoreRefused and ClientFailed; then the database is as it was.
+    """Restore a backup and return the number of the new epoch.
 
-    Of two at once the second is refused. The lock is the connection's, so this one stays open until the end.
+    Raises BadBackup, RestoreRefused and ClientFailed; the database is then unchanged. A second restore at the same
+    time is refused; the lock belongs to this database connection, which therefore stays open until the end.
     """
     with only_one(_RESTORE_LOCK) as ours:
         if not ours:
@@ -64,7 +67,7 @@ def _restore(
     _check_keys(folder)
     _check_target(replace=replace)
     _check_registry(folder, registry)
-    # From here on, until the mark is gone, the market cannot start.
+    # From here until the mark is removed, the market cannot start.
     postgres_client().replace(folder / DATABASE, and_then=SET_MARK)
     say(f"The database is as it was at {manifest.made_at}.")
     call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
@@ -101,7 +104,7 @@ def _checked(folder: Path) -> Manifest:
 
 
 def _give_secrets(folder: Path, target: Path) -> None:
-    """Put the backup's keys where the deployment reads them; a file that is there is never replaced."""
+    """Copy the backup's keys to where the deployment reads them, never over an existing file."""
     for name in KEPT:
         source = folder / SECRETS / name
         if source.exists() and not (target / name).exists():
@@ -142,7 +145,10 @@ def _check_registry(folder: Path, registry: Path | None) -> None:
 
 
 def _anchors(folder: Path, epoch: int) -> list[str]:
-    """Heads of seals that the backup does not have are put aside, so that new ones can be anchored; lost ones come back."""
+    """Move anchors of seals that the backup lacks aside, and restore missing ones; return findings.
+
+    Without that, new seals with the same numbers could not be anchored.
+    """
     if not settings.LEDGER_ANCHOR_DIR:
         return []
     place = Path(settings.LEDGER_ANCHOR_DIR)

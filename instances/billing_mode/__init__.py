@@ -1,1 +1,1 @@
-"""Changes between hourly, reserved and spot."""
+"""Changes between hourly, tiered, reserved and spot."""

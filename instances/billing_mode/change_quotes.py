@@ -1,4 +1,4 @@
-"""Quotes for changes in place: another billing mode for an instance, its term renewed, its term ended early."""
+"""Quotes for another billing mode of an instance, and for renewal or early end of its term."""
 
 from fractions import Fraction
 from typing import Final
@@ -22,7 +22,7 @@ from marketplace.leasing.offer_selectors import OfferView, offer_view
 from marketplace.pricing.prices import TERM_HOURS
 from marketplace.states import HostState
 
-# From a mode into another, in place. Nothing goes into spot: GPUs that are held are not bid for.
+# Possible changes of the mode. None leads to spot: GPUs that are leased already cannot be bid for.
 LAWFUL: Final[dict[str, tuple[str, ...]]] = {
     HOURLY: (TIERED, RESERVED),
     TIERED: (HOURLY, RESERVED),
@@ -41,10 +41,10 @@ def quote_change(
     payment: str = "",
     hours: int | None = None,
 ) -> Quote:
-    """What the change costs at the offer's present prices, and what is due now; nothing changes yet.
+    """Quote a change at the offer's present prices, without changing the instance.
 
-    From a running term into `reserved` it is a renewal, which begins when the term ends; into `hourly` its early end.
-    Raises NotFound, UnlawfulMove, InvalidInput or OfferClosed.
+    From a running term, `reserved` is a renewal that begins when the term ends, and `hourly` its early end. Raises
+    NotFound, UnlawfulMove, InvalidInput or OfferClosed.
     """
     instance = instance_of(renter, instance_id)
     check_change(instance, billing_mode)
@@ -55,7 +55,7 @@ def quote_change(
 
 
 def renewal_quote(instance: Instance, over: Term) -> Quote:
-    """Of the same term again, by itself at its end; saved in the caller's transaction."""
+    """Quote an automatic renewal with the same term and payment; it is saved in the caller's transaction."""
     quote = _draft(instance, RESERVED, over.term, over.payment, None)
     quote.used_at = clock.now()
     quote.save(force_insert=True)
@@ -63,7 +63,7 @@ def renewal_quote(instance: Instance, over: Term) -> Quote:
 
 
 def check_change(instance: Instance, billing_mode: str) -> None:
-    """Raises UnlawfulMove when the instance cannot go over to this mode now."""
+    """Raise UnlawfulMove when the instance cannot change to this mode now."""
     lawful = changes_of(instance)
     if billing_mode not in lawful:
         now = f"An instance that is {instance.state} and billed as {instance.billing_mode}"
@@ -74,7 +74,10 @@ def check_change(instance: Instance, billing_mode: str) -> None:
 
 
 def changes_of(instance: Instance) -> tuple[str, ...]:
-    """The modes that it may change to now; `reserved` of a reserved one is a renewal, of which one may be to come."""
+    """Return the modes that the instance can change to now.
+
+    `reserved` of a reserved instance is a renewal, and only one may be agreed ahead.
+    """
     if instance.state not in _CHANGEABLE:
         return ()
     lawful = LAWFUL[instance.billing_mode]
@@ -98,7 +101,10 @@ def _draft(instance: Instance, mode: str, term: str, payment: str, hours: int | 
 
 
 def _set_due(quote: Quote, instance: Instance, plan: Plan) -> None:
-    """One hour is held for what uses GPUs from now on; a renewal begins later; an early end is paid for at once."""
+    """Set what is due now: an hour's hold for GPUs in use, and the price of an early end.
+
+    A renewal begins later, so its hourly rate is not held yet.
+    """
     term = active_term(instance.pk) or coming_term(instance.pk)
     renews = term is not None and quote.billing_mode == RESERVED
     uses = instance.state == InstanceState.RUNNING
@@ -113,7 +119,10 @@ def _set_due(quote: Quote, instance: Instance, plan: Plan) -> None:
 
 
 def early_end_due(term: Term) -> int:
-    """What ending it costs now, negative when money comes back: reckoned for the quote's last moment, so never less."""
+    """Return the price of ending the term now, negative where money comes back.
+
+    It is computed for the quote's last moment, so the real price is never higher.
+    """
     cost = costs_of(source_kind=TERM_SOURCE, source_ids=[term.pk], now=clock.now())[term.pk]
     lasts = min(clock.now() + QUOTE_LIFETIME, term.ends_at)
     coming = max(0, int((lasts - clock.now()).total_seconds()) + 1) * rate_of(term) // 3600

@@ -1,4 +1,4 @@
-"""Change the billing mode of an instance in place: the container and its GPUs stay as they are, the money is settled."""
+"""Changes of the billing mode of an instance; the container and its GPUs stay as they are."""
 
 from typing import Any
 from uuid import UUID
@@ -30,7 +30,7 @@ from marketplace.leasing.lease import release_leases
 def convert_instance(
     *, renter: User, instance_id: UUID, quote_id: UUID, expected: Expected = ANYTHING, auto_renew: bool = False
 ) -> Instance:
-    """What a quote for this instance says, or an error and nothing changed.
+    """Apply a quoted change to an instance, or raise and change nothing.
 
     Raises UnlawfulMove, QuoteExpired, QuoteUsed, QuoteMismatch, PriceChanged, InsufficientFunds or StaleRow.
     """
@@ -60,7 +60,7 @@ def extend_instance(
     auto_renew: bool | None = None,
     expected: Expected = ANYTHING,
 ) -> Instance:
-    """Renew the running term ahead, by a quote, and say whether it is to be renewed by itself at its end.
+    """Renew the running term ahead with a quote, or set whether it is renewed automatically, or both.
 
     The next term begins when the present one ends. Raises UnlawfulMove and what `convert_instance` raises.
     """
@@ -79,7 +79,7 @@ def extend_instance(
 
 
 def claim_change(*, renter: User, instance_id: UUID, quote_id: UUID, expected: Expected) -> tuple[Instance, Quote]:
-    """The instance as it is behind the locks of the money, and its quote, spent."""
+    """Lock the wallets, then return the instance as it is now, with its quote marked as used."""
     instance = _lock(renter, instance_id)
     quote = claim_quote(renter, quote_id, for_instance=instance.pk)
     check_match(quote, expected)
@@ -102,7 +102,7 @@ def _lock(renter: User, instance_id: UUID) -> Instance:
 
 
 def _leave(instance: Instance) -> bool:
-    """Settle the mode that it is in; whether it was reserved. GPUs stay leased."""
+    """Settle the present mode and return whether it was reserved; the GPUs stay leased."""
     if instance.billing_mode == RESERVED:
         return leave_terms(instance, actor=RENTER)
     if instance.state == InstanceState.RUNNING:
@@ -113,7 +113,10 @@ def _leave(instance: Instance) -> bool:
 
 
 def _enter(instance: Instance, quote: Quote, fields: dict[str, Any], *, from_term: bool, auto_renew: bool) -> None:
-    """Money for the new mode. `fields` of the instance gets what changes beside the prices."""
+    """Hold or charge money for the new mode.
+
+    Columns of the instance that change beside the prices are added to `fields`.
+    """
     now = clock.now()
     runs = instance.state == InstanceState.RUNNING
     if quote.billing_mode == RESERVED:
@@ -123,12 +126,12 @@ def _enter(instance: Instance, quote: Quote, fields: dict[str, Any], *, from_ter
         if instance.holds_gpus:
             close_keeping(instance.pk, at=now)
             fields["release_at"] = None
-        if runs or instance.holds_gpus:  # else with its next run: then GPUs are leased
+        if runs or instance.holds_gpus:  # otherwise the term begins with the next run, when GPUs are leased
             begin_term(term, instance, at=now, payee_id=payee_of(instance))
         record_term(instance, term, kind="term")
     elif runs:
         hold_for_use(instance)
-        # Of use that goes on the meter begins where the last one was proven to; the service knows that moment.
+        # The meter of a run that goes on begins where the last one was proven to; `open_use` reads that moment.
         begins = now if from_term or instance.started_at is None else instance.started_at
         open_use(instance, at=begins, payee_id=payee_of(instance), continuous=False)
     elif from_term and instance.holds_gpus:

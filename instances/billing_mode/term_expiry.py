@@ -1,4 +1,4 @@
-"""How reserved terms end: at their time, renewed or not; early, by their renter; or when nobody pays for them."""
+"""Ends of reserved terms: on time, renewed or not; early, by the renter; or because nobody pays."""
 
 import logging
 from collections.abc import Callable
@@ -48,19 +48,23 @@ _RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 _TO_RUN: Final = (*_RUNNING, InstanceState.REQUESTED, InstanceState.PROVISIONING, InstanceState.STARTING)
 
 
-# -- at its time
+# Ends on time.
 
 
 def turn_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
-    """End what is over and has not been ended by its host's reports; how many. `spared`: not on these hosts."""
+    """End terms that are over and that no report has ended; return how many.
+
+    Instances on the `spared` hosts are left out.
+    """
     ids = terms_to_turn(now - TERM_SWEEP_LAG, spared)
     return sum(_try(turn_term, instance_id, now) for instance_id in ids)
 
 
 def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) -> bool:
-    """At the end of a term: the next one begins, or its renewal, or the instance goes on hourly. False when it is not over.
+    """End a term that is over: the next term begins, it is renewed, or the instance goes on hourly.
 
-    `host_is_there`: a report has just come, so the term is proven up to its end.
+    Returns False when the term is not over. With `host_is_there`, a report has just arrived, which proves the term up
+    to its end.
     """
     with use_case():
         instance = locked_with_wallets(instance_id)
@@ -79,7 +83,10 @@ def turn_term(*, instance_id: UUID, now: datetime, host_is_there: bool = False) 
 
 
 def _begin_coming(instance: Instance, over: Term) -> bool:
-    """What was renewed ahead follows without a gap; one that is paid by the hour needs an hour's money now."""
+    """Begin the term that was renewed ahead, without a gap.
+
+    One that is paid by the hour needs money for an hour now; without it the renewal is cancelled.
+    """
     coming = coming_term(instance.pk)
     if coming is None:
         return False
@@ -97,7 +104,7 @@ def _begin_coming(instance: Instance, over: Term) -> bool:
 
 
 def _renew(instance: Instance, over: Term) -> bool:
-    """The same term again, at what it costs now."""
+    """Agree on the same term again at the present price."""
     if not over.auto_renew or instance.state in ENDING:
         return False
     try:
@@ -115,9 +122,10 @@ def _renew(instance: Instance, over: Term) -> bool:
 
 
 def go_on_hourly(instance: Instance, over: Term, *, at: datetime) -> None:
-    """At the price without the discount that the term was made with: the lease goes on, so no later price touches it.
+    """Bill the instance by the hour at the list price of the ended term.
 
-    What runs and cannot be paid is stopped; GPUs that are not used are let go.
+    The lease goes on, so later prices do not apply. A running instance that cannot be paid is stopped; unused GPUs
+    are released.
     """
     paid = True
     rate = over.list_unit_micros * over.gpu_count
@@ -141,13 +149,14 @@ def _try_to_pay(instance: Instance, at: datetime) -> bool:
     return True
 
 
-# -- early
+# Early ends.
 
 
 def exit_term(*, instance: Instance, term: Term, actor: str) -> None:
-    """End it now and settle it: out of what was prepaid, else of deposit and wallet; what they cannot pay is owed.
+    """End a term early and settle it.
 
-    Inside a use case that has called `lock_parties`; the leases are the caller's.
+    The price is paid from what was prepaid, else from deposit and wallet; the rest is owed. Call it inside a use case
+    that has called `lock_parties`; the caller releases the leases.
     """
     close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
     charged = net_charged(term.pk)
@@ -188,7 +197,7 @@ def exit_term(*, instance: Instance, term: Term, actor: str) -> None:
 
 
 def leave_terms(instance: Instance, *, actor: str) -> bool:
-    """End the term that runs and the one that was to come; whether there was any. As `exit_term`."""
+    """End the active and the next term early, as `exit_term` does; return whether there was any."""
     found = [term for term in (active_term(instance.pk), coming_term(instance.pk)) if term is not None]
     for term in found:
         exit_term(instance=instance, term=term, actor=actor)
@@ -196,9 +205,10 @@ def leave_terms(instance: Instance, *, actor: str) -> bool:
 
 
 def drop_terms(instance: Instance) -> None:
-    """Its host is lost: what is proven is charged, deposit and what was prepaid come back, and the early end costs nothing.
+    """End the terms of an instance on a lost host.
 
-    As `exit_term`.
+    What is proven is charged, deposit and prepaid rest are returned, and the early end costs nothing. As for
+    `exit_term`, the caller has locked the parties.
     """
     for term in (active_term(instance.pk), coming_term(instance.pk)):
         if term is not None:
@@ -207,18 +217,20 @@ def drop_terms(instance: Instance) -> None:
             move(term, ended, machine=TERM_MACHINE, reason="host written off", actor=SYSTEM, ended_at=clock.now())
 
 
-# -- unpaid
+# Unpaid terms.
 
 
 def end_unpaid_terms(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
-    """End terms paid by the hour whose wallet is empty, as early ends: what they cost is owed; how many. `spared`: not on
-    these hosts."""
+    """End terms paid by the hour whose wallet is empty, as early ends; return how many.
+
+    What the early end costs is owed. Instances on the `spared` hosts are left out.
+    """
     ids = apart_from_hosts(instances_of_terms(exhausted_sources(source_kind=TERM_SOURCE, now=now)), spared)
     return sum(_try(end_unpaid_term, instance_id, now) for instance_id in ids)
 
 
 def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
-    """False when it was paid for or ended meanwhile."""
+    """End an unpaid term early; return False when it was paid or ended meanwhile."""
     with use_case():
         instance = locked_with_wallets(instance_id)
         term = active_term(instance_id)
@@ -231,7 +243,7 @@ def end_unpaid_term(*, instance_id: UUID, now: datetime) -> bool:
 
 
 def end_reservation(instance: Instance, *, at: datetime) -> None:
-    """No money is left for it: what runs is stopped, what is stopped gives its GPUs back."""
+    """Stop a running instance, or release the GPUs of a stopped one, since no money is left."""
     rate = instance.offer.price_micros * instance.gpu_count
     set_billing(instance, billing_mode=HOURLY, rate_micros_per_hour=rate, tiers=[])
     if instance.state in _TO_RUN:
@@ -242,7 +254,7 @@ def end_reservation(instance: Instance, *, at: datetime) -> None:
 
 
 def record_term(instance: Instance, term: Term, *, kind: str) -> None:
-    """The order of a term, once."""
+    """Record the term as an order, once."""
     length = f"{TERM_HOURS[term.term]} h"
     record_order(
         owner_id=instance.renter_id,
@@ -258,7 +270,7 @@ def record_term(instance: Instance, term: Term, *, kind: str) -> None:
 
 
 def _settle(term: Term, instance: Instance, *, memo: str) -> None:
-    """Charge what is proven; of a prepaid term what outages left comes back."""
+    """Charge what is proven, and return what outages left of a prepaid term."""
     close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
     end_commitment(term_id=term.pk)
     if is_prepaid(term):
@@ -268,7 +280,7 @@ def _settle(term: Term, instance: Instance, *, memo: str) -> None:
 
 
 def _try(work: Callable[..., bool], instance_id: UUID, now: datetime) -> bool:
-    """One that is moved meanwhile, or is broken, does not stand in the way of the others."""
+    """Run `work`; an instance that changed meanwhile or fails does not stop the pass for the others."""
     try:
         return work(instance_id=instance_id, now=now)
     except StaleRow:

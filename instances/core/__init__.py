@@ -1,1 +1,1 @@
-"""What every feature of an instance uses."""
+"""Parts that several features of instances use."""

@@ -1,4 +1,4 @@
-"""Reads about the ways into an instance: whose keys follow the account, ports that are left over, logs."""
+"""Reads about access: keys that follow an account, leftover ports, log results."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,12 +12,12 @@ from instances.states import ENDING
 
 
 def entered_by_keys(user_id: UUID) -> QuerySet[Instance]:
-    """The user's instances that are not ending, with what says who gets in."""
+    """Return the user's instances that are not being released, with the columns about access."""
     return Instance.objects.filter(renter_id=user_id).exclude(state__in=ENDING).order_by("pk")
 
 
 def renters_with_other_keys() -> set[UUID]:
-    """Renters with an instance whose keys are not what their account's keys make of them."""
+    """Return renters with an instance whose keys do not match their account's."""
     keys = ArrayAgg("renter__ssh_keys__public_key", filter=Q(renter__ssh_keys__isnull=False), default=Value([]))
     rows = Instance.objects.exclude(state__in=ENDING).order_by().annotate(account_keys=keys)
     found = rows.values_list("renter_id", "all_keys", "ssh_keys", "account_keys").iterator()
@@ -29,7 +29,10 @@ def _follows(every: bool, own: set[str], account: set[str]) -> bool:
 
 
 def ports_left_over() -> Iterator[int]:
-    """Taken host ports that their instance no longer names, and whose container has been replaced since."""
+    """Yield ids of host ports that an instance no longer lists and its container no longer publishes.
+
+    Such a container was replaced or stopped since the port was closed.
+    """
     rows = (
         InstancePort.objects.filter(
             Q(instance__observed_generation__gte=F("instance__ports_from_generation"))

@@ -1,4 +1,4 @@
-"""Alerts in words: what is amiss, whose fault it is, what to do; for pages and mail in the reader's language."""
+"""Texts of alerts for pages and mail: what is wrong, whose fault it is, what to do."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -62,7 +62,7 @@ def english_sentences_of(alert: Alert) -> str:
 
 
 def sentences_of(alert: Alert) -> list[str]:
-    """What is so, and what to do about it."""
+    """Return sentences that say what is wrong and what to do about it."""
     return _SENTENCES[Alert.Kind(alert.kind)](alert)
 
 

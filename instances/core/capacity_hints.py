@@ -1,4 +1,4 @@
-"""A hint to the wait list that GPUs have just become free."""
+"""Hint to the wait list that GPUs have just become free."""
 
 from common.jobs import enqueue
 from instances.models import Watch
@@ -6,7 +6,7 @@ from instances.states import WatchState
 
 
 def hint_waiting() -> None:
-    """Look at the wait list after this transaction. The sweep would within seconds anyway."""
+    """Enqueue a pass of the wait list after this transaction; the sweep would run within seconds anyway."""
     if someone_waits():
         enqueue("instances.serve_watches")
 

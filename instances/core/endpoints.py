@@ -1,4 +1,4 @@
-"""What an instance's ports are for, which a renter may open, and whether they are published already."""
+"""Ports of an instance: what each is for, which the renter may open, and whether they are published."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 
 def container_ports(image: "Image") -> list[int]:
-    """Those of the image itself, which no renter opens or closes."""
+    """Return the image's own container ports, which renters neither open nor close."""
     served = ((SSH_PORT, True), (JUPYTER_PORT, image.has_jupyter), (TENSORBOARD_PORT, image.has_tensorboard))
     return [port for port, wanted in served if wanted]
 
 
 def check_ports(ports: Sequence[int], own: Sequence[int]) -> list[int]:
-    """Each once, in order. Raises InvalidInput for what the image itself serves, and for too many."""
+    """Return the ports without duplicates, or raise InvalidInput.
+
+    Ports that the image itself serves, and too many ports, are refused.
+    """
     wrong = [
         FieldError(f"ports.{position}", "invalid", f"Port {port} cannot be an extra port.")
         for position, port in enumerate(ports)
@@ -39,26 +42,27 @@ def check_ports(ports: Sequence[int], own: Sequence[int]) -> list[int]:
 
 
 def extra_ports(instance: Instance) -> list[tuple[int, int]]:
-    """(container port, host port) of those that the renter opened."""
+    """Return (container port, host port) of the ports that the renter has opened."""
     own = container_ports(instance.image)
     return [(inside, outside) for inside, outside in instance.ports if inside not in own]
 
 
 def ports_pending(instance: Instance) -> bool:
-    """Whether the container still runs with other ports: they change at its next start or restart."""
+    """Return whether the container still publishes other ports, which change at its next start or restart."""
     return instance.stopped_at is None and instance.run_generation < instance.ports_from_generation
 
 
 def is_reachable(instance: Instance, now: datetime) -> bool:
-    """Whether its host reports; silence of the host never changes the instance's own state."""
+    """Return whether the instance's host reports; a silent host never changes the instance's own state."""
     host = instance.host
     return host.state == HostState.ONLINE and now - host.last_seen_at < HOST_SILENT_AFTER
 
 
 def public_address(instance: Instance) -> str:
-    """Where its ports answer: its host, or for a host behind NAT the relay, which listens on the same numbers.
+    """Return the address on which the instance's ports answer, or "" where that is unsafe in a shell.
 
-    "" where that is nothing that may stand in a command: renters copy it into a shell.
+    It is the host's, or for a host behind NAT the relay's, which listens on the same port numbers. Renters copy it
+    into a shell command.
     """
     host = instance.host
     return shown_address(settings.RELAY_TCP_ADDRESS or "" if host.behind_nat else host.address)

@@ -1,4 +1,4 @@
-"""Reads of events over all of a renter's instances."""
+"""Reads of the events of all instances of a renter."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,7 +12,7 @@ from instances.models import InstanceEvent
 def events_in(
     renter: User, *, instance_id: UUID | None = None, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[InstanceEvent]:
-    """Newest first, each with its instance."""
+    """Return the events with their instances, newest first."""
     events = InstanceEvent.objects.filter(instance__renter=renter).select_related("instance").order_by("-id")
     if instance_id is not None:
         events = events.filter(instance_id=instance_id)

@@ -1,7 +1,7 @@
-"""What NVIDIA's driver writes down when a GPU does not do its work (Xid), in plain words, and whose fault each is.
+"""Xid errors of NVIDIA's driver in plain words, with the party at fault for each.
 
-Faults of the first group come from programs: nothing is wrong with the GPU, so nothing is given back (NVIDIA's own
-Kubernetes plugin ignores the same ones). Sources: NVIDIA's "Xid Errors" guide, k8s-device-plugin's list.
+Errors of the first group come from programs: the GPU is sound, so nothing is refunded (NVIDIA's Kubernetes plugin
+ignores the same ones). Sources: NVIDIA's "Xid Errors" guide, the list in k8s-device-plugin.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Words = str | Promise
 
 @dataclass(frozen=True)
 class Xid:
-    """One number of the driver's. `fault_of` is whom it tells against."""
+    """One Xid of the driver; `fault_of` is the party at fault."""
 
     title: Words
     advice: Words

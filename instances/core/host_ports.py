@@ -1,4 +1,4 @@
-"""Host ports of instances: taken at rent, kept for life, free again when the instance is gone."""
+"""Host ports of instances: taken at rent, kept for life, freed when the instance is gone."""
 
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from common.db.prepared import run
 from instances.errors import NoPorts
 from instances.models import InstancePort
 
-# In any order, so that the next renter of a freed port is seldom met with the former one's host key.
+# In random order, so that SSH clients of the next renter of a port seldom meet the former one's host key.
 _TAKE_FREE = """
 INSERT INTO instances_instanceport (instance_id, host_id, host_port)
 SELECT %(instance)s, %(host)s, port FROM generate_series(%(first)s::int, %(last)s::int) AS port
@@ -20,13 +20,16 @@ ORDER BY random() LIMIT %(count)s
 RETURNING host_port
 """
 _TAKE = _TAKE_FREE.format(whose="taken.host_id = %(host)s")
-# Behind NAT the numbers are the relay's, which all such hosts share: whoever takes some waits for who is taking some.
+# Hosts behind NAT share the relay's ports, so transactions that take some take turns by an advisory lock.
 _TAKE_RELAYED = _TAKE_FREE.format(whose="taken.host_port BETWEEN %(first)s AND %(last)s")
 _IN_TURN = "SELECT pg_advisory_xact_lock(hashtext('instances.relay-ports'))"
 
 
 def take_ports(*, instance_id: UUID, host_id: UUID, first: int, last: int, count: int) -> list[int]:
-    """`count` free ports of the host, inside the transaction whose lease holds the host's row lock. Raises NoPorts."""
+    """Take `count` free ports of the host, or raise NoPorts.
+
+    Call it inside the transaction whose lease holds the lock on the host's row.
+    """
     relayed = (first, last) == settings.RELAY_TCP_PORTS
     with connection.cursor() as cursor:
         if relayed:

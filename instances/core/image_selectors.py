@@ -1,4 +1,4 @@
-"""What a host is told of the image of each instance, beside its name."""
+"""What a host is told about the image of an instance beside its reference."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from instances.states import Desired, InstanceState
 from storage.images.registry_grants import PULL, market_repository, registry_grant
 from storage.states import ImageSource
 
-# Annotations of the query for what a host should run.
+# Annotations for the query of a host's desired instances.
 IMAGE_COLUMNS: Final[Mapping[str, F]] = {
     "image_reference": F("image__reference"),
     "image_has_ssh": F("image__has_ssh"),
@@ -26,7 +26,10 @@ _BEGINS: Final = (InstanceState.REQUESTED, InstanceState.PROVISIONING, InstanceS
 
 
 def with_image(desired: Any, row: Any) -> Any:
-    """The desired row with what the image is like. Its registry's login is told only while it is to begin."""
+    """Return the desired row with the image's properties.
+
+    The login for its registry is included only while the container is to be started.
+    """
     begins = desired.run == Desired.RUNNING and row.state in _BEGINS
     return replace(
         desired,

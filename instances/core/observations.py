@@ -1,4 +1,4 @@
-"""What a host's report says of one instance, in the market's own words."""
+"""What a host's report contains about one instance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ TRACED: Final = ("gpu", "vram", "power", "temp", "cpu", "ram")
 
 
 class GpuUse(Protocol):
-    """Use of one GPU, in percent, MiB, degrees Celsius and watts."""
+    """Usage of one GPU, in percent, MiB, degrees Celsius and watts."""
 
     @property
     def uuid(self) -> str: ...
@@ -29,7 +29,7 @@ class GpuUse(Protocol):
 
 
 class Seconds(Protocol):
-    """Use in each of the last seconds, oldest first: lists of equal length."""
+    """Usage in each of the last seconds, oldest first, as lists of equal length."""
 
     @property
     def gpu(self) -> Sequence[int]: ...
@@ -46,7 +46,7 @@ class Seconds(Protocol):
 
 
 class Use(Protocol):
-    """Use of one instance, as its agent measured it."""
+    """Usage of one instance, as its agent measured it."""
 
     @property
     def cpu_pct(self) -> float: ...
@@ -70,7 +70,7 @@ class Use(Protocol):
 
 @dataclass(frozen=True)
 class ObservedRow:
-    """What a host's agent sees of one instance."""
+    """What a host's agent observes of one instance."""
 
     id: UUID
     generation: int
@@ -105,7 +105,7 @@ def sample_of(instance_id: UUID, use: Use, at: datetime) -> InstanceSample:
 
 
 def trace_of(instance_id: UUID, use: Use, at: datetime) -> InstanceTrace | None:
-    """The seconds, with whatever is longer than they may be cut off at the old end; None where none were sent."""
+    """Return the usage by the second, cut to the newest TRACE_SECONDS_MAX; None where none was sent."""
     if use.trace is None or not use.trace.gpu:
         return None
     values = {name: list(getattr(use.trace, name))[-TRACE_SECONDS_MAX:] for name in TRACED}
@@ -113,7 +113,10 @@ def trace_of(instance_id: UUID, use: Use, at: datetime) -> InstanceTrace | None:
 
 
 def _mean_util(use: Use) -> float:
-    """Over the seconds where they are known: one look in twenty seconds may fall between two batches."""
+    """Return the mean GPU usage over the seconds where known.
+
+    A single reading in twenty seconds may fall between two batches.
+    """
     if use.trace is not None and use.trace.gpu and use.gpus:
         return sum(use.trace.gpu) / len(use.trace.gpu)
     return sum(gpu.util_pct for gpu in use.gpus) / len(use.gpus) if use.gpus else 0.0

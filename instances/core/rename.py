@@ -1,4 +1,7 @@
-"""Rename: a name is for the renter's eyes alone, so it moves nothing."""
+"""Renaming of instances.
+
+A name is shown to the renter alone, so it changes nothing else.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Reads of instances: for their renters, for their hosts, for the sweeps."""
+"""Reads of instances for renters, hosts and sweeps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,28 +56,28 @@ class DesiredRow:
 
 @dataclass(frozen=True)
 class Holding:
-    """The GPUs that an instance should hold by its own books."""
+    """The GPUs that an instance should hold by its own row."""
 
     instance_id: UUID
     gpu_uuids: frozenset[str]
 
 
-# -- for renters
+# Reads for renters.
 
 
 def instances_of(renter: User) -> QuerySet[Instance]:
-    """All instances of the renter, newest first, with host, offer and image; those that are gone too."""
+    """Return all instances of the renter, even gone ones, newest first, with host, offer and image."""
     return Instance.objects.filter(renter=renter).select_related("host", "offer", "image")
 
 
 def instances_in(renter: User, states: Sequence[str]) -> QuerySet[Instance]:
-    """The renter's instances in these states; all that are not gone when none is named."""
+    """Return the renter's instances in these states, or all that are not gone when none is named."""
     own = instances_of(renter)
     return own.filter(state__in=states) if states else own.exclude(state=InstanceState.GONE)
 
 
 def instance_of(renter: User, instance_id: UUID) -> Instance:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return the renter's instance, or raise NotFound; whether others own it is not told."""
     instance = _INSTANCE.first(pk=instance_id, renter_id=renter.pk)
     if instance is None:
         raise NotFound("There is no such instance.")
@@ -85,7 +85,7 @@ def instance_of(renter: User, instance_id: UUID) -> Instance:
 
 
 def quote_of(renter: User, quote_id: UUID) -> Quote:
-    """The renter's quote with offer, host and image."""
+    """Return the renter's quote with offer, host and image, or raise NotFound."""
     quote = _QUOTE.first(pk=quote_id, renter_id=renter.pk)
     if quote is None:
         raise NotFound("There is no such quote.")
@@ -93,7 +93,7 @@ def quote_of(renter: User, quote_id: UUID) -> Quote:
 
 
 def whole_quotes(**own: object) -> QuerySet[Quote]:
-    """Quotes with offer, host and image."""
+    """Return quotes with offer, host and image."""
     return Quote.objects.select_related("image", "offer__host").filter(**own).order_by()
 
 
@@ -106,17 +106,17 @@ _INSTANCE = Prepared(
 
 
 def events_of(instance: Instance) -> QuerySet[InstanceEvent]:
-    """Newest first."""
+    """Return the instance's events, newest first."""
     return InstanceEvent.objects.filter(instance=instance)
 
 
 def data_ending(renter: User, *, now: datetime, within: timedelta) -> QuerySet[Instance]:
-    """The renter's stopped instances whose data is released soon, the first first."""
+    """Return the renter's stopped instances whose data is deleted within this time, the first first."""
     kept = Instance.objects.filter(renter=renter, state__in=[InstanceState.STOPPED, InstanceState.FAILED])
     return kept.filter(release_at__gt=now, release_at__lte=now + within).order_by("release_at")
 
 
-# -- for hosts
+# Reads for hosts.
 
 _DESIRED = Prepared(
     lambda host_id: (
@@ -146,7 +146,10 @@ _DESIRED = Prepared(
 
 
 def desired_instances(host_id: UUID, *, mounts: bool = True) -> list[DesiredRow]:
-    """Everything that should be on the host, in one query, and one for what is mounted; what is gone is not named."""
+    """Return the desired rows of all instances of the host that are not gone.
+
+    It makes one query for instances and one for mounts.
+    """
     mounted = mounts_on_host(host_id) if mounts else {}
     return [_annotated_row(row, mounted.get(row.pk, ())) for row in _DESIRED.all(host_id=host_id)]
 
@@ -160,9 +163,9 @@ def _annotated_row(row: Any, mounts: Sequence[MountRow]) -> DesiredRow:
 def desired_row(
     row: Instance, mounts: Sequence[MountRow], *, image: str, simulated: bool, yields_at: datetime | None = None
 ) -> DesiredRow:
-    # What waits for GPUs, or for its root to arrive, is to run, but not yet: what the host has of it stays as it is.
+    # While it waits for GPUs or for its root to arrive, it is not to run yet, and its container stays as it is.
     run = Desired.STOPPED if row.state in (InstanceState.WAITING, InstanceState.COPYING) else row.desired
-    holds = run == Desired.RUNNING and not row.cpu_only  # a stopped one's may be someone else's by now
+    holds = run == Desired.RUNNING and not row.cpu_only  # the GPUs of a stopped instance may be leased to another one
     return DesiredRow(
         id=row.pk,
         generation=row.run_generation,
@@ -191,7 +194,7 @@ def desired_row(
 
 
 def live_on_host(host_id: UUID) -> dict[UUID, Instance]:
-    """What a report of the host may be about, with the host's owner as `payee_id` and the model as `gpu_model`."""
+    """Return the host's instances for a report, annotated with the owner `payee_id` and the `gpu_model`."""
     return {row.pk: row for row in _LIVE.all(host_id=host_id)}
 
 
@@ -205,22 +208,25 @@ _LIVE = Prepared(_live, host_id=UUID)
 
 
 def ids_of_host(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the ids that are or were instances of this host."""
+    """Return those of the ids that are or were instances of this host."""
     return set(Instance.objects.filter(host_id=host_id, pk__in=ids).order_by().values_list("pk", flat=True))
 
 
 def lost_disks_among(host_id: UUID, ids: Sequence[UUID]) -> dict[UUID, datetime | None]:
-    """Since when the data disk of each of these instances of the host is lost, except where the disk comes or goes."""
+    """Map instances of the host to the time since which their data disk is lost, or None.
+
+    Instances whose disk is just being made or deleted are left out.
+    """
     passing = [InstanceState.COPYING, InstanceState.RELEASING, InstanceState.GONE]
     rows = Instance.objects.filter(host_id=host_id, pk__in=ids).exclude(state__in=passing).order_by()
     return dict(rows.values_list("pk", "data_disk_lost_at"))
 
 
-# -- for sweeps
+# Reads for sweeps.
 
 
 def any_instance(instance_id: UUID) -> Instance:
-    """Whoever's it is: for the market's own work, never for a request."""
+    """Return any renter's instance, or raise NotFound; never to be used for a request."""
     instance = Instance.objects.filter(pk=instance_id).first()
     if instance is None:
         raise NotFound("There is no such instance.")
@@ -228,35 +234,35 @@ def any_instance(instance_id: UUID) -> Instance:
 
 
 def overdue_instances(now: datetime) -> QuerySet[Instance]:
-    """Those that have been in a passing state for too long, the longest first."""
+    """Return instances that have been in a transitional state for too long, the longest first."""
     return Instance.objects.filter(deadline__lte=now).order_by("deadline")
 
 
 def data_due(now: datetime) -> list[UUID]:
-    """Stopped or failed instances whose data has been kept long enough."""
+    """Return stopped or failed instances whose retention is over."""
     due = Instance.objects.filter(state__in=[InstanceState.STOPPED, InstanceState.FAILED], release_at__lte=now)
     return list(due.order_by("release_at").values_list("pk", flat=True)[:SWEEP_BATCH])
 
 
 def expected_holdings() -> list[Holding]:
-    """By the instances' own books: who should hold which GPUs."""
+    """Return which GPUs each instance should hold by the instances' rows."""
     holds = Q(holds_gpus=True) | Q(stopped_at=None) & ~Q(state=InstanceState.WAITING)
     holding = Instance.objects.filter(holds, cpu_only=False).exclude(state=InstanceState.GONE).order_by("pk")
     return [Holding(pk, frozenset(uuids)) for pk, uuids in holding.values_list("pk", "gpu_uuids")]
 
 
 def runs_without_gpus_on(host_id: UUID) -> int:
-    """How many instances run on the host without a GPU, or are about to."""
+    """Return how many instances run on the host without a GPU, or are about to."""
     ways = [InstanceState.STARTING, InstanceState.RUNNING, InstanceState.RESTARTING, InstanceState.STOPPING]
     return Instance.objects.filter(host_id=host_id, cpu_only=True, state__in=ways).count()
 
 
 def count_by_state() -> dict[str, int]:
-    """How many instances there are in each state that any is in, for operations."""
+    """Return the number of instances in each state that occurs."""
     return dict(Instance.objects.order_by().values_list("state").annotate(Count("pk")))
 
 
-# -- reserved terms
+# Reserved terms.
 
 
 def active_term(instance_id: UUID) -> Term | None:
@@ -264,12 +270,12 @@ def active_term(instance_id: UUID) -> Term | None:
 
 
 def coming_term(instance_id: UUID) -> Term | None:
-    """What is agreed on and has not begun: a first term before the first run, or a renewal."""
+    """Return the term that has not begun: a first term before the first run, or a renewal."""
     return Term.objects.filter(instance_id=instance_id, state=TermState.NEXT).first()
 
 
 def all_terms_of(instance_ids: Sequence[UUID]) -> list[Term]:
-    """All that they ever had, each one's in order."""
+    """Return all terms of these instances in the order of their beginning."""
     if len(instance_ids) == 1:
         return _TERMS.all(instance_id=instance_ids[0])
     return list(Term.objects.filter(instance_id__in=instance_ids).order_by("starts_at"))
@@ -279,14 +285,14 @@ _TERMS = Prepared(lambda **own: Term.objects.filter(**own).order_by("starts_at")
 
 
 def apart_from_hosts(instance_ids: Sequence[UUID], host_ids: frozenset[UUID]) -> list[UUID]:
-    """Those of the instances that are on none of these hosts, in their order."""
+    """Return those of the instances that are on none of these hosts, in their order."""
     spared = Instance.objects.filter(pk__in=instance_ids, host_id__in=host_ids) if host_ids and instance_ids else None
     on_them = set(spared.values_list("pk", flat=True)) if spared is not None else set()
     return [instance_id for instance_id in instance_ids if instance_id not in on_them]
 
 
 def terms_to_turn(ended_before: datetime, spared: frozenset[UUID]) -> list[UUID]:
-    """Instances whose term is over, on other hosts than the spared ones."""
+    """Return instances whose term is over, except those on the spared hosts."""
     due = Term.objects.filter(state=TermState.ACTIVE, ends_at__lte=ended_before).order_by("ends_at")
     due = due.exclude(instance__host_id__in=spared) if spared else due
     return list(due.values_list("instance_id", flat=True)[:SWEEP_BATCH])
@@ -301,25 +307,26 @@ def running_terms(instance_ids: Sequence[UUID]) -> list[Term]:
 
 
 def with_paid_disks(now: datetime) -> list[UUID]:
-    """Instances whose data disk is charged for now: it was leased with its GPUs at least once, is not lost, and its host is
-    heard.
+    """Return instances whose data disk is charged now.
+
+    It was leased with its GPUs at least once, is not lost, and its host has reported lately.
     """
     ending = [InstanceState.WAITING, InstanceState.RELEASING, InstanceState.GONE]
     found = Instance.objects.filter(is_heard(now), disk_micros_per_day__gt=0, data_disk_lost_at=None)
     found = found.exclude(state__in=ending)
-    found = found.exclude(state=InstanceState.COPYING, stopped_at=None)  # a clone is charged for when it has been copied
+    found = found.exclude(state=InstanceState.COPYING, stopped_at=None)  # a clone is charged once it has been copied
     return list(found.order_by().values_list("pk", flat=True))
 
 
 def not_there_any_more(instance_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the ids whose instances are gone."""
+    """Return those of the ids whose instances are gone."""
     gone = Instance.objects.filter(pk__in=instance_ids, state=InstanceState.GONE)
     return set(gone.order_by().values_list("pk", flat=True))
 
 
-# -- spot
+# Spot.
 
 
 def bids_of(instance_ids: Sequence[UUID]) -> list[SpotBid]:
-    """Of those that are spot rents; no query where there is none."""
+    """Return the bids of those that are spot rents; without ids no query is made."""
     return list(SpotBid.objects.filter(pk__in=instance_ids).order_by("pk")) if instance_ids else []

@@ -1,7 +1,7 @@
-"""Tickets of streams: who may have the relay bring them into an instance, and what the host's agent lets them do there.
+"""Tickets for streams into an instance, and what each allows.
 
-A ticket is for the relay, under its secret; in it lies a grant for the agent, under a key that the relay does not know. Both
-are read by `agents.protocol` (tickets.py, grants.py), which no app may import: a test holds the two sides together.
+A ticket is signed for the relay; it contains a grant for the agent, signed with a key that the relay does not know.
+`agents.protocol` (tickets.py, grants.py) reads both; no app may import it, so a test keeps the two sides equal.
 """
 
 import base64
@@ -31,7 +31,7 @@ EXEC: Final = "exec"
 FILES: Final = "files"
 READ: Final = "read"
 STREAM_LIFETIME: Final = timedelta(seconds=60)
-DOWNLOAD_LIFETIME: Final = timedelta(hours=1)  # in which a broken download may be taken up again
+DOWNLOAD_LIFETIME: Final = timedelta(hours=1)  # within which an interrupted download can be resumed
 STREAM_PATH: Final = "/relay/v1/streams"
 DOWNLOAD_PATH: Final = "/relay/v1/download"
 _GRANT: Final = b"berth-grant-v1\n"
@@ -40,7 +40,7 @@ _TICKET: Final = b"berth-ticket-v1\n"
 
 @dataclass(frozen=True)
 class StreamLeave:
-    """Where to go with which ticket, and until when."""
+    """Path and ticket of a stream, with the time at which the ticket expires."""
 
     path: str
     ticket: str
@@ -48,7 +48,10 @@ class StreamLeave:
 
 
 def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, session: str = "") -> StreamLeave:
-    """Leave to enter the renter's running instance once. `session` names a terminal that may be found again."""
+    """Issue a ticket that enters the renter's running instance once.
+
+    `session` names a terminal that can be reconnected to.
+    """
     instance = _running(renter, instance_id)
     own = hashlib.sha256(f"{renter.pk.hex}:{session}".encode()).hexdigest()[:32] if session else ""
     bonds = bonds_of(renter)
@@ -57,7 +60,10 @@ def open_stream(*, renter: User, instance_id: UUID, kind: str, port: int = 0, se
 
 
 def open_download(*, renter: User, instance_id: UUID, path: str) -> StreamLeave:
-    """Leave to read one file or folder of the renter's running instance, as often as it breaks off."""
+    """Issue a ticket to read one file or folder of the renter's running instance.
+
+    It can be used again after an interruption, until it expires.
+    """
     instance = _running(renter, instance_id)
     spelled = quote_from_bytes(path.encode("utf-8", "surrogateescape"))
     ticket = stream_ticket(
@@ -84,9 +90,10 @@ def stream_ticket(
     session: str = "",
     path: str = "",
 ) -> str:
-    """Whoever shows it to the relay comes to this port, terminal, files or one file of this instance, and nowhere else.
+    """Sign a ticket for this port, terminal, files or one file of this instance, and nothing else.
 
-    `bonds` (accounts.selectors.bonds_of) are what it falls with: the relay refuses it, and cuts what it opened.
+    `bonds` (accounts.selectors.bonds_of) name what the ticket depends on: once one is revoked, the relay refuses the
+    ticket and closes the streams that it opened.
     """
     expires_at = _until(lifetime)
     grant = {
@@ -104,12 +111,15 @@ def stream_ticket(
 
 
 def pair_ticket(*, pair: UUID, host_id: UUID, side: str, lifetime: timedelta) -> str:
-    """Leave for one of two hosts ("source", "target") to meet the other at the relay, as often as the way breaks."""
+    """Sign a ticket with which one of two hosts ("source", "target") meets the other at the relay.
+
+    It can be used again whenever the connection breaks.
+    """
     return _signed(f"pair:{pair.hex}:{host_id.hex}:{side}", _until(lifetime))
 
 
 def topic_ticket(topic: str, lifetime: timedelta) -> str:
-    """Leave for one topic of the relay."""
+    """Sign a ticket for one topic of the relay."""
     return _signed(topic, _until(lifetime))
 
 

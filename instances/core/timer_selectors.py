@@ -1,4 +1,4 @@
-"""Reads of what instances do by themselves: timers that are due, what idles, data whose paid time begins."""
+"""Reads of timers that are due, idle instances, and data whose paid retention begins."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,8 +14,8 @@ from instances.models import Instance
 from instances.states import InstanceState
 from storage.operations.host_presence import is_heard
 
-# From the last moment at which it was busy, was started or was given its rule. What was not measured proves nothing: of the
-# whole span there must be a sample in every stretch of the allowed gap.
+# The span starts when the instance was last busy, was started or got its rule. Time that was not measured proves
+# nothing: the whole span must have a sample in every stretch of the allowed gap.
 _IDLE = """
 SELECT id FROM (
     SELECT instance.id, instance.idle_minutes,
@@ -41,20 +41,23 @@ WHERE instance.id = ANY(%(ids)s::uuid[]) AND instance.state = 'running' AND inst
 
 
 def timers_due(now: datetime) -> list[UUID]:
-    """Instances with a timer or an entry of their week that has come round, the first first."""
+    """Return instances with a timer or scheduled action that is due, the first first."""
     due = Instance.objects.filter(due_at__lte=now).exclude(state=InstanceState.GONE).order_by("due_at")
     return list(due.values_list("pk", flat=True)[:SWEEP_BATCH])
 
 
 def idle_instances(now: datetime) -> list[UUID]:
-    """Those that have idled for as long as their renters allow, by samples of the whole time."""
+    """Return instances that have been idle for as long as their rule allows, by samples of the whole time."""
     with connection.cursor() as cursor:
         cursor.execute(_IDLE, {"now": now, "gap_s": IDLE_GAP_MINUTES * 60})
         return [row[0] for row in cursor.fetchall()]
 
 
 def idle_stop_times(instances: Sequence[Instance]) -> dict[UUID, datetime]:
-    """When each that runs under a rule is stopped unless something happens in it; no query where there is none."""
+    """Return when each running instance with an idle rule will be stopped; without any no query is made.
+
+    Activity in the instance moves that time.
+    """
     watched = [each for each in instances if each.state == InstanceState.RUNNING and not each.cpu_only]
     ruled = {each.pk: each.idle_minutes for each in watched if each.idle_minutes}
     if not ruled:
@@ -65,7 +68,7 @@ def idle_stop_times(instances: Sequence[Instance]) -> dict[UUID, datetime]:
 
 
 def kept_no_more(instance_ids: Sequence[UUID]) -> list[UUID]:
-    """Those of the ids for whose data nobody is to pay any more: they run, or are gone."""
+    """Return those of the ids whose data is no longer kept for a fee: they run, or are gone."""
     if not instance_ids:
         return []
     runs = Instance.objects.filter(pk__in=instance_ids, paid_from=None).order_by("pk")
@@ -73,14 +76,14 @@ def kept_no_more(instance_ids: Sequence[UUID]) -> list[UUID]:
 
 
 def paid_time_begins(now: datetime) -> list[UUID]:
-    """Stopped instances whose data is kept for a fee by now, and has not been metered yet."""
+    """Return stopped instances whose paid retention has begun, but is not metered yet."""
     kept = _kept_for_a_fee(now)
     begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=list(kept)) if kept else {}
     return [key for key, paid_from in kept.items() if key not in begun or begun[key] < paid_from][:SWEEP_BATCH]
 
 
 def paid_time_runs(now: datetime) -> list[UUID]:
-    """Those whose data has been metered already, on hosts that are heard."""
+    """Return instances whose paid retention is metered already, on hosts that have reported lately."""
     kept = _kept_for_a_fee(now, is_heard(now))
     begun = last_openings(source_kind=RETENTION_SOURCE, source_ids=list(kept)) if kept else {}
     return [key for key, paid_from in kept.items() if key in begun and begun[key] >= paid_from]

@@ -1,4 +1,4 @@
-"""Moves of instances: state, deadline, event and wake-ups together."""
+"""State changes of instances, together with deadline, event and wake-ups."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -17,7 +17,7 @@ from instances.models import Instance, InstanceEvent
 from instances.states import ENDING, INSTANCE_MACHINE, PROTECTED, InstanceState
 from storage.volumes.selectors import MountRow
 
-# What an instance that is to run again no longer says of its last run.
+# Columns about the last run, reset when an instance is to run again.
 BEGINS_ANEW: Final[Mapping[str, Any]] = {
     **{"stopped_at": None, "stop_requested_at": None, "release_at": None},
     **{"failure_code": "", "failure_detail": "", "fault_of": "", "progress": ""},
@@ -36,7 +36,10 @@ _ATTEMPTS = 3
 def move_instance(
     instance: Instance, target: InstanceState, *, kind: str, actor: str, detail: str = "", **fields: object
 ) -> None:
-    """Move the instance and say so to its renter's pages. Raises UnlawfulMove or StaleRow; then nothing has changed."""
+    """Change the instance's state and notify its renter's pages and webhooks.
+
+    Raises UnlawfulMove or StaleRow; then nothing has changed.
+    """
     limit = _longest(instance, target)
     move(
         instance,
@@ -54,7 +57,7 @@ def move_instance(
 
 
 def record_event(instance: Instance, *, kind: str, actor: str, detail: str = "") -> None:
-    """A finding that moves nothing."""
+    """Record an event that changes no state."""
     InstanceEvent.objects.create(instance_id=instance.pk, kind=kind, detail=detail[:300], actor=actor)
 
 
@@ -63,18 +66,18 @@ def touch_renter(instance: Instance) -> None:
 
 
 def touch_host(instance: Instance) -> None:
-    """What the host should do has changed: wake its agent."""
+    """Wake the host's agent, since its desired state has changed."""
     change_counters.touch(_host(instance))
 
 
 def touch_to_run(instance: Instance, mounts: Sequence[MountRow] | None = None) -> None:
-    """A new generation is to run: wake its host's agent and tell it at once what to do; then its renter."""
+    """Wake the host's agent with the order to run a new generation, and the renter's pages."""
     host, renter = _host(instance), _renter(instance)
     change_counters.touch(host, renter, slips={host: write_slip(instance, mounts), renter: write_news(instance)})
 
 
 def check_action(instance: Instance, verb: str) -> None:
-    """Raises UnlawfulMove, naming what is possible, when the renter may not ask for `verb` now."""
+    """Raise UnlawfulMove, naming the possible actions, when the renter may not request `verb` now."""
     if verb in instance.actions:
         return
     if verb in PROTECTED:
@@ -88,13 +91,16 @@ def check_action(instance: Instance, verb: str) -> None:
 
 
 def check_lock(instance: Instance) -> None:
-    """Raises Locked for what its renter has locked; what is on its way out already is not."""
+    """Raise Locked for an instance that its renter has locked, unless it is being released already."""
     if instance.locked and instance.state not in ENDING:
         raise Locked("It is locked against release and re-imaging. Unlock it first.")
 
 
 def retry_stale(attempt: Callable[[], Result]) -> Result:
-    """Run `attempt` again when a report moved the row between its read and its write: the renter's wish still stands."""
+    """Repeat `attempt` when a report changed the row between its read and its write.
+
+    The renter's request still stands then.
+    """
     for _ in range(_ATTEMPTS - 1):
         try:
             return attempt()
@@ -112,7 +118,10 @@ def _host(instance: Instance) -> str:
 
 
 def _longest(instance: Instance, target: InstanceState) -> timedelta | None:
-    """How long the state may last; None: as long as it likes. For a fresh root an image may have to come first."""
+    """Return how long the state may last, or None for any time.
+
+    With a fresh root, an image may have to be pulled first.
+    """
     limit = DEADLINES.get(target)
     if limit is None or not instance.awaits_root:
         return limit

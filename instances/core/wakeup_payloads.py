@@ -1,4 +1,7 @@
-"""Slips: what a wake-up itself carries. For an agent, sealed, what one instance should be; for its renter, what it is."""
+"""Payloads of wake-ups (slips).
+
+A host's agent receives what one instance should be, encrypted; the renter's scripts receive its state.
+"""
 
 import base64
 import hashlib
@@ -25,22 +28,28 @@ _NONCE: Final = 12
 
 
 def slip_key(host_id: UUID, agent_keys: int) -> bytes:
-    """From which the keys to the host's slips and grants follow: the relay, which carries them, does not know
-    it, nor does an agent whose key was revoked: each of the host's `agent_keys` has another."""
+    """Return the key from which the keys for the host's slips and grants are derived.
+
+    The relay, which carries them, does not know it. After a revocation of the agent's key, `agent_keys` has grown,
+    and the revoked agent does not know the new one either.
+    """
     return derived_key(PURPOSE, f"{host_id.hex}:{agent_keys}" if agent_keys else host_id.hex)
 
 
 def write_news(instance: Instance) -> str:
-    """What the renter's scripts hear of a move; the relay tells only those that may read instances."""
+    """Return the message about a change of state for the renter's scripts.
+
+    The relay delivers it only to those that may read instances.
+    """
     return to_json({"instance": public_id("inst", instance.pk), "state": instance.state}).decode()
 
 
 def write_slip(instance: Instance, mounts: Sequence[MountRow] | None = None) -> str:
-    """What the host is told of this instance, as a sync would tell it, for this host alone to read: a slip passes through
-    Redis and the relay, and holds the password's hash and the tokens of programs. Reads offer and image, and what is
-    mounted unless that is known.
+    """Return an encrypted order that says of this instance what a sync would, or "" where it must wait.
 
-    "" for an image that needs a login, which a sync alone tells.
+    It passes through Redis and the relay, and contains the password's hash and tokens of programs, so only the host
+    can decrypt it. Reads offer and image, and mounts unless given. An image that needs a login waits for a sync,
+    since only a sync carries logins.
     """
     if instance.image.private or (instance.image.digest and instance.image.source == "saved"):
         return ""

@@ -1,4 +1,4 @@
-"""What a person's programs are told of their instances: the moves that matter outside."""
+"""Webhook events about instances."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 def tell_of_move(instance: Instance, *, kind: str, detail: str) -> None:
-    """After the move, in its transaction."""
+    """Emit the webhook event of a state change, in the transaction that makes it."""
     told = _KINDS.get(instance.state)
     if told is None:
         return
@@ -28,10 +28,10 @@ def tell_of_move(instance: Instance, *, kind: str, detail: str) -> None:
 
 
 def tell_of_notice(instance: Instance, *, stops_at: str) -> None:
-    """A spot instance loses its GPUs at that moment."""
+    """Emit the webhook event that a spot instance loses its GPUs at that moment."""
     emit(user_id=instance.renter_id, kind="instance.preempt_notice", payload={**named(instance), "stops_at": stops_at})
 
 
 def named(instance: Instance) -> dict[str, Any]:
-    """By what a program knows an instance."""
+    """Return the fields by which a program identifies an instance."""
     return {"instance": public_id("inst", instance.pk), "name": instance.name, "state": instance.state}

@@ -17,13 +17,13 @@ def instances_to_end(host_id: UUID) -> list[UUID]:
 
 
 def has_instances(host_id: UUID) -> bool:
-    """Whether any is there that has not ended, or is still on its way there."""
+    """Return whether the host has an instance that is not gone, or is the target of a transfer."""
     there = Instance.objects.filter(host_id=host_id).exclude(state=InstanceState.GONE)
     return there.exists() or Move.objects.filter(to_host_id=host_id, state=MoveState.COPYING).exists()
 
 
 def left_over_ids(former: Sequence[UUID]) -> dict[UUID, set[UUID]]:
-    """The instances that ended with each of these hosts: their containers may still be on its machine."""
+    """Return the instances that ended with each of these hosts; their containers may still exist there."""
     ended = Instance.objects.filter(host_id__in=former, failure_code=HOST_WRITTEN_OFF, state=InstanceState.GONE)
     found: dict[UUID, set[UUID]] = {host_id: set() for host_id in former}
     for host_id, instance_id in ended.order_by("pk").values_list("host_id", "pk"):
@@ -32,7 +32,7 @@ def left_over_ids(former: Sequence[UUID]) -> dict[UUID, set[UUID]]:
 
 
 def left_over_rows(former: Sequence[UUID]) -> list[DesiredRow]:
-    """What the machine's new agent is told of them: everything goes, down to the proof."""
+    """Return desired rows with which the machine's new agent removes the containers of ended instances."""
     ended = Instance.objects.filter(host_id__in=former, failure_code=HOST_WRITTEN_OFF, state=InstanceState.GONE)
     rows = ended.annotate(image_reference=F("image__reference")).order_by("pk")
     return [
