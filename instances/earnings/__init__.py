@@ -1,1 +1,1 @@
-"""What hosts and GPUs earn: the ledger's pieces, shared out to the GPUs that were leased then."""
+"""Earnings of hosts and GPUs: charges of the ledger, divided among the GPUs that were leased then."""

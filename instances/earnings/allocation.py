@@ -1,4 +1,4 @@
-"""Money shared out exactly: equal parts by the largest remainder, and sums of them."""
+"""Exact division of amounts into equal parts, and their sums."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,9 +7,10 @@ _HOUR_S: Final = 3600
 
 
 def parts(micros: int, count: int) -> list[int]:
-    """`micros` in equal parts that add up to it: those that would be a micro-unit short come last.
+    """Split `micros` into equal parts that add up to it.
 
-    All remainders are equal, so the first ones by order get one more; a negative amount is the mirror of its positive.
+    The first parts are one micro-unit larger where it does not divide evenly; a negative amount is split like its
+    positive.
     """
     each, rest = divmod(abs(micros), count)
     sign = 1 if micros >= 0 else -1
@@ -18,7 +19,7 @@ def parts(micros: int, count: int) -> list[int]:
 
 @dataclass
 class Sum:
-    """What renters were charged, what of it was given back, and the platform's fee on what they have kept paying."""
+    """Sum of charges, of what of them was refunded, and of the platform's fee on the rest."""
 
     gross_micros: int = 0
     given_back_micros: int = 0
@@ -27,7 +28,7 @@ class Sum:
 
     @property
     def net_micros(self) -> int:
-        """The host owner's."""
+        """Return what the host owner earns."""
         return self.gross_micros - self.given_back_micros - self.fee_micros
 
     @property
@@ -35,7 +36,7 @@ class Sum:
         return round(self.seconds / _HOUR_S, 2)
 
     def add(self, charge_micros: int, fee_micros: int, seconds: float) -> None:
-        """A negative charge was given back."""
+        """Add a charge; a negative one is a refund."""
         if charge_micros >= 0:
             self.gross_micros += charge_micros
         else:

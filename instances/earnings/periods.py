@@ -1,4 +1,4 @@
-"""From which day to which earnings are looked at: a span of whole days, in UTC."""
+"""Periods of whole days in UTC for which earnings are reported."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -12,14 +12,17 @@ _USUAL_DAYS: Final = 30
 
 @dataclass(frozen=True)
 class Span:
-    """Both days count whole."""
+    """First and last day of a period, both included."""
 
     since: date
     until: date
 
 
 def read_span(*, since: date | None, until: date | None, today: date) -> Span:
-    """What is left out: up to today, and 30 days in all. Raises InvalidInput."""
+    """Return the period, or raise InvalidInput.
+
+    Without `until` it ends today, without `since` it has 30 days.
+    """
     last = until or (max(today, since) if since else today)
     first = since or last - timedelta(days=_USUAL_DAYS - 1)
     if first > last:
@@ -39,7 +42,7 @@ def last_month(today: date) -> Span:
 
 
 def last_year(today: date) -> Span:
-    """Twelve calendar months, the present one included."""
+    """Return twelve calendar months, including the present one."""
     begin = today.replace(day=1)
     for _month in range(11):
         begin = (begin - timedelta(days=1)).replace(day=1)

@@ -1,4 +1,4 @@
-"""A host owner's earnings of a span of days: by day, month, GPU, instance, offer and host, out of one read of the ledger."""
+"""A host owner's earnings by day, month, GPU, instance, offer and host, from one read of the ledger."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -14,13 +14,16 @@ from marketplace.leasing.selectors import LeaseSpan, lease_spans
 
 K = TypeVar("K", bound=Hashable)
 
-# Disks are charged beside the GPUs, not for them.
+# Sources that are charged beside the GPUs, not for them.
 _WITHOUT_GPUS = ("disk", "retention", "volume", "snapshot")
 
 
 @dataclass(frozen=True)
 class GpuKey:
-    """Where money belongs: a GPU, or what is charged beside the GPUs of a host (then the UUID is empty)."""
+    """The GPU that an amount is assigned to.
+
+    The UUID is empty for what a host charges beside its GPUs.
+    """
 
     host_id: UUID | None
     gpu_uuid: str = ""
@@ -29,7 +32,7 @@ class GpuKey:
 
 @dataclass(frozen=True)
 class Located:
-    """A piece, the place where it arose, and the GPUs that were held for it then."""
+    """One charge, the instance or storage it arose from, and the GPUs that were leased then."""
 
     piece: EarnedPiece
     place: Place | None
@@ -42,7 +45,10 @@ class Located:
 
 @dataclass(frozen=True)
 class Report:
-    """Every sum is exact, and the sums of each grouping come to the same total."""
+    """Earnings of one period.
+
+    Every sum is exact, and the sums of each grouping add up to the same total.
+    """
 
     pieces: Sequence[Located]
 
@@ -65,7 +71,10 @@ class Report:
         return self._by(lambda located: located.place.instance_id if located.place else None)
 
     def by_gpu(self) -> dict[GpuKey, Sum]:
-        """Each line of use is shared out by itself, so that a span's sums are those of its days."""
+        """Return the sums of each GPU.
+
+        Each charge is divided by itself, so a period's sums are the sums of its days.
+        """
         sums: dict[GpuKey, Sum] = defaultdict(Sum)
         for located in self.pieces:
             for key, charge, fee, seconds in _gpu_parts(located):
@@ -73,7 +82,7 @@ class Report:
         return dict(sums)
 
     def given_back(self) -> list[Located]:
-        """With the reason of each, newest first."""
+        """Return the refunds with their reasons, newest first."""
         lines = [located for located in self.pieces if located.piece.charge_micros < 0]
         return sorted(lines, key=lambda located: located.piece.day, reverse=True)
 
@@ -87,7 +96,7 @@ class Report:
 
 
 def earnings_report(*, owner_id: UUID, since: date, until: date, host_id: UUID | None = None) -> Report:
-    """What the owner earned from `since` to `until`, both days whole (UTC); of one host when it is named."""
+    """Report what the owner earned from `since` to `until`, both included (UTC), on one host or all."""
     begin, end = (datetime.combine(day, time(), tzinfo=UTC) for day in (since, until + timedelta(days=1)))
     pieces = earned_pieces(owner_id=owner_id, since=begin, until=end)
     places = places_of(sorted({piece.source_id for piece in pieces}))
@@ -110,7 +119,10 @@ def _located(piece: EarnedPiece, place: Place | None, holders: dict[UUID, list[L
 
 
 def _held_at(spans: Sequence[LeaseSpan], at: datetime) -> tuple[LeaseSpan, ...]:
-    """The GPUs held at that moment; of what was charged outside every lease (by a clock's hair), those of the nearest."""
+    """Return the leases at that moment.
+
+    A charge may lie outside every lease by a tiny difference of clocks; it then belongs to the nearest ones.
+    """
     held = tuple(span for span in spans if span.leased_at <= at and (span.released_at is None or at < span.released_at))
     if held or not spans:
         return held

@@ -1,4 +1,4 @@
-"""Where a charge arose: the instance behind its source."""
+"""Instances, hosts and offers that charges arose from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from storage.volumes.selectors import hosts_of_storage
 
 @dataclass(frozen=True)
 class Place:
-    """The instance that was charged for, None for a volume or snapshot, and the host and offer that it is on."""
+    """Origin of a charge: instance (None for a volume or snapshot), host and offer."""
 
     instance_id: UUID | None
     host_id: UUID
@@ -18,7 +18,10 @@ class Place:
 
 
 def places_of(source_ids: Sequence[UUID]) -> dict[UUID, Place]:
-    """By the id of an instance (its use, its disk, its kept GPUs), of a reserved term, a volume or a snapshot."""
+    """Map source ids to origins.
+
+    Sources are instances (their use, disk and kept GPUs), reserved terms, volumes and snapshots.
+    """
     own = Instance.objects.filter(pk__in=source_ids).values_list("pk", "pk", "host_id", "offer_id")
     terms = Term.objects.filter(pk__in=source_ids)
     found = [*own, *terms.values_list("pk", "instance_id", "instance__host_id", "instance__offer_id")]

@@ -1,1 +1,1 @@
-"""Sweeps that hold instances to rules: debts, budgets, disputes, deadlines."""
+"""Sweeps that enforce rules on instances: debts, budgets, disputes, deadlines."""

@@ -1,4 +1,4 @@
-"""What the money's ladder needs to know of instances: what stands stopped for want of money, and whose data goes when."""
+"""Instances and data that depend on a wallet's standing, as billing's sweep of standings needs them."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,7 +13,7 @@ from instances.states import InstanceState
 from storage.volumes.selectors import storage_ending
 
 UNPAID: Final = ("funds_exhausted", "term_unpaid", "keeping_unpaid")
-"""Kinds of events by which the market stops something that nobody pays for."""
+"""Kinds of events with which the market stops something that nobody pays for."""
 
 _STAKES = """
 SELECT renter_id, min(rate_micros_per_hour), min(release_at)
@@ -26,7 +26,7 @@ GROUP BY renter_id
 
 
 def follow_standings(*, now: datetime) -> int:
-    """Judge all wallets; how many changed their state."""
+    """Evaluate the standing of all wallets and return how many have changed their state."""
     with connection.cursor() as cursor:
         cursor.execute(_STAKES, {"unpaid": list(UNPAID)})
         stakes = [Stake(*row) for row in cursor.fetchall()]
@@ -34,8 +34,10 @@ def follow_standings(*, now: datetime) -> int:
 
 
 def announce_data_ends(*, now: datetime) -> int:
-    """Tell whose data is released within a week, and whose volumes and snapshots go unpaid, 7, 3 and 1 days before; how
-    many were told something new."""
+    """Announce the deletion of data and unpaid storage 7, 3 and 1 days ahead; return how many were sent.
+
+    An owner is told once for each of these steps.
+    """
     soon = now + timedelta(days=max(RELEASE_TOLD_DAYS))
     kept = Instance.objects.filter(
         state__in=[InstanceState.STOPPED, InstanceState.FAILED], release_at__gt=now, release_at__lte=soon
@@ -51,5 +53,8 @@ def announce_data_ends(*, now: datetime) -> int:
 
 
 def _days(left: timedelta) -> int:
-    """The smallest announcement that is due: after an outage of this sweep nobody is told what is no longer true."""
+    """Return the smallest announcement that is due.
+
+    After an outage of this sweep nobody is told a larger number of days that is no longer true.
+    """
     return min(days for days in RELEASE_TOLD_DAYS if left <= timedelta(days=days))

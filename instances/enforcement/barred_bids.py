@@ -1,4 +1,4 @@
-"""Bids of accounts that have come to belong together with the host's owner since they bid: those that wait end."""
+"""Waiting bids of accounts that have become connected with the host's owner since they bid."""
 
 from itertools import groupby
 
@@ -10,9 +10,10 @@ from instances.states import BidState
 
 
 def stop_barred_bids() -> int:
-    """Stop what waits on such a bid; how many. What runs goes on until it yields: then it does not come back.
+    """Stop instances that wait on such a bid, and return their number.
 
-    The auction leaves them out in any case; this gives back what they hold.
+    Running ones go on until they yield, and then do not come back. The auction leaves these bids out in any case;
+    this sweep releases what is held for them.
     """
     waiting = SpotBid.objects.filter(state=BidState.WAITING).select_related("instance__host").order_by("instance__host")
     by_owner = groupby(waiting, key=lambda bid: bid.instance.host.owner_id)

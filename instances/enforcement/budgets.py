@@ -1,4 +1,4 @@
-"""Budgets as instances need them: over whom one may set them, and the sweep that stops what a hard one has no room for."""
+"""Budgets over instances, users and teams, and the sweep that stops what a hard budget does not cover."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 def set_budget(*, owner: User, scope: str, subject_id: UUID | None, period: str, limit_micros: int, hard: bool) -> "Budget":
-    """Over one's own instance, over oneself (without a subject), over a member or the whole of a team that one owns.
+    """Create a budget over an instance or team that the user owns, over a member of it, or the user.
 
-    Raises NotFound for a subject that is none of these, BudgetExists for a second one of the same subject and period.
+    Without a subject it is over the user. Raises NotFound for any other subject, and BudgetExists for a second budget
+    of the same subject and period.
     """
     subject_id = owner.pk if subject_id is None else subject_id
     budget = create_budget(
@@ -42,7 +43,10 @@ def set_budget(*, owner: User, scope: str, subject_id: UUID | None, period: str,
 
 
 def follow_budgets(*, now: datetime) -> int:
-    """Tell of marks that were reached, and stop what hard budgets have no room for; how many instances were stopped."""
+    """Notify of budget thresholds that were reached, and stop instances that hard budgets do not cover.
+
+    Returns how many instances were stopped.
+    """
     budgets = all_budgets()
     note_sources(sources=_terms_of([budget.subject_id for budget in budgets if budget.scope == "instance"]))
     tell_marks(people={budget.pk: _people(budget) for budget in budgets}, now=now)
@@ -52,7 +56,10 @@ def follow_budgets(*, now: datetime) -> int:
 
 
 def _stop(instance_id: UUID, budget: "Budget", now: datetime) -> bool:
-    """Asked again with the wallet in hand: a limit that was raised meanwhile keeps it running."""
+    """Stop an instance unless it is within the budget again.
+
+    That is checked with the wallet locked: a limit that was raised meanwhile keeps it running.
+    """
     detail = f"The budget “{budget.name}” does not allow another hour. The data is kept."
     still = partial(_is_over, instance_id, now)
     halted = halt_instance(instance_id=instance_id, kind="budget_reached", detail=detail, only_if=still)
@@ -75,7 +82,7 @@ def _name_of(owner: User, scope: str, subject_id: UUID) -> str:
 
 
 def _people(budget: "Budget") -> list[UUID]:
-    """Whoever set it; the member that it is over; every owner of the team."""
+    """Return whom to notify: who created it, the member it is over, and every owner of the team."""
     if budget.scope == "member":
         return sorted({budget.owner_id, budget.subject_id})
     if budget.scope == "team":

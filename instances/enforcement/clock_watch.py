@@ -1,4 +1,4 @@
-"""Metering and every periodic pass stand still while the control plane's clock cannot be believed; staff are told."""
+"""Check of the control plane's clock; without a trustworthy one nothing is metered or swept."""
 
 import socket
 
@@ -9,7 +9,10 @@ JUMPED = "clock_jumped"
 
 
 def clock_is_believed() -> bool:
-    """False opens an incident for this machine, which stays for a person to close."""
+    """Return whether the clock can be trusted.
+
+    If not, an incident for this machine is opened, which staff have to close.
+    """
     trouble = clock_trouble()
     if trouble:
         open_incident(kind=JUMPED, subject=socket.gethostname(), detail=f"{trouble} Nothing is metered or swept by it.")

@@ -1,4 +1,7 @@
-"""Money that a bank took back after it was paid in: what runs on it stops, whoever's wallet it has come to (fault 77)."""
+"""Stopping of instances that run on money which a bank took back (fault 77 in docs/faults.md).
+
+The money counts in whichever wallet it is by now.
+"""
 
 import logging
 from collections.abc import Callable
@@ -31,10 +34,10 @@ _KIND = "payment_disputed"
 
 
 def stop_disputed(*, now: datetime) -> int:
-    """Stop what runs on money that was taken back; how many instances.
+    """Stop what runs on money that was taken back, and return how many instances.
 
-    That is the spot rents of who has an open dispute, everything that is paid as it runs out of a wallet in which such
-    money is set aside for it, and what was prepaid with it: that term ends early, and what it has not used is frozen.
+    These are the spot rents of users with an open dispute, everything that is paid by use from a wallet with disputed
+    money, and terms that were prepaid with it: such a term ends early, and its unused rest is frozen.
     """
     heard = Instance.objects.exclude(host_id__in=hosts_held_back(now)).order_by("pk")
     running = heard.exclude(state__in=_STOPS)
@@ -65,7 +68,7 @@ def _runs_on_it(owner_id: UUID) -> bool:
 
 
 def _end_prepaid(instance_id: UUID, now: datetime) -> bool:
-    """One that cannot be ended does not stand in the way of the next."""
+    """End the terms of one instance early; an error does not stop the pass for the others."""
     try:
         with use_case():
             instance = locked_with_wallets(instance_id)

@@ -1,6 +1,7 @@
-"""A renter reports that an instance does not work although its host says that it runs: the bill stops, staff decide.
+"""Reports of renters that an instance does not work although its host says that it runs.
 
-An agent is its owner's program: it may report what is not so. What it earns by that is kept until somebody has looked.
+The charges stop, and staff decide. An agent is its owner's program and may report falsely, so what it earns by that
+is held back until the decision.
 """
 
 from typing import Final
@@ -40,10 +41,10 @@ _RUNS: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 
 
 def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
-    """Stop it, charge nothing after this moment, and keep what its host earned from it until staff have decided.
+    """Stop an instance and hold its host's earnings from it back until staff decide.
 
-    A reserved term is paused, unless an earlier report of it was rejected. Raises NotFound, InvalidInput, or UnlawfulMove
-    for one that does not run.
+    Nothing is charged after this moment. A reserved term is paused, unless an earlier report of it was rejected.
+    Raises NotFound, InvalidInput, or UnlawfulMove when it does not run.
     """
     detail = detail.strip()
     if not 1 <= len(detail) <= _DETAIL_CHARS:
@@ -79,10 +80,10 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
 
 
 def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
-    """Staff believe the renter, who gets back what the end of the run cost as for any fault of a host, or the host.
+    """Decide a report for the renter (`upheld`) or for the host; a decision is final.
 
-    Nobody decides in their own favour. Either way the host's earnings are its own again, less what was given back. Decided
-    once, it stays so.
+    If upheld, the end of the run is refunded as for any fault of a host. The host's earnings are released in either
+    case, less the refund. Raises Forbidden for a decision in one's own favour.
     """
     if not acts_as_staff(staff):
         raise Forbidden("Only the market's staff decide about reports.")
@@ -109,7 +110,7 @@ def decide_report(*, staff: User, report_id: UUID, upheld: bool) -> FaultReport:
 
 
 def _check_party(staff: User, instance: Instance, *, upheld: bool) -> None:
-    """Whoever rents or owns it decides against oneself at most."""
+    """Refuse a decision in the staff member's own favour, as renter or as host owner."""
     if staff.pk == (instance.renter_id if upheld else instance.host.owner_id):
         raise Forbidden("This decision is in your own favour: another one of the staff has to make it.")
 
@@ -119,13 +120,19 @@ def _open_reports(instance: Instance) -> QuerySet[FaultReport]:
 
 
 def _was_rejected(instance: Instance) -> bool:
-    """Whose report of it was rejected holds its GPUs for no further one without paying for the term."""
+    """Return whether an earlier report of the instance was rejected.
+
+    A renter could otherwise keep the GPUs with one report after another, without paying for the term.
+    """
     return FaultReport.objects.filter(instance=instance, verdict=ReportVerdict.REJECTED).exists()
 
 
 def _conclude(instance: Instance, *, upheld: bool, by: User) -> None:
-    """Nothing of it is undecided any more. A term that keeps its GPUs goes on, unless its host was to blame: then it waits
-    for the start that its renter asks for."""
+    """Release the host's earnings and close the incident once no report of the instance is open.
+
+    A reserved term that keeps its GPUs goes on, unless the host was to blame: then it stays paused until the renter
+    starts the instance.
+    """
     for kind, source in _sources(instance):
         let_go(source_kind=kind, source_id=source)
     close_incident(kind=INCIDENT, subject=public_id("inst", instance.pk), closed_by=by.email)
@@ -153,5 +160,5 @@ def _uphold(report: FaultReport, instance: Instance) -> None:
 
 
 def _sources(instance: Instance) -> list[tuple[str, UUID]]:
-    """What its use was charged to: itself, and its terms."""
+    """Return the sources that its use was charged to: the instance and its terms."""
     return [(INSTANCE_SOURCE, instance.pk), *((TERM_SOURCE, term.pk) for term in all_terms_of([instance.pk]))]

@@ -1,4 +1,7 @@
-"""A machine that comes back after its host was written off: the old containers go before anything is rented."""
+"""Containers that are left on a machine whose former host was written off.
+
+They are removed before anything on it is rented again.
+"""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,7 +13,7 @@ from marketplace.hosts.write_offs import clear_leftovers
 
 
 def note_removed(*, host_id: UUID, former: Sequence[UUID], absent: Sequence[UUID]) -> None:
-    """Take in the proof that nothing of the instances of these former hosts is on this one any more."""
+    """Record the proof that nothing of these former hosts' instances is left on this host."""
     proven = set(absent)
     for each, instance_ids in left_over_ids(former).items():
         if instance_ids <= proven:
@@ -18,5 +21,5 @@ def note_removed(*, host_id: UUID, former: Sequence[UUID], absent: Sequence[UUID
 
 
 def ids_left_over(host_id: UUID) -> set[UUID]:
-    """Instances of former hosts that this one may speak of, since it is to remove them."""
+    """Return instances of former hosts that this host may report on, since it is to remove them."""
     return set[UUID]().union(*left_over_ids(leftovers_of(host_id)).values())

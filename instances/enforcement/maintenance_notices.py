@@ -1,4 +1,4 @@
-"""Renters hear of maintenance that their hosts' owners announce, and of its being called off."""
+"""Notices to renters about maintenance that host owners announce or cancel."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tell_of_maintenance() -> int:
-    """An event for each instance on the host, once for each announcement; how many instances were told."""
+    """Record an event for each instance on the host, once for each announcement; return how many."""
     return sum(_tell(window) for window in untold_maintenance())
 
 

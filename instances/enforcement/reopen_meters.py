@@ -1,4 +1,4 @@
-"""Meters again what runs without a meter: something other than the market has closed or capped it."""
+"""Repair of running instances whose meter was closed or capped by something outside the market."""
 
 from datetime import datetime
 from uuid import UUID
@@ -23,10 +23,10 @@ UNMETERED = "unmetered_instance"
 
 
 def reopen_meters(*, now: datetime) -> int:
-    """Each gets a new meter from now on, and an incident; how many. What its wallet cannot pay for is stopped.
+    """Open a new meter and an incident for each running instance without one; return how many.
 
-    Nothing is charged for the time between: no proof was written for it, and whoever took the meter away was not the
-    renter. What the old meter had proven is charged by it, up to where it was closed or capped, as always.
+    An instance that cannot be paid is stopped. The time between is not charged, since it is not proven and not the
+    renter's doing. What the old meter had proven until it was closed or capped is charged as usual.
     """
     return sum(_attend(instance_id, now) for instance_id in unmetered_instances())
 
@@ -52,7 +52,7 @@ def _reopen(instance_id: UUID, now: datetime) -> bool:
         runs = instance.state == InstanceState.RUNNING and instance.desired == Desired.RUNNING
         if not runs or (meter is not None and meter.capped_at is None):
             return False
-        close_use(instance_id)  # charges what is proven up to the cap, and frees what was held
+        close_use(instance_id)  # charges what is proven up to the cap, and releases the hold
         hold_for_use(instance)
         open_use(instance, at=now, payee_id=payee_of(instance))
     return True

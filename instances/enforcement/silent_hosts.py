@@ -1,4 +1,4 @@
-"""Data disks, kept GPUs and kept data on hosts that do not report cost nothing; with what storage has there."""
+"""Charging of data disks, kept GPUs and retained data, with pauses while their hosts are silent."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,21 +20,28 @@ _KINDS = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
 
 
 def charge_meters(*, now: datetime) -> int:
-    """Sweep: charge what is used, and nothing of what lies on a silent host; how many rows of use.
+    """Charge all meters, without the time on silent hosts, and return how many usage rows were written.
 
-    In this order: a pass of the settlement never charges the time of a silence that nobody has looked at.
+    This is a sweep. Silent hosts are looked for first, so that a settlement never charges the time of a silence that
+    was not noticed.
     """
     pause_on_silent_hosts(now=now)
     return settle_meters(now=now)
 
 
 def follow_silence(*, now: datetime) -> int:
-    """Sweep: end meters of what lies on hosts that are silent, and begin again where they are heard; how many."""
+    """Pause meters on silent hosts and resume them on those that report again; return how many.
+
+    This is a sweep.
+    """
     return pause_on_silent_hosts(now=now) + resume_storage(now=now) + _resume(now)
 
 
 def pause_on_silent_hosts(*, now: datetime, host_id: UUID | None = None) -> int:
-    """`host_id`: of this host alone, which has been silent until now and is about to report."""
+    """Pause the meters of instances and storage on all silent hosts, or on one.
+
+    With `host_id` only that host is meant, which was silent until now and is about to report.
+    """
     last_reports = silent_instances(now, host_id)
     ended = [pause_silent(source_kind=kind, last_reports=last_reports, now=now) for kind in _KINDS]
     return sum(ended) + pause_storage(now=now, host_id=host_id)

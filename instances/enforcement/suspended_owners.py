@@ -1,4 +1,4 @@
-"""Accounts that staff have switched off: what they rent is stopped, what they offer takes no new rents. Data is kept."""
+"""Enforcement for disabled accounts: instances are stopped, hosts are drained, data is kept."""
 
 from instances.constants import SWEEP_BATCH
 from instances.lifecycle.stop import halt_instance
@@ -8,10 +8,10 @@ from marketplace.hosts.offers import drain_suspended
 
 
 def stop_suspended() -> int:
-    """Stop what runs or waits for accounts that are switched off; how many. It is settled, and freed on proof, as ever.
+    """Stop what runs or waits for disabled accounts, and return how many instances.
 
-    An order that was under way when the account was switched off is found here too. Hosts of such accounts are drained: who
-    rents there already has done nothing wrong and goes on.
+    They are settled and their GPUs freed on proof, as always. An order that was in progress when the account was
+    disabled is found here, too. Renters on the hosts of such accounts have done nothing wrong and go on.
     """
     drain_suspended()
     going = Instance.objects.filter(desired=Desired.RUNNING, renter__is_active=False)

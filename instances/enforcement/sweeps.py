@@ -1,4 +1,7 @@
-"""Periodic passes over instances: each finds its own work in the tables, so a lost hint costs time and nothing else."""
+"""Periodic passes over instances.
+
+Each finds its own work in the tables, so a lost hint costs time and nothing else.
+"""
 
 from datetime import datetime
 from functools import partial
@@ -34,37 +37,45 @@ _AUDIT_LOCK = 6_318_442_907
 
 
 def enforce_deadlines(*, now: datetime) -> int:
-    """Tell people of every passing state that takes too long; how many. Nothing is released by time (D2).
+    """Open an incident for every transitional state that takes too long; return how many.
 
-    While many hosts are silent together the fault is probably ours (D6): then none of these is blamed.
+    Nothing is released by time (D2). While many hosts are silent together the fault is probably ours (D6), and their
+    instances are left out.
     """
     held_back = hosts_held_back(now)
     return sum(_tell_overdue(instance) for instance in overdue_instances(now).exclude(host_id__in=held_back)[:SWEEP_BATCH])
 
 
 def stop_exhausted(*, now: datetime) -> int:
-    """Stop what runs on although its hold is used up and its wallet cannot pay for more; how many. Data is kept."""
+    """Stop running instances whose hold is used up and whose wallet is empty; return how many.
+
+    Their data is kept.
+    """
     ids = apart_from_hosts(exhausted_sources(source_kind=INSTANCE_SOURCE, now=now), hosts_held_back(now))
     return sum(_halt_unpaid(instance_id, now) for instance_id in ids)
 
 
 def follow_terms(*, now: datetime) -> int:
-    """Terms that are over or unpaid, and GPUs that nobody pays to keep; how many. Not on hosts that may only seem to be
-    silent, since our own net is down (D6).
+    """End terms that are over or unpaid, and release kept GPUs that nobody pays for; return how many.
+
+    Hosts that may only seem silent because our own network is down are left out (D6).
     """
     spared = hosts_held_back(now)
     return sum(follow(now=now, spared=spared) for follow in (turn_terms, end_unpaid_terms, drop_unpaid_gpus))
 
 
 def purge_expired(*, now: datetime) -> int:
-    """Release what has been stopped for longer than its data is kept; how many."""
+    """Release instances whose retention is over, and return how many."""
     return sum(expire_instance(instance_id=instance_id) for instance_id in data_due(now))
 
 
 def compare_leases() -> int:
-    """The fourth wall: leases against the instances' own books. Each difference becomes an incident; how many."""
+    """Compare leases with instances' rows, and open an incident for each difference; return how many.
+
+    This is the fourth of the safeguards against overselling (docs/locks.md).
+    """
     differences = _lease_differences()
-    if differences:  # a rent or release may have committed between the two reads: what is real is there again
+    if differences:  # a rent or release may have committed between the two reads; a real difference is found again
         again = _lease_differences()
         differences = {holder: detail for holder, detail in again.items() if differences.get(holder) == detail}
     for holder, detail in differences.items():
@@ -73,13 +84,19 @@ def compare_leases() -> int:
 
 
 def audit_daily(*, now: datetime) -> int:
-    """Sweep: audit the ledger if that was not done within the last day, one process at a time."""
+    """Audit the ledger if that was not done within the last day, in one process at a time.
+
+    This is a sweep.
+    """
     with only_one(_AUDIT_LOCK) as ours:
         return audit_ledger() if ours and not was_audited_today(now=now) else 0
 
 
 def audit_ledger() -> int:
-    """What `verify_ledger` finds is stored and becomes incidents; how many. Here: billing may not call the market."""
+    """Audit the ledger, store the findings, open an incident for each and return their number.
+
+    It is done here, since billing may not call the market.
+    """
     _, findings = run_audit(asked_by=NIGHTLY, mailed=True)
     for finding in findings:
         open_incident(kind=LEDGER_FINDING, subject=f"{finding.code} {finding.subject}"[:120], detail=str(finding))
@@ -87,12 +104,13 @@ def audit_ledger() -> int:
 
 
 def compare_watch_holds() -> int:
-    """Money held for the wait list against the list itself: each difference becomes an incident; how many.
+    """Compare money held for the wait list with its entries; open an incident for each difference.
 
-    `verify_ledger` cannot see these: billing knows no place in a list, only that something holds money.
+    Returns their number. `verify_ledger` cannot find these: billing knows only that something holds money, not
+    whether an entry waits.
     """
     differences = _watch_hold_differences()
-    if differences:  # a watch may have begun or ended between the two reads: what is real is there again
+    if differences:  # an entry may have begun or ended between the two reads; a real difference is found again
         again = _watch_hold_differences()
         differences = {watch: detail for watch, detail in again.items() if watch in differences}
     for watch, detail in differences.items():
@@ -101,13 +119,16 @@ def compare_watch_holds() -> int:
 
 
 def _halt_unpaid(instance_id: UUID, now: datetime) -> bool:
-    """A top-up that came in since it was found to be unpaid keeps it running (faults.md row 64)."""
+    """Stop an instance unless a top-up has arrived since it was found unpaid (fault 64 in docs/faults.md)."""
     unpaid = partial(is_unpaid, source_kind=INSTANCE_SOURCE, source_id=instance_id, now=now)
     return halt_instance(instance_id=instance_id, kind="funds_exhausted", detail=UNPAID, only_if=unpaid)
 
 
 def _tell_overdue(instance: Instance) -> bool:
-    """Once for each move: the deadline is taken away in the same transaction as it is told."""
+    """Report an overdue state once for each change of state.
+
+    The deadline is cleared in the same transaction that reports it.
+    """
     with use_case():
         same = Instance.objects.filter(pk=instance.pk, generation=instance.generation, deadline=instance.deadline)
         if not same.update(deadline=None):

@@ -1,4 +1,7 @@
-"""What a report proves of the use of an instance: by the time of its receipt, whatever the host's clock says."""
+"""What a report proves of the use of an instance.
+
+The time of its receipt counts, never the host's clock.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -20,9 +23,10 @@ _UNDER_WAY: Final = ("pulling", "creating", "testing")
 
 
 def proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
-    """Whether the container was alive for its renter at `at`. After a stop request only the grace still counts (D7).
+    """Return whether the container ran for its renter at `at`.
 
-    While a restart or a re-image goes on, so does the meter: until the image has come, for one, what there is runs.
+    After a stop request only the grace still counts (D7). During a restart or re-image the meter runs on, since the
+    old container runs until the image has been pulled.
     """
     if instance.state == InstanceState.RESTARTING and instance.desired == Desired.RUNNING:
         runs = row.phase in ALIVE or (row.phase in _UNDER_WAY and row.run_seconds > 0)
@@ -36,8 +40,11 @@ def proves_use(instance: Instance, row: ObservedRow, at: datetime) -> bool:
 
 
 def ended_unasked(instance: Instance, row: ObservedRow) -> bool:
-    """Whether this tells of the end of a run that its host is not to blame for: the seconds since the last report were used.
-    Else a program that ends itself before each report, or a restart that has to fail, would be free, again and again."""
+    """Return whether a run ended by no fault of its host, so that the time since the last report was used.
+
+    Otherwise a program that ends itself before each report, or a restart that has to fail, would be free, again and
+    again.
+    """
     if row.generation != instance.run_generation or instance.desired != Desired.RUNNING:
         return False
     ended = instance.state == InstanceState.RUNNING and row.phase == "exited" and row.run_seconds > 0
@@ -46,8 +53,11 @@ def ended_unasked(instance: Instance, row: ObservedRow) -> bool:
 
 
 def end_of_run(instance: Instance, row: ObservedRow, at: datetime) -> datetime:
-    """By how long the run was, as its host says, from when it was known to run on; no later than the report (D7). Meters
-    bridge so much and no more, whoever lies."""
+    """Return the end of a run by the length that its host reports, but not after the receipt (D7).
+
+    The length counts from when the run was known to have started. Meters bridge a limited time only, whatever a host
+    reports.
+    """
     if instance.state == InstanceState.RESTARTING or instance.started_at is None:
         return at
     return min(at, instance.started_at + timedelta(seconds=row.run_seconds))
@@ -60,7 +70,10 @@ def prove_and_sample(
     terms: Sequence[UUID],
     at: datetime,
 ) -> None:
-    """Take in, in one transaction, what a report proves of the `usable` ones of all that it tells of, and their samples."""
+    """Write, in one transaction, what a report proves of the `usable` instances, and the samples of all.
+
+    `seen` are all instances that the report contains.
+    """
     rows = list(usable)
     proven = [instance.pk for instance, row in rows if proves_use(instance, row, at)]
     ended = {instance.pk: end_of_run(instance, row, at) for instance, row in rows if ended_unasked(instance, row)}

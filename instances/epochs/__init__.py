@@ -1,1 +1,1 @@
-"""Agreement with an agent anew after its journal or the market's database was lost."""
+"""Agreement with hosts after the market's database was restored or an agent's journal was lost."""

@@ -1,4 +1,7 @@
-"""What a restored database and its hosts agree on: the market takes higher numbers over, and ends what has ended since."""
+"""Agreement between a restored database and its hosts.
+
+The market adopts their higher numbers and ends what has ended since the backup.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,16 +25,16 @@ from instances.models import Instance
 from instances.states import Desired, InstanceState
 from marketplace.hosts.epochs import close_agreement, open_epoch, quarantine_gpus
 
-# Each epoch's fences lie above all earlier ones, so that no order from before can look newer.
+# The fences of each epoch lie above all earlier ones, so that no earlier order can look newer.
 FENCE_JUMP: Final = 1_000_000
 GONE: Final = "gone_since_backup"
-_MOST_NAMED: Final = 200  # unknown containers of one host, by name
+_MOST_NAMED: Final = 200  # unknown containers of one host that are listed by name
 _ENDED: Final = (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.RELEASING, InstanceState.GONE)
 
 
 @dataclass(frozen=True)
 class HeldRow:
-    """What a host has of one instance: the highest numbers that it knows, and what it was last ordered."""
+    """What a host holds of one instance: the highest numbers that it knows, and its last order."""
 
     id: UUID
     generation: int
@@ -41,9 +44,9 @@ class HeldRow:
 
 
 def begin_epoch(*, reason: str, backup_at: datetime | None = None, above: int = 0) -> int:
-    """The market goes on from a backup: nothing is rented out on a host before it has told what it holds.
+    """Begin an epoch after a restore: no host takes rents before it has reported what it holds.
 
-    Money is frozen first: whatever breaks off after that, none leaves.
+    Returns its number. Money is frozen first, so whatever fails afterwards, none leaves.
     """
     freeze_money(reason=reason)
     with use_case():
@@ -53,11 +56,11 @@ def begin_epoch(*, reason: str, backup_at: datetime | None = None, above: int = 
 
 
 def agree(*, host_id: UUID, held: Sequence[HeldRow], at: datetime) -> None:
-    """Take over what a host holds, once in each epoch; then it is open for rents again.
+    """Adopt what a host holds, once in each epoch, and open the host for rents.
 
-    Numbers that are higher than ours were ordered after the backup, so they are adopted. An instance that was stopped since
-    is stopped, and one that is not there any more (released, or moved away) fails, by nobody's fault. What we do not know
-    is kept there and kept from running; its GPUs are not rented out.
+    Numbers that are higher than ours were ordered after the backup and are adopted. An instance that was stopped
+    since is stopped; one that is no longer there (released or migrated) fails, by nobody's fault. Unknown containers
+    are kept and not run, and their GPUs are not rented out.
     """
     rows = {row.id: row for row in held}
     findings: list[str] = []
@@ -77,7 +80,7 @@ def agree(*, host_id: UUID, held: Sequence[HeldRow], at: datetime) -> None:
 
 
 def _settle(instance: Instance, row: HeldRow | None, at: datetime) -> list[str]:
-    """One instance; a sentence for whatever happened to it after the backup."""
+    """Settle one instance; return a sentence for whatever happened to it after the backup."""
     name = public_id("inst", instance.pk)
     if row is None or row.run == "gone":
         had_run = instance.started_at is not None and instance.state not in _ENDED
@@ -96,7 +99,10 @@ def _settle(instance: Instance, row: HeldRow | None, at: datetime) -> list[str]:
 
 
 def _adopt(instance: Instance, row: HeldRow) -> bool:
-    """The host's numbers where they are higher, within reason. One that runs on other GPUs is started again on its own."""
+    """Adopt the host's numbers where higher, within limits; return whether the generation changed.
+
+    An instance that runs on other GPUs than ours gets a further generation, so that it is started on its own.
+    """
     generation = row.generation + 1 if _elsewhere(instance, row) else row.generation
     higher = instance.run_generation < generation <= instance.run_generation + FENCE_JUMP
     fence = row.fence + 1 if instance.fence <= row.fence <= instance.fence + FENCE_JUMP else instance.fence
@@ -110,13 +116,16 @@ def _adopt(instance: Instance, row: HeldRow) -> bool:
 
 
 def _elsewhere(instance: Instance, row: HeldRow) -> bool:
-    """Whether it runs there on GPUs that the market has not leased to it."""
+    """Return whether the instance runs on GPUs that are not leased to it."""
     runs = row.run == "running" and instance.desired == Desired.RUNNING
     return runs and not set(row.gpu_uuids) <= set(instance.gpu_uuids)
 
 
 def _note_gone(instance: Instance, at: datetime, name: str) -> list[str]:
-    """The host has nothing of it any more. What is released needs no word: it is reported absent."""
+    """Fail an instance of which the host has nothing any more.
+
+    One that is being released needs nothing: it is reported absent.
+    """
     if instance.desired == Desired.GONE:
         return []
     if instance.state in _ENDED:
@@ -133,7 +142,7 @@ def _unknown(row: HeldRow, *, moved: bool) -> str:
 
 
 def note_unknown(*, host_id: UUID, held: Sequence[HeldRow], quarantined: set[str]) -> None:
-    """Outside an agreement: what the host has that no desired state names keeps its GPUs from being rented out."""
+    """Keep GPUs of containers that no desired state names from being rented out; outside an agreement."""
     now = {uuid for row in held for uuid in row.gpu_uuids}
     if now != quarantined:
         with use_case():

@@ -1,1 +1,1 @@
-"""What agents report, applied to instances."""
+"""Application of agents' reports to instances."""

@@ -1,4 +1,4 @@
-"""What follows when an operation has ended, by its kind."""
+"""Results of operations, applied by kind."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -17,7 +17,8 @@ from storage.operations.selectors import operations_to_conclude
 from storage.operations.services import mark_concluded
 from storage.volumes import grow, snapshots, transfer_completion, volumes
 
-# Each is called in the transaction that marks the operation concluded, whatever its end was: done, failed or cancelled.
+# Each function is called in the transaction that marks the operation as concluded, whether it is done, failed or
+# cancelled.
 CONCLUDERS: Final[Mapping[str, Callable[[Any], None]]] = {
     logs.KIND: logs.conclude_log,
     **dict.fromkeys(completion.KINDS, completion.conclude_copy),
@@ -37,7 +38,7 @@ CONCLUDERS: Final[Mapping[str, Callable[[Any], None]]] = {
 
 
 def conclude_operations(*, only: Sequence[UUID] | None = None) -> int:
-    """Act on the ends that were not acted on yet, on all of them or on these; how many."""
+    """Apply the missed results of ended operations, of all or of these; return how many."""
     return sum(_conclude(operation) for operation in operations_to_conclude(only))
 
 
@@ -51,4 +52,4 @@ def _conclude(operation: Any) -> bool:
                 follow(operation)
             return True
     except StaleRow:
-        return False  # what it is about moved meanwhile: the next turn takes it up again
+        return False  # its subject changed meanwhile: the next run applies it

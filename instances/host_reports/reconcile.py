@@ -1,4 +1,4 @@
-"""From what a host reports to what the market knows: moves, meters, leases, samples."""
+"""Effects of a host's report: state changes, meters, leases, samples."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -52,10 +52,10 @@ OUT_OF_MEMORY: Final = "out_of_memory"
 def observe_report(
     *, host_id: UUID, rows: Sequence[ObservedRow], absent: Sequence[UUID], foreign: Sequence[str], at: datetime
 ) -> list[UUID]:
-    """Take in one report; the ids in it that are no instances of this host, for the audit.
+    """Apply one report and return the ids in it that are no instances of this host, for the audit.
 
-    `at` is the server's time of receipt (D7). The caller lets reports of a host through in order and once each; what is
-    here tolerates the rest. Each instance has a short transaction of its own, so that one cannot hold up the others.
+    `at` is the server's time of receipt (D7). The caller passes reports of a host in order and once each; everything
+    else is tolerated here. Each instance has a short transaction of its own, so that one cannot hold up the others.
     """
     live = live_on_host(host_id)
     seen = [(live[row.id], row) for row in rows if row.id in live]
@@ -76,7 +76,7 @@ def observe_report(
 
 
 def next_state(state: str, desired: str, phase: str) -> InstanceState | None:
-    """Where an observation of the present generation moves an instance; None where it moves nothing."""
+    """Return the state that an observation of the present generation leads to, or None for no change."""
     match desired, state, phase:
         case Desired.RUNNING, InstanceState.REQUESTED, "pulling" | "creating" | "testing":
             return InstanceState.PROVISIONING
@@ -103,7 +103,10 @@ Answer = Callable[[], None]
 
 
 def _answer_to(instance: Instance, row: ObservedRow, at: datetime) -> Answer | None:
-    """What is to be done about a row; None, the common case, costs nothing. An older generation tells nothing (fault 18)."""
+    """Return the action that a reported row requires, or None, the common case, which makes no query.
+
+    An older generation is ignored (fault 18 in docs/faults.md).
+    """
     if row.generation > instance.run_generation:
         return lambda: _note_strange(instance, f"It reports generation {row.generation}, which was never asked for.")
     if row.generation < instance.run_generation:
@@ -137,7 +140,10 @@ def _answer_to_absence(instance: Instance, at: datetime) -> Answer | None:
 
 
 def _attend(instance: Instance, answer: Answer | None) -> None:
-    """Run an answer in its own transaction. What fails for one instance must not lose the report of the others."""
+    """Run an action in its own transaction.
+
+    What fails for one instance must not lose the report of the others.
+    """
     if answer is None:
         return
     try:
@@ -150,7 +156,7 @@ def _attend(instance: Instance, answer: Answer | None) -> None:
         open_incident(kind="report_refused", subject=public_id("inst", instance.pk), detail=error.detail)
 
 
-# -- moves; each locks in the house order: wallets, leases with their offers, then the instance
+# State changes. Each locks in the documented order: wallets, leases with their offers, then the instance.
 
 
 def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> None:
@@ -160,7 +166,7 @@ def _become_provisioning(instance: Instance, row: ObservedRow, at: datetime) -> 
 
 
 def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    """The acceptance test has passed: only now does the meter run, or the reserved term begin."""
+    """Mark an instance as running after the acceptance test: its meter or reserved term begins now."""
     begin_use(instance, at=at)
     fresh = settled_root(instance)
     seen = {**_seen(row, at), **fresh, **found_disk(instance), **no_longer_cut_off(instance, at)}
@@ -172,9 +178,10 @@ def _become_running(instance: Instance, row: ObservedRow, at: datetime) -> None:
 
 
 def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    """Charge what is proven and free the money at once; the GPUs only when the container is proven stopped (D2).
+    """Mark an instance as failed: charge what is proven and release the holds.
 
-    A fresh root that fails at its first run is no end: the former one is taken up again.
+    The GPUs are released only when the container is proven to have stopped (D2). An instance that fails at its first
+    run on a fresh root goes back to the former root instead.
     """
     if replace_taken_port(instance, row, at):
         return
@@ -210,15 +217,17 @@ def _become_failed(instance: Instance, row: ObservedRow, at: datetime) -> None:
 
 
 def _had_run(instance: Instance, row: ObservedRow, at: datetime) -> dict[str, Any]:
-    """A first run that began and ended between two reports, or was stopped before one told of it, was one: its renter may
-    have been inside, and the root is no fresh one any more, by whose silence or broken entry point the host could be blamed.
+    """Return columns that record a first run which ended between two reports.
+
+    Its renter may have been inside, so the root is no longer unmodified, and the host is not to blame for its silence
+    or broken entry point.
     """
     ended = row.phase == "exited" or (row.phase == "stopped" and bool(row.container))
     return {"started_at": at, "data_disk_made": instance.data_disk_gb > 0} if ended and instance.started_at is None else {}
 
 
 def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    """Its GPUs are free, unless a reserved term runs or its renter asked to keep them."""
+    """Mark an instance as stopped and free its GPUs, unless a term or the renter keeps them."""
     close_use_of(instance)
     kept = keep_gpus(instance, at=at)
     if not kept:
@@ -239,7 +248,7 @@ def _become_stopped(instance: Instance, row: ObservedRow, at: datetime) -> None:
 
 
 def _become_gone(instance: Instance, at: datetime) -> None:
-    """The host has proven that nothing is left of it."""
+    """Mark an instance as gone once the host has proven that nothing of it is left."""
     close_everything(instance, at=at)
     _give_back(instance, reason="released")
     ended: dict[str, Any] = {"released_at": at, "release_at": None, "holds_gpus": False, "observed_at": at}
@@ -249,9 +258,9 @@ def _become_gone(instance: Instance, at: datetime) -> None:
 
 
 def _let_go(instance: Instance, at: datetime) -> None:
-    """A failed instance's container is proven stopped: its data waits for the renter, and its GPUs are free.
+    """Start the retention of a failed instance whose container is proven stopped, and free its GPUs.
 
-    Inside a reserved term they stay its own: it can be started again, so the term is charged again.
+    Inside a reserved term the GPUs stay leased: the instance can be started again, so the term is charged again.
     """
     kept = let_go_failed(instance, at=at)
     if not kept:
@@ -273,7 +282,7 @@ _MOVES: Final[Mapping[InstanceState, Callable[[Instance, ObservedRow, datetime],
 
 
 def _give_back(instance: Instance, *, reason: str) -> None:
-    """Its GPUs are free: those who wait for some hear of it at once."""
+    """Release the leases and notify whoever waits for GPUs."""
     if release_leases(holder=instance.pk, reason=reason):
         hint_waiting()
         hint_freed(instance.offer_id)
@@ -283,7 +292,7 @@ def _seen(row: ObservedRow, at: datetime) -> dict[str, Any]:
     return {"observed_generation": row.generation, "observed_at": at}
 
 
-# -- findings
+# Findings.
 
 
 def _note_progress(instance: Instance, sentence: str) -> None:
@@ -297,18 +306,24 @@ def _note_strange(instance: Instance, detail: str) -> None:
 
 
 def _strangers(host_id: UUID, unknown: set[UUID]) -> list[UUID]:
-    """Ids that never were this host's. One that is gone is no stranger: its last report may still be on its way."""
+    """Return those ids that never were this host's.
+
+    The last report of an instance that is gone may still arrive, so its id is known.
+    """
     if not unknown:
         return []
     known = ids_of_host(host_id, list(unknown)) | ids_moved(host_id, list(unknown)) | ids_left_over(host_id)
     return sorted(unknown - known)
 
 
-# -- proof and samples, for all instances at once
+# Proof and samples of all instances together.
 
 
 def _turn_terms(reserved: Sequence[Instance], at: datetime) -> list[UUID]:
-    """The terms that this report proves, running or stopped: their host is there. Those that are over end by it."""
+    """Return the terms that this report proves, after ending those that are over.
+
+    A term is proven while its host reports, whether the instance runs or not.
+    """
     if not reserved:
         return []
     ids = [instance.pk for instance in reserved]

@@ -1,1 +1,1 @@
-"""Start, stop, resize, re-image and end of instances."""
+"""Start, stop, resize, re-image and release of instances."""

@@ -1,4 +1,4 @@
-"""Whose fault a failure is. The host's only where its renter cannot have brought it about."""
+"""Who is at fault for a failure; the host only is where its renter cannot have caused it."""
 
 from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.models import Instance
@@ -7,7 +7,10 @@ from storage.states import ImageSource
 
 
 def blame(instance: Instance, code: str) -> FaultOf:
-    """By the host's code and what the renter can have done before. An unknown code proves nothing against anybody."""
+    """Return who is at fault, by the host's code and what the renter could have done before.
+
+    An unknown code proves nothing against anybody.
+    """
     fault = FaultOf(FAULT_OF.get(code, FaultOf.NOBODY))
     if fault == FaultOf.HOST and code in UNTOUCHED_ONLY and not _is_untouched(instance):
         return FaultOf.NOBODY

@@ -1,4 +1,7 @@
-"""A running instance that nobody reaches through its host's doing: told, counted once for the run, not charged meanwhile."""
+"""Running instances that nobody can reach because of their host.
+
+They are reported, counted as one fault for the run, and not charged meanwhile.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -25,7 +28,10 @@ def is_cut_off(instance: Instance, row: ObservedRow) -> bool:
 
 
 def proves_nothing(instance: Instance, row: ObservedRow) -> bool:
-    """Whether the report leaves open that its renter could use it: from being cut off until it is seen to be reached."""
+    """Return whether the report leaves open that the renter could use the instance.
+
+    That is so from being cut off until the report that it can be reached again.
+    """
     return instance.cut_off_since is not None or is_cut_off(instance, row)
 
 
@@ -34,7 +40,10 @@ def is_reached_again(instance: Instance, row: ObservedRow) -> bool:
 
 
 def note_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    """Nothing is proven from now on; the agent mends it and says when it has."""
+    """Mark an instance as cut off.
+
+    Its use is not proven from now on, until the agent reports that the access is repaired.
+    """
     same = Instance.objects.filter(pk=instance.pk, generation=instance.generation, cut_off_since=None)
     if not same.update(cut_off_since=at):
         raise StaleRow("The instance moved meanwhile.")
@@ -44,12 +53,15 @@ def note_cut_off(instance: Instance, row: ObservedRow, at: datetime) -> None:
 
 
 def note_reached(instance: Instance, at: datetime) -> None:
-    """It is proven again, from now on: the time since the last proof is bridged for nobody."""
+    """Mark an instance as reachable; its use is proven from now on, and the time before is not bridged."""
     Instance.objects.filter(pk=instance.pk).update(**no_longer_cut_off(instance, at))
 
 
 def no_longer_cut_off(instance: Instance, at: datetime) -> dict[str, Any]:
-    """Return the columns of an instance that is reached again or runs no more, and end what was told of it."""
+    """Return the columns of an instance that is reachable again or no longer runs.
+
+    Its incident and alert are closed, and the time until `at` is not bridged.
+    """
     if instance.cut_off_since is None:
         return {}
     prove_meters(source_kind=INSTANCE_SOURCE, source_ids=[instance.pk], at=at, bridge=NO_BRIDGE)

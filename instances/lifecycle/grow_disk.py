@@ -1,4 +1,4 @@
-"""A larger data disk: asked of the host while the instance goes on, charged for from the moment that it is there."""
+"""Growing of data disks while instances run; the new size is charged once the host has made it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -32,14 +32,17 @@ _AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)
 
 
 def disk_price(instance: Instance, data_disk_gb: int) -> int:
-    """What a disk of this size would cost a day: what it has at the price that was agreed on, the rest at today's."""
+    """Return the price per day of a disk of this size.
+
+    What exists keeps its agreed price; what is added costs the offer's present price.
+    """
     paid_now = max(0, instance.data_disk_gb - FREE_DATA_DISK_GB)
     more = max(0, data_disk_gb - FREE_DATA_DISK_GB) - paid_now
     return instance.disk_micros_per_day + more * instance.offer.disk_micros_gb_day
 
 
 def check_growth(instance: Instance, data_disk_gb: int) -> None:
-    """Raises InvalidInput, DiskTooLarge or UnlawfulMove."""
+    """Raise InvalidInput, DiskTooLarge or UnlawfulMove when the data disk cannot get this size."""
     if data_disk_gb < instance.data_disk_gb:
         raise wrong_field("data_disk_gb", f"A data disk never gets smaller; this one has {instance.data_disk_gb} GB.")
     most = min(DATA_DISK_GB_MAX, instance.data_disk_gb + instance.offer.disk_free_gb)
@@ -53,7 +56,10 @@ def check_growth(instance: Instance, data_disk_gb: int) -> None:
 
 
 def grow(instance: Instance, data_disk_gb: int) -> None:
-    """Inside a use case that has locked the wallets and checked. The money is set aside before the host is asked."""
+    """Hold the money, then request the larger disk of the host.
+
+    Call it inside a use case that has locked the wallets and checked the growth.
+    """
     micros = disk_price(instance, data_disk_gb)
     detail = f"{instance.data_disk_gb} → {data_disk_gb} GB"
     before, instance.disk_micros_per_day = instance.disk_micros_per_day, micros
@@ -79,12 +85,12 @@ def grow(instance: Instance, data_disk_gb: int) -> None:
 
 
 def conclude_growth(operation: "Operation") -> None:
-    """In the transaction that marks the operation concluded."""
+    """Apply the result of a growth operation, in the transaction that marks it as concluded."""
     instance, now = locked_with_wallets(operation.subject), clock.now()
     if instance.state in ENDING:
         return
     size_gb, micros = int(operation.args["size_gb"]), int(operation.args["micros_per_day"])
-    # One that never ran has no disk yet: it is made at its full size with the first start.
+    # An instance that never ran has no disk yet: it is made in full size at the first start.
     unmade = operation.failure_code == _NO_DISK and instance.state in _AT_REST and not instance.data_disk_made
     if operation.state == OperationState.DONE or unmade:
         _take_over(instance, size_gb, micros, now, outcome=operation.outcome)
@@ -94,7 +100,10 @@ def conclude_growth(operation: "Operation") -> None:
 
 
 def _take_over(instance: Instance, size_gb: int, micros: int, now: datetime, *, outcome: Mapping[str, str]) -> None:
-    """The former meter ends and another one begins at the same moment, so that each line says what it is for."""
+    """Store the new size, and replace the meter so that each statement line names its size.
+
+    The former meter ends at the moment at which the new one begins.
+    """
     if instance.disk_micros_per_day and micros != instance.disk_micros_per_day:
         close_disk(instance.pk, at=now)
     later = outcome.get("applied") == "at_next_start" and instance.state not in _AT_REST
@@ -109,7 +118,7 @@ def _take_over(instance: Instance, size_gb: int, micros: int, now: datetime, *, 
 
 
 def _give_up(instance: Instance, operation: "Operation", now: datetime) -> None:
-    """The disk is as it was, and so is its price."""
+    """Record that the disk keeps its size and price."""
     if not instance.disk_micros_per_day:
         close_disk(instance.pk, at=now)
     code, detail = operation.failure_code or operation.state, operation.detail
@@ -118,9 +127,12 @@ def _give_up(instance: Instance, operation: "Operation", now: datetime) -> None:
 
 
 def _charge(instance: Instance, now: datetime) -> None:
-    """Where the money does not reach, the sweep of unpaid disks begins as soon as it does."""
+    """Hold money for the disk and open its meter.
+
+    Where the money does not suffice, the sweep of unpaid disks opens it once it does.
+    """
     try:
-        with transaction.atomic():  # a savepoint: coupons that were drawn for nothing go back
+        with transaction.atomic():  # a savepoint: if the hold fails, coupons that were drawn for it are restored
             hold_for_disk(instance)
             open_disk(instance, at=now, payee_id=payee_of(instance))
     except InsufficientFunds as error:

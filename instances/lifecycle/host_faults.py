@@ -1,4 +1,4 @@
-"""What a host owes for its faults: an entry in its public ledger, and to the renter what the broken run had cost last."""
+"""Consequences of a host's fault: an entry in its public record, and a refund to the renter."""
 
 from datetime import datetime
 from typing import Final
@@ -20,17 +20,20 @@ _RUNNING: Final = (InstanceState.RUNNING, InstanceState.RESTARTING)
 
 
 def note_start(instance: Instance, *, owner_id: UUID, at: datetime) -> None:
-    """An instance comes to run: a good start of its host, but for one that goes on after a restart or is the owner's own."""
+    """Record a successful start for the host's reliability.
+
+    A restart, or an owner's own instance, does not count.
+    """
     if instance.state not in _RUNNING and instance.renter_id != owner_id:
         record_start(host_id=instance.host_id, subject=_run_of(instance), at=at)
 
 
 def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: datetime) -> int:
-    """An instance fails through its host's fault. Called before its move and after its meter is closed.
+    """Record a failure by the host's fault and return the refund in micro-units.
 
-    One that ran gets back what the end of the run cost (the micro-units are returned). One that did not has cost nothing;
-    what ran until its renter asked for a restart stays paid, whatever became of that. An owner's own instance says nothing
-    about the host to others.
+    Call it before the state changes and after the meter is closed. For an instance that ran, the end of the run is
+    refunded; one that did not run has cost nothing. What ran until the renter asked for a restart stays paid. An
+    owner's own instance counts nothing for the host's reliability.
     """
     ran = instance.state in _RUNNING and instance.started_at is not None
     given_back = _give_back(instance, code, at) if ran and instance.state == InstanceState.RUNNING else 0
@@ -41,19 +44,19 @@ def note_host_fault(instance: Instance, *, owner_id: UUID, code: str, at: dateti
 
 
 def note_cut_off_run(instance: Instance, *, owner_id: UUID, at: datetime, detail: str) -> None:
-    """The host keeps connections out of a running instance: one entry for the run, as if it had ended by that."""
+    """Record one fault for a run that the host cuts off, as if it had ended by that."""
     if instance.renter_id != owner_id:
         record_host_fault(host_id=instance.host_id, subject=_run_of(instance), at=at, detail=detail)
 
 
 def tell_given_back(instance: Instance, micros: int) -> None:
-    """In the instance's events, after the failure that it answers."""
+    """Record the refund as an event, after the failure that it answers."""
     if micros:
         record_event(instance, kind="given_back", actor=SYSTEM, detail=f"{format_money(micros)} {settings.MARKET_CURRENCY}")
 
 
 def _give_back(instance: Instance, code: str, at: datetime) -> int:
-    """Of a prepaid term it goes back into escrow, and to the renter when the term ends."""
+    """Refund the end of the run; of a prepaid term into escrow, for the renter when the term ends."""
     term = active_term(instance.pk) if instance.billing_mode == RESERVED else None
     return credit_source(
         source_kind=INSTANCE_SOURCE if term is None else TERM_SOURCE,
@@ -67,5 +70,5 @@ def _give_back(instance: Instance, code: str, at: datetime) -> int:
 
 
 def _run_of(instance: Instance) -> UUID:
-    """One uninterrupted wish to run, named so that nobody can tell the instance or its renter by it."""
+    """Return an id of this run that does not reveal the instance or its renter."""
     return uuid5(instance.pk, str(instance.run_generation))

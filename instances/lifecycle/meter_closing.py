@@ -1,4 +1,4 @@
-"""What a host's report does to the meters of an instance: its use begins, ends, is interrupted, or everything ends."""
+"""Effects of host reports on the meters of an instance: use begins, ends, is interrupted, or all ends."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,7 +20,10 @@ from storage.volumes.attachments import detach_all
 
 
 def begin_use(instance: Instance, *, at: datetime) -> None:
-    """It runs: its GPUs are metered, or its reserved term begins or goes on. Its disk is metered since the lease."""
+    """Meter the GPUs of an instance that has started to run, or begin or resume its reserved term.
+
+    Its disk is metered since the lease.
+    """
     payee_id = payee_of(instance)
     if instance.billing_mode == RESERVED:
         _begin_or_resume(instance, at, payee_id)
@@ -31,7 +34,10 @@ def begin_use(instance: Instance, *, at: datetime) -> None:
 
 
 def close_use_of(instance: Instance, *, host_failed: bool = False) -> None:
-    """It runs no more. A reserved term goes on being charged, unless its host has failed or it has not begun."""
+    """Close the meter of an instance that no longer runs.
+
+    A reserved term goes on being charged, unless its host has failed or the term has not begun.
+    """
     if instance.billing_mode == RESERVED:
         lock_parties(renter_id=instance.renter_id, host_owner_id=payee_of(instance))
         if active_term(instance.pk) is None:
@@ -42,7 +48,7 @@ def close_use_of(instance: Instance, *, host_failed: bool = False) -> None:
 
 
 def keep_gpus(instance: Instance, *, at: datetime) -> bool:
-    """Whether a stopped instance keeps its GPUs: by a term that runs, or for the fee, which begins now."""
+    """Return whether a stopped instance keeps its GPUs: by a term, or for the fee, which begins now."""
     if instance.billing_mode == RESERVED:
         return active_term(instance.pk) is not None
     if instance.holds_gpus:
@@ -51,7 +57,10 @@ def keep_gpus(instance: Instance, *, at: datetime) -> bool:
 
 
 def let_go_failed(instance: Instance, *, at: datetime) -> bool:
-    """The container of a failed instance has ended: it can be started again. Whether a term keeps its GPUs."""
+    """Resume the term of a failed instance whose container has ended.
+
+    Returns whether a term keeps its GPUs.
+    """
     term = active_term(instance.pk) if instance.billing_mode == RESERVED else None
     if term is None:
         return False
@@ -63,7 +72,7 @@ def let_go_failed(instance: Instance, *, at: datetime) -> bool:
 
 
 def close_everything(instance: Instance, *, at: datetime) -> None:
-    """Nothing is left of it: no meter and no hold either."""
+    """Close all meters and holds of an instance that is gone, and detach its volumes."""
     close_use(instance.pk)
     for source_kind in (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE):
         close_meter(source_kind=source_kind, source_id=instance.pk, at=at)
@@ -71,7 +80,10 @@ def close_everything(instance: Instance, *, at: datetime) -> None:
 
 
 def close_left_over() -> int:
-    """Sweep: whatever is still held for instances that are gone is charged to its cap and closed; how many."""
+    """Charge and close what is still held for instances that are gone; return how many.
+
+    This is a sweep.
+    """
     kinds = (INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
     gone = {kind: not_there_any_more(list(open_holds(source_kind=kind))) for kind in kinds}
     return sum(_close(kind, instance_id) for kind, ids in gone.items() for instance_id in sorted(ids))
@@ -86,7 +98,7 @@ def _begin_or_resume(instance: Instance, at: datetime, payee_id: UUID) -> None:
 
 
 def _free_unbegun(instance: Instance) -> None:
-    """A term that is paid by the hour holds nothing before it begins; what was prepaid stays until it does."""
+    """Release the hold for a term that has not begun; what was prepaid stays until it does."""
     coming = coming_term(instance.pk)
     if coming is not None and not is_prepaid(coming):
         close_meter(source_kind=TERM_SOURCE, source_id=coming.pk)

@@ -1,4 +1,7 @@
-"""Re-image: a fresh root file system from an image. The data disk stays, and the former root until the new one has run."""
+"""Re-imaging: a fresh root file system from an image.
+
+The data disk stays, and so does the former root until the new one has run.
+"""
 
 import secrets
 from datetime import datetime
@@ -40,10 +43,11 @@ _COMING = (InstanceState.STARTING, InstanceState.RESTARTING)
 
 
 def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance:
-    """A running one gets its fresh root at once, with its GPUs kept; a stopped one with its next start.
+    """Replace the root of an instance by a fresh one from an image (a slug or public id).
 
-    Everything outside the data disk is lost when the new root runs. Until then a failure leads back to the former one.
-    `image` is a slug or a public id. Raises UnlawfulMove, NotFound, NoPorts, or InvalidInput: it does not fit the host.
+    A running instance gets it at once with its GPUs kept, a stopped one at its next start. Everything outside the
+    data disk is lost when the new root runs; a failure before that leads back to the former root. Raises
+    UnlawfulMove, NotFound, NoPorts, or InvalidInput for an image that does not fit the host.
     """
 
     def attempt() -> Instance:
@@ -67,7 +71,10 @@ def reimage_instance(*, renter: User, instance_id: UUID, image: str) -> Instance
 
 
 def take_back_reimage(*, renter: User, instance_id: UUID) -> Instance:
-    """The next start is on the root that there is. Raises UnlawfulMove once the fresh one has begun; twice is as once."""
+    """Cancel a re-image that has not begun; repeating it changes nothing.
+
+    Raises UnlawfulMove once the fresh root is being made.
+    """
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
@@ -86,13 +93,13 @@ def take_back_reimage(*, renter: User, instance_id: UUID) -> Instance:
 
 
 def goes_back(instance: Instance, row: ObservedRow) -> bool:
-    """Whether this failure is that of a fresh root at its first run: then the former one is taken up again."""
+    """Return whether a fresh root has failed at its first run, so that the former root is used again."""
     first = instance.awaits_root and instance.run_generation == instance.root_generation
     return first and row.phase == "failed" and instance.state in _COMING
 
 
 def go_back(instance: Instance, row: ObservedRow, at: datetime) -> None:
-    """Another run, on the former root; GPUs and money stay as they are. What went wrong is told beside it."""
+    """Run again on the former root, with GPUs and money unchanged, and record what went wrong."""
     set_billing(
         instance,
         **_way_back(instance),
@@ -109,7 +116,7 @@ def go_back(instance: Instance, row: ObservedRow, at: datetime) -> None:
 
 
 def settled_root(instance: Instance) -> dict[str, Any]:
-    """What the first run on a fresh root leaves behind: no way back. The host has thrown the former one away."""
+    """Return the columns after the first run on a fresh root; the host has deleted the former root."""
     return dict(_NO_WAY_BACK) if instance.awaits_root else {}
 
 
@@ -130,7 +137,10 @@ def _begin(instance: Instance, fields: dict[str, Any], detail: str) -> None:
 
 
 def _fresh_root(instance: Instance, image: "Image") -> dict[str, Any]:
-    """A number that no root of this instance ever had. The way back leads past a wish that nothing was done about."""
+    """Return the columns of a fresh root, with a number that no root of this instance ever had.
+
+    A re-image that has not begun is skipped: the root to go back to stays the one before it.
+    """
     kept = instance.former_root if instance.may_keep_root else instance.root_number
     kept_image = instance.former_image_id if instance.may_keep_root else instance.image_id
     number = instance.roots_made + 1
@@ -149,7 +159,7 @@ def _way_back(instance: Instance) -> dict[str, Any]:
 
 
 def _ways_in(instance: Instance, image: "Image") -> dict[str, Any]:
-    """What the new image serves beside the former one. Ports that it does not serve stay the instance's own."""
+    """Return the ports and token that the new image needs; ports that it does not serve are kept."""
     missing = [port for port in container_ports(image) if port not in dict(instance.ports)]
     pairs = [*instance.ports, *zip(missing, take_more(instance, len(missing)), strict=True)]
     fields: dict[str, Any] = {"ports": [list(pair) for pair in pairs]} if missing else {}

@@ -1,4 +1,7 @@
-"""Resize: another number of GPUs for a stopped instance, a larger data disk for any; each at a price that is said before."""
+"""Resizing: another number of GPUs for a stopped instance, a larger data disk for any.
+
+The price is quoted before.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,7 +29,7 @@ _AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)
 
 @dataclass(frozen=True)
 class Size:
-    """What an instance would have, and what that costs: all its GPUs an hour while it runs, its disk a day."""
+    """Size and price of an instance: all its GPUs per hour of running, its disk per day, in micro-units."""
 
     gpu_count: int
     data_disk_gb: int
@@ -39,8 +42,10 @@ def size_of(instance: Instance) -> Size:
 
 
 def price_of_size(instance: Instance, *, gpu_count: int | None, data_disk_gb: int | None) -> Size:
-    """At the offer's present prices, with the offer loaded; left out: as it is. Raises InvalidInput, DiskTooLarge or
-    UnlawfulMove for what cannot be had."""
+    """Return an instance's new size at the offer's present prices; None leaves a part as it is.
+
+    The offer must be loaded. Raises InvalidInput, DiskTooLarge or UnlawfulMove.
+    """
     check_action(instance, "resize")
     count = instance.gpu_count if gpu_count is None else gpu_count
     size = instance.data_disk_gb if data_disk_gb is None else data_disk_gb
@@ -62,9 +67,10 @@ def resize_instance(
     max_rate_micros: int | None = None,
     max_disk_micros_per_day: int | None = None,
 ) -> Instance:
-    """The GPUs from the next start on, the disk as soon as its host has made it larger; it never gets smaller.
+    """Change the number of GPUs from the next start on, or grow the data disk, or both.
 
-    Raises UnlawfulMove, InvalidInput, DiskTooLarge, InsufficientFunds, or PriceChanged: dearer than was accepted.
+    The new disk size holds once the host has made it; a disk never gets smaller. Raises UnlawfulMove, InvalidInput,
+    DiskTooLarge, InsufficientFunds, or PriceChanged for a price above the accepted one.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -105,14 +111,17 @@ def _check_count(instance: Instance, count: int) -> None:
 
 
 def _unit_price(instance: Instance) -> int:
-    """Per GPU and hour; of a spot rent what it pays at least: its market says the rest."""
+    """Return the price per GPU and hour, for a spot rent the floor, since its market sets the price."""
     if instance.billing_mode == SPOT:
         return instance.offer.spot_floor_micros or 0
     return instance.offer.price_micros
 
 
 def _check_price(instance: Instance, wanted: Size, max_rate_micros: int | None, max_disk_micros_per_day: int | None) -> None:
-    """More of what was agreed on needs no word; a dearer unit needs one, as at a start."""
+    """Raise PriceChanged for a higher unit price that was not accepted, as at a start.
+
+    More GPUs or GB at the agreed unit price need no consent.
+    """
     rate, daily = wanted.rate_micros, wanted.disk_micros_per_day
     most = _agreed_rate(instance, wanted) if max_rate_micros is None else max_rate_micros
     most_daily = _agreed_daily(instance, wanted) if max_disk_micros_per_day is None else max_disk_micros_per_day
@@ -126,14 +135,17 @@ def _check_price(instance: Instance, wanted: Size, max_rate_micros: int | None, 
 
 
 def _agreed_rate(instance: Instance, wanted: Size) -> int:
-    """At the price of a GPU that was agreed on; of a spot rent its bid is the agreement, and it is asked for anew."""
+    """Return the rate at the agreed price per GPU.
+
+    A spot rent has no agreed rate beside its bid, which is made anew.
+    """
     if instance.billing_mode == SPOT:
         return wanted.rate_micros
     return instance.rate_micros_per_hour * wanted.gpu_count // instance.gpu_count
 
 
 def _agreed_daily(instance: Instance, wanted: Size) -> int | None:
-    """At the price of a GB that was agreed on; None where it has no paid GB so far: then today's is the first."""
+    """Return the price per day at the agreed price per GB, or None without a paid GB so far."""
     paid_gb = instance.data_disk_gb - FREE_DATA_DISK_GB
     if paid_gb <= 0 or not instance.disk_micros_per_day:
         return None
@@ -141,7 +153,7 @@ def _agreed_daily(instance: Instance, wanted: Size) -> int | None:
 
 
 def _tiers_changed(instance: Instance, wanted: Size, max_rate_micros: int | None) -> bool:
-    """Whether the steps of a tiered rent are others by now, GPU for GPU, and nobody has accepted a price."""
+    """Return whether the tiers differ from the agreed ones per GPU, and no price was accepted."""
     if instance.billing_mode != TIERED or wanted.gpu_count == instance.gpu_count or max_rate_micros is not None:
         return False
     offer, before = instance.offer, instance.gpu_count

@@ -1,4 +1,4 @@
-"""Restart: the same container on the same GPUs, ended and started again; the meter goes on."""
+"""Restarting: the same container is stopped and started on the same GPUs; the meter goes on."""
 
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from instances.states import InstanceState
 
 
 def restart_instance(*, renter: User, instance_id: UUID) -> Instance:
-    """A higher run generation makes the agent start the container again."""
+    """Restart a running instance; a higher run generation makes the agent start the container again."""
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)

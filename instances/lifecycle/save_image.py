@@ -1,4 +1,4 @@
-"""Save an instance's root file system as an image; and how often each image is rented."""
+"""Saving of an instance's root file system as an image, and counts of how often images are rented."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -22,7 +22,10 @@ _DESCRIPTION_MOST = 300
 
 
 def save_image_of(*, renter: User, instance_id: UUID, name: str, description: str = "") -> "Image":
-    """The root file system as it is now, the data disk not. A running instance stands still for the moment of it."""
+    """Save the present root file system as an image, without the data disk.
+
+    A running instance is paused while its root is copied.
+    """
     title = name.strip()
     if not 1 <= len(title) <= _NAME_MOST:
         raise wrong_field("name", f"Name the image, with up to {_NAME_MOST} characters.")
@@ -42,6 +45,9 @@ def save_image_of(*, renter: User, instance_id: UUID, name: str, description: st
 
 
 def count_image_uses() -> int:
-    """Sweep: the number of instances that each image was rented with; how many counts have changed."""
+    """Count the instances that each image was rented with; return how many counts have changed.
+
+    This is a sweep.
+    """
     counted = Instance.objects.order_by().values_list("image_id").annotate(Count("pk"))
     return record_uses(counts=dict(counted))

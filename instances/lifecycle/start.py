@@ -1,4 +1,4 @@
-"""Start again: on the GPUs that were kept, or on some of the same host leased anew, with the money for the first hour."""
+"""Starting again on kept GPUs, or on GPUs of the same host that are leased anew."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mounts:
-    """Which volumes it is to start with, None: those that it has; and which of them come from other hosts."""
+    """Volumes to start with (None: the attached ones), and those of them that come from other hosts."""
 
     volume_ids: Sequence[UUID] | None
     coming: "Sequence[Volume]"
@@ -51,12 +51,13 @@ def start_instance(
     wait: bool = False,
     volume_ids: Sequence[UUID] | None = None,
 ) -> Instance:
-    """Start a stopped instance. On kept GPUs at the price that was agreed on; else at the offer's present price, a higher
-    one than before only up to `max_rate_micros`. `wait`: when its GPUs are taken it stands in line for them, before the
-    public, with the first hour's money held. `volume_ids`: with these volumes and no others,
-    those on other hosts of the region moved first; None: with those that it has.
+    """Start a stopped instance.
 
-    Raises GpuTaken, PriceChanged, OfferClosed, InsufficientFunds or UnlawfulMove.
+    On kept GPUs the agreed price holds, else the offer's present one; a higher one than before is accepted up to
+    `max_rate_micros`. With `wait`, an instance whose GPUs are taken queues for them, before the public, with an
+    hour's money held. With `volume_ids` it gets these volumes and no others, after those on other hosts of the region
+    were moved; None keeps the attached ones. Raises GpuTaken, PriceChanged, OfferClosed, InsufficientFunds or
+    UnlawfulMove.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -77,7 +78,7 @@ def start_instance(
 
 
 def _on_kept_gpus(instance: Instance, mounts: "Mounts") -> None:
-    """Its lease never ended: no price is asked for anew. Inside a term not even money moves."""
+    """Start on GPUs that are still leased, at the agreed price; inside a term no money moves."""
     now = clock.now()
     check_can_wait(instance, mounts.coming, leased=False)
     term = active_term(instance.pk)
@@ -90,8 +91,10 @@ def _on_kept_gpus(instance: Instance, mounts: "Mounts") -> None:
 
 
 def _on_leased_gpus(instance: Instance, max_rate_micros: int | None, wait: bool, mounts: "Mounts") -> None:
-    """The money for it first; without GPUs at once it waits for them, with them for volumes that are to come, and nothing
-    is charged meanwhile."""
+    """Hold the money, then lease GPUs or queue for them.
+
+    An instance that queues, or whose volumes are still to come, is not charged meanwhile.
+    """
     prices = _hold(instance, max_rate_micros)
     leased = _lease_again(instance, wait)
     check_can_wait(instance, mounts.coming, leased=leased is not None)
@@ -106,7 +109,10 @@ def _on_leased_gpus(instance: Instance, max_rate_micros: int | None, wait: bool,
 
 
 def _hold(instance: Instance, max_rate_micros: int | None) -> dict[str, Any]:
-    """All prices of the offer as they are now; those of a term that has not begun, and of a bid, as they were agreed on."""
+    """Hold the money and return the offer's present prices.
+
+    A term that has not begun, and a bid, keep their agreed prices.
+    """
     coming = coming_term(instance.pk) if instance.billing_mode == RESERVED else None
     if coming is not None:
         hold_for_term(coming, instance)
@@ -119,7 +125,10 @@ def _hold(instance: Instance, max_rate_micros: int | None) -> dict[str, Any]:
 
 
 def _move(instance: Instance, target: InstanceState, mounts: "Mounts", **fields: Any) -> None:
-    """A generation is for the agent to start: who waits for GPUs, or for volumes, gets one with them."""
+    """Change the state, with a new run generation if it is to start now.
+
+    While it waits for GPUs or volumes, the generation is raised later, with them.
+    """
     if mounts.volume_ids is not None:
         remount(instance, volume_ids=mounts.volume_ids, coming=mounts.coming)
     generation = instance.run_generation + (target == InstanceState.STARTING)
@@ -153,7 +162,7 @@ def _present_terms(instance: Instance, max_rate_micros: int | None) -> dict[str,
 
 
 def _lease_again(instance: Instance, wait: bool) -> LeasedGpus | None:
-    """The GPUs it had, where they are free: then its container needs no copy of its root."""
+    """Lease the former GPUs where they are free, so that the container's root need not be copied."""
     try:
         return start_or_wait(instance=instance, in_line=wait)
     except GpuTaken as error:

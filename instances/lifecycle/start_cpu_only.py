@@ -1,4 +1,4 @@
-"""Start without a GPU: half a core and 2 GB beside what is leased, at a price of its own, to copy, build or tidy up."""
+"""Starting without a GPU: half a core and 2 GB at a fixed price, to copy, build or tidy up."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -33,10 +33,10 @@ def start_without_gpu(
     max_rate_micros: int | None = None,
     volume_ids: Sequence[UUID] | None = None,
 ) -> Instance:
-    """Start a stopped instance without its GPUs; its files are as it left them. Nothing is leased. `volume_ids`: with these
-    volumes and no others; None: with those that it has.
+    """Start a stopped instance without its GPUs, on its own files; nothing is leased.
 
-    Raises UnlawfulMove, InsufficientFunds, OfferClosed, NoCpuRoom, or PriceChanged: it costs more than `max_rate_micros`.
+    With `volume_ids` it gets these volumes and no others; None keeps the attached ones. Raises UnlawfulMove,
+    InsufficientFunds, OfferClosed, NoCpuRoom, or PriceChanged when it costs more than `max_rate_micros`.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -75,7 +75,10 @@ def _set_money_aside(instance: Instance, max_rate_micros: int | None) -> None:
 
 
 def _take_room(instance: Instance) -> None:
-    """Counted behind the host's lock, so that two starts do not take the last place both."""
+    """Refuse a run without a GPU when the host has no room for it.
+
+    The runs are counted under the host's lock, so that two starts cannot both take the last place.
+    """
     host = lock_host_for_cpu(instance.offer_id)
     most = runs_without_gpus(ram_mb=host.ram_mb, each_mb=CPU_RUN_RAM_MB)
     if runs_without_gpus_on(host.pk) >= most:
@@ -83,7 +86,10 @@ def _take_room(instance: Instance) -> None:
 
 
 def _leave_spot(instance: Instance) -> None:
-    """What has yielded would go on by itself under it: its bid ends, and stands again with its next start."""
+    """End the bid of a spot rent that has yielded, since it would otherwise start by itself meanwhile.
+
+    It stands again with the next start.
+    """
     bid = bid_of(instance.pk) if instance.billing_mode == SPOT else None
     if bid is not None and bid.state != BidState.ENDED:
         end_bid(bid)

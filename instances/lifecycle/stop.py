@@ -1,4 +1,7 @@
-"""Stop: the container ends, its root and data disk stay, its GPUs are free once the host has proven it, or kept."""
+"""Stopping: the container ends, root and data disk stay.
+
+The GPUs are freed once the host has proven that, or kept.
+"""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -18,10 +21,10 @@ from instances.states import Desired, InstanceState
 
 
 def stop_instance(*, renter: User, instance_id: UUID, hold: bool = False) -> Instance:
-    """The renter's wish to stop. From now on at most the grace is charged, whatever the host says.
+    """Stop an instance; from now on at most the grace is charged, whatever the host reports.
 
-    `hold`: its GPUs stay its own at the offer's fee, of which one hour is set aside; inside a reserved term they do
-    anyway. Asked for again without it, kept GPUs are let go. Raises UnlawfulMove or InsufficientFunds.
+    With `hold` its GPUs stay leased for the offer's fee, of which one hour is held; inside a reserved term they stay
+    leased anyway. Stopping again without `hold` releases kept GPUs. Raises UnlawfulMove or InsufficientFunds.
     """
 
     def attempt() -> Instance:
@@ -40,9 +43,9 @@ def stop_instance(*, renter: User, instance_id: UUID, hold: bool = False) -> Ins
 
 
 def halt_instance(*, instance_id: UUID, kind: str, detail: str, only_if: Callable[[], bool] = lambda: True) -> bool:
-    """Stop for a reason of the market's. False when the instance cannot be stopped any more: then there is no need.
+    """Stop an instance for a reason of the market's; return False when it need not be stopped any more.
 
-    `only_if` asks first thing in the transaction, with the wallets locked, whether the reason still stands.
+    `only_if` is called first in the transaction, with the wallets locked, to check that the reason still holds.
     """
 
     def attempt() -> bool:
@@ -59,7 +62,7 @@ def halt_instance(*, instance_id: UUID, kind: str, detail: str, only_if: Callabl
 
 
 def stop_now(instance: Instance, *, kind: str, actor: str, detail: str = "", **fields: object) -> None:
-    """Inside a use case. One that waits for GPUs has nothing to end: it is stopped at once."""
+    """Stop an instance inside a use case; one that waits for GPUs is stopped at once."""
     if instance.state == InstanceState.WAITING:
         _stop_waiting(instance, kind=kind, actor=actor, detail=detail)
         return

@@ -1,4 +1,4 @@
-"""A port of an instance that another program on its host has taken: another one, never a failed start at once."""
+"""Replacement of an instance's host port that another program on its host has taken."""
 
 import re
 from datetime import datetime
@@ -26,9 +26,10 @@ _NAMED: Final = re.compile(r"[Pp]ort ([0-9]{1,5})\b")
 
 
 def replace_taken_port(instance: Instance, row: ObservedRow, at: datetime) -> bool:
-    """Start it again with another host port in place of the one that its host names; False where that is no way out.
+    """Start the instance again with another host port; return False where that is not possible.
 
-    GPUs and money stay as they are. The taken port stays the instance's own, so that nobody else is given it meanwhile.
+    GPUs and money stay as they are. The taken port stays assigned to the instance, so that nobody else gets it
+    meanwhile.
     """
     taken = _taken_in(instance, row)
     if taken is None or _changes_lately(instance, at) >= PORT_CHANGES_AT_MOST:
@@ -52,7 +53,7 @@ def replace_taken_port(instance: Instance, row: ObservedRow, at: datetime) -> bo
 
 
 def _taken_in(instance: Instance, row: ObservedRow) -> int | None:
-    """By the host's sentence, if it names a port that is the instance's own."""
+    """Return the taken port, if the host's sentence names one that the instance has."""
     if row.phase != "failed" or row.failure_code != PORT_TAKEN or instance.state not in _COMING:
         return None
     named = {int(number) for number in _NAMED.findall(row.detail)}
