@@ -1,1 +1,1 @@
-"""Commands of instances."""
+"""Management commands of instances."""

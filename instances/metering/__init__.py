@@ -1,1 +1,1 @@
-"""Meters and terms of instances."""
+"""Meters and reserved terms of instances."""

@@ -1,4 +1,4 @@
-"""What instances cost, all meters together, and how: their terms, and the next step of a tiered rent."""
+"""Costs of instances over all their meters, with their terms and the next step of a tiered rent."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,10 @@ _OWN: Final = (INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
 
 @dataclass(frozen=True)
 class NextStep:
-    """From so many hours of continuous use on, all GPUs cost this much an hour. `at` while it runs; None: it is stopped."""
+    """The next step of a tiered rent: after so many hours of continuous use all GPUs cost this rate.
+
+    `at` is when it is reached by an instance that runs, None for a stopped one.
+    """
 
     from_hours: int
     rate_micros: int
@@ -34,7 +37,7 @@ class NextStep:
 
 @dataclass(frozen=True)
 class Bill:
-    """Of one instance."""
+    """Costs and terms of one instance."""
 
     cost: Cost = field(default_factory=Cost)
     term: Term | None = None
@@ -46,7 +49,7 @@ class Bill:
 
     @property
     def waits(self) -> Term | None:
-        """A term that is agreed on and begins with the first run."""
+        """Return the term that is agreed on and begins with the first run."""
         return self.coming if self.term is None else None
 
 
@@ -55,7 +58,10 @@ def bill_of(instance: Instance, now: datetime) -> Bill:
 
 
 def bills_of(instances: Sequence[Instance], now: datetime) -> dict[UUID, Bill]:
-    """A few queries for all of them; meters that none of them ever had are not asked for."""
+    """Return the bills of all these instances with a few queries.
+
+    Kinds of meters that none of them ever had are not queried.
+    """
     terms = _terms(instances)
     costs = _costs(instances, terms, now)
     used = _used([each.pk for each in instances if each.billing_mode == TIERED and each.started_at], now)
@@ -68,7 +74,7 @@ def bills_of(instances: Sequence[Instance], now: datetime) -> dict[UUID, Bill]:
 
 
 def charges_of(instance: Instance) -> list[StatementLine]:
-    """What its renter paid for it and got back, line by line, newest first; coupon money that comes and goes left out."""
+    """Return charges and refunds of the instance, newest first, without movements of coupon money."""
     names: list[UUID | tuple[str, UUID]] = [instance.pk]
     names += [(TERM_SOURCE, term.pk) for term in all_terms_of([instance.pk])]
     lines = [line for name in names for line in statement_lines(owner_id=instance.renter_id, source=name)]
@@ -76,7 +82,10 @@ def charges_of(instance: Instance) -> list[StatementLine]:
 
 
 def present_rate(instance: Instance, term: Term | None, used_us: int) -> int:
-    """Of its GPUs, per hour: what its term says, or the step that a tiered rent has reached; without GPUs its own."""
+    """Return the present rate of all GPUs per hour.
+
+    It is the term's rate, or the step that a tiered rent has reached, or the price of a run without GPUs.
+    """
     if instance.runs_without_gpus:
         return instance.cpu_micros_per_hour
     if term is not None:
@@ -94,7 +103,7 @@ def _bill(instance: Instance, cost: Cost, terms: Iterable[Term], use: tuple[int,
 
 
 def _still_counts(use: tuple[int, datetime] | None, now: datetime) -> int:
-    """A pause of more than CONTINUOUS_WITHIN begins again at 0."""
+    """Return the continuous use in microseconds, which a pause above CONTINUOUS_WITHIN resets to 0."""
     if use is None or now - use[1] > CONTINUOUS_WITHIN:
         return 0
     return use[0]
@@ -112,7 +121,7 @@ def _next_step(instance: Instance, used_us: int, now: datetime) -> NextStep | No
 
 
 def _terms(instances: Sequence[Instance]) -> dict[UUID, list[Term]]:
-    """All that it ever had; none where it has neither run nor is reserved."""
+    """Return all terms by instance; one that never ran and is not reserved has none."""
     asked = [each.pk for each in instances if each.started_at is not None or each.billing_mode == RESERVED]
     found: dict[UUID, list[Term]] = {}
     for term in all_terms_of(asked) if asked else ():
@@ -136,7 +145,10 @@ def _costs(instances: Sequence[Instance], terms: dict[UUID, list[Term]], now: da
 
 
 def _cost_of_term(term: Term, cost: Cost) -> Cost:
-    """Of a prepaid one nothing runs up any more; when it ends, what comes back lowers it."""
+    """Return the costs of a term.
+
+    A prepaid term that runs costs its whole price; when it ends, what is returned lowers that.
+    """
     running = term.state in (TermState.ACTIVE, TermState.NEXT)
     if term.payment == UPFRONT and running:
         return Cost(settled_micros=term.total_micros, seconds=cost.seconds)

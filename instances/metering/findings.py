@@ -1,6 +1,7 @@
-"""The ledger beside what it is about: what runs is metered, proofs are what hosts said, nothing is held for nothing.
+"""Comparison of the ledger with what it charges for.
 
-`billing` knows none of this. It belongs to `verify_ledger` and to every audit all the same, by LEDGER_CHECKS_BESIDE.
+Whatever runs is metered, proofs match the hosts' reports, and no money is held for what does not exist. `billing`
+knows none of this; `verify_ledger` and every audit include it through the setting LEDGER_CHECKS_BESIDE.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +36,7 @@ def _among(model: type[Model]) -> Callable[[Iterable[UUID]], set[UUID]]:
     return lambda ids: set(model._default_manager.filter(pk__in=ids).values_list("pk", flat=True))
 
 
-# What there is of each kind of source.
+# The rows that exist for each kind of source.
 _SUBJECTS: Final[Mapping[str, Callable[[Iterable[UUID]], set[UUID]]]] = {
     **dict.fromkeys((INSTANCE_SOURCE, DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE), _among(Instance)),
     TERM_SOURCE: _among(Term),
@@ -52,13 +53,16 @@ _EXISTS: Final = "money is held, and meters run, for what exists"
 
 
 def metering_findings() -> list[Finding]:
-    """What differs at two looks: something may begin or end between the reads of one."""
+    """Return the differences that two reads both find.
+
+    Something may begin or end between the queries of one read.
+    """
     first = {(finding.code, finding.subject) for finding in _look()}
     return [finding for finding in _look() if (finding.code, finding.subject) in first] if first else []
 
 
 def unmetered_instances() -> list[UUID]:
-    """Those that run with no meter of their own, or with one that is capped although nobody has asked for a stop."""
+    """Return running instances without a meter, or with one that is capped without a stop request."""
     metered = {source for source, meter in open_meters(source_kind=INSTANCE_SOURCE).items() if meter.capped_at is None}
     running = _running().exclude(billing_mode=RESERVED).values_list("pk", flat=True)
     return sorted(set(running) - metered)
@@ -88,7 +92,7 @@ def _ahead() -> Iterable[Finding]:
     seen = Instance.objects.order_by().values_list("pk", "host__last_seen_at")
     reported = {INSTANCE_SOURCE: (dict(seen.exclude(state=InstanceState.GONE)), CLOCK_TOLERANCE)}
     terms = Term.objects.filter(state=TermState.ACTIVE).order_by().values_list("pk", "instance__host__last_seen_at")
-    reported[TERM_SOURCE] = (dict(terms), PROOF_BRIDGE)  # the sweep that turns terms proves them to their end
+    reported[TERM_SOURCE] = (dict(terms), PROOF_BRIDGE)  # the sweep that ends due terms proves them to their end
     for kind, (last_seen, tolerance) in reported.items():
         for source_id, meter in open_meters(source_kind=kind).items():
             at = last_seen.get(source_id)
@@ -98,7 +102,10 @@ def _ahead() -> Iterable[Finding]:
 
 
 def _charged_in_silence() -> Iterable[Finding]:
-    """The clock of what lies on a host runs with its reports; a full hour may end within the bridge after the last one."""
+    """Find charges for the time of a host's silence.
+
+    Meters of stored data run with the host's reports; a full hour may end within the bridge after the last report.
+    """
     instances = Instance.objects.exclude(state=InstanceState.GONE).order_by()
     on_hosts = dict(instances.values_list("pk", "host__last_seen_at"))
     reported = {

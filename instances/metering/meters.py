@@ -1,4 +1,4 @@
-"""Which meters an instance has, at which prices: its GPUs, its data disk, GPUs that it keeps while stopped, its term."""
+"""Meters of an instance and their prices: its GPUs, its data disk, GPUs kept while stopped."""
 
 from datetime import datetime
 from typing import Final
@@ -20,7 +20,7 @@ GPU_WORDS: Final = "{name}: {count} × {model}"
 
 
 def use_tariff(instance: Instance) -> Tariff:
-    """Of its GPUs while it runs, all of them together: steps and prices as they were agreed on."""
+    """Return the tariff of all GPUs while the instance runs, with the agreed steps and prices."""
     if instance.runs_without_gpus:
         return Tariff(instance.cpu_micros_per_hour)
     if instance.billing_mode == SPOT:
@@ -30,7 +30,7 @@ def use_tariff(instance: Instance) -> Tariff:
 
 
 def scope_of(instance: Instance) -> Scope:
-    """With its offer loaded, or its `gpu_model` annotated."""
+    """Return the scope for coupons and budgets; the offer must be loaded or `gpu_model` annotated."""
     model = getattr(instance, "gpu_model", None)
     mode = CPU if instance.runs_without_gpus else instance.billing_mode
     return Scope(mode=mode, gpu_model=str(model or instance.offer.gpu_model))
@@ -44,12 +44,12 @@ def label_of(instance: Instance, what: str = "") -> str:
 
 
 def hold_for_use(instance: Instance) -> None:
-    """Set one hour of its GPUs aside, at the most that it can cost. Raises InsufficientFunds."""
+    """Hold the highest price of one hour of the GPUs, or raise InsufficientFunds."""
     _hold(instance, INSTANCE_SOURCE, use_tariff(instance))
 
 
 def hold_for_cpu_run(instance: Instance) -> None:
-    """Set one hour without GPUs aside, before the start that makes it one. Raises InsufficientFunds."""
+    """Hold the price of one hour without GPUs before such a start, or raise InsufficientFunds."""
     hold_funds(
         owner_id=instance.renter_id,
         amount_micros=hold_of(Tariff(instance.cpu_micros_per_hour)),
@@ -60,7 +60,10 @@ def hold_for_cpu_run(instance: Instance) -> None:
 
 
 def open_use(instance: Instance, *, at: datetime, payee_id: UUID, continuous: bool = True) -> None:
-    """Its GPUs are used from `at` on. Of a tiered rent a pause of at most CONTINUOUS_WITHIN goes on counting."""
+    """Open the meter of the GPUs at `at`.
+
+    The hours of a tiered rent go on counting after a pause of at most CONTINUOUS_WITHIN.
+    """
     tiered = instance.billing_mode == TIERED and continuous and not instance.runs_without_gpus
     open_meter(
         source_kind=INSTANCE_SOURCE,
@@ -75,7 +78,10 @@ def open_use(instance: Instance, *, at: datetime, payee_id: UUID, continuous: bo
 
 
 def cap_use(instance: Instance) -> None:
-    """The stop request: nothing later than now + grace is charged. Meters are locked before instances."""
+    """Cap the meter at a stop request: nothing after now + grace is charged.
+
+    Meters are locked before instances.
+    """
     cap_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk, at=clock.now() + STOP_GRACE)
 
 
@@ -83,7 +89,7 @@ def close_use(instance_id: UUID) -> None:
     close_meter(source_kind=INSTANCE_SOURCE, source_id=instance_id)
 
 
-# -- the data disk above the free quota: from the first lease to the end of the data, running or stopped
+# The data disk above the free quota: from the first lease to the end of the data, running or stopped.
 
 
 def hold_for_disk(instance: Instance) -> None:
@@ -92,7 +98,7 @@ def hold_for_disk(instance: Instance) -> None:
 
 
 def open_disk(instance: Instance, *, at: datetime, payee_id: UUID) -> None:
-    """Does nothing for a disk within the quota, or one that is metered already."""
+    """Open the meter of the data disk; nothing happens within the quota or for a metered disk."""
     if not instance.disk_micros_per_day:
         return
     paid_gb = instance.data_disk_gb - FREE_DATA_DISK_GB
@@ -113,7 +119,10 @@ def close_disk(instance_id: UUID, *, at: datetime | None = None) -> None:
 
 
 def close_kept(source_kind: str, instance_id: UUID, *, at: datetime | None = None) -> None:
-    """End a meter that runs by the clock, by default now; at its host's last report where that is too long ago."""
+    """Close a meter that runs by the clock at `at` (default: now).
+
+    Where its host's last report is too long ago, it is closed at that report.
+    """
     host_id = Instance.objects.values_list("host_id", flat=True).get(pk=instance_id)
     until = paid_until(host_id=host_id, at=at or clock.now())
     close_meter(source_kind=source_kind, source_id=instance_id, at=until)
@@ -123,7 +132,7 @@ def disk_tariff(micros_per_day: int) -> Tariff:
     return Tariff(micros_per_day, hours=24)
 
 
-# -- GPUs that a stopped instance keeps
+# GPUs that a stopped instance keeps.
 
 
 def hold_for_keeping(instance: Instance) -> None:

@@ -1,4 +1,4 @@
-"""The line that a start leaves among its renter's orders."""
+"""The entry of a start among its renter's orders."""
 
 from billing.constants import INSTANCE_SOURCE
 from billing.ledger.order_log import record_order
@@ -6,7 +6,7 @@ from instances.models import Instance
 
 
 def record_start(instance: Instance, *, what: str, billing_mode: str, rate_micros_per_hour: int) -> None:
-    """Once for each run, in the start's own transaction."""
+    """Record the start as an order, once for each run, in the start's own transaction."""
     record_order(
         owner_id=instance.renter_id,
         kind="start",

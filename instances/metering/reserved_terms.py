@@ -1,4 +1,4 @@
-"""Reserved terms: agreed on and paid for, begun with the first run, interrupted while their host has failed."""
+"""Reserved terms: agreed and paid, begun with the first run, paused while their host has failed."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -27,9 +27,9 @@ from marketplace.pricing.prices import TERM_HOURS
 def agree_term(
     *, instance: Instance, quote: Quote, list_unit_micros: int, auto_renew: bool = False, ahead: bool = False
 ) -> Term:
-    """Write a term down and take its money: all of it when it is paid upfront, else the deposit and an hour are held.
+    """Store a term and take its money: all of it upfront, else hold the deposit and an hour.
 
-    `ahead`: it follows a term that still runs, so nothing is held for it yet. Raises InsufficientFunds.
+    With `ahead`, it follows a term that still runs, so nothing is held for it yet. Raises InsufficientFunds.
     """
     hours, now = TERM_HOURS[quote.term], clock.now()
     total = quote.committed_micros or 0
@@ -61,14 +61,17 @@ def agree_term(
 
 
 def begin_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> None:
-    """From `at` on it is charged, whether the instance runs or not; what it needs is held."""
+    """Begin a term: from `at` on it is charged, whether the instance runs or not."""
     ends_at = at + timedelta(hours=TERM_HOURS[term.term])
     move(term, TermState.ACTIVE, machine=TERM_MACHINE, reason="begun", actor="system", starts_at=at, ends_at=ends_at)
     _open(term, instance, at=at, payee_id=payee_id)
 
 
 def hold_for_term(term: Term, instance: Instance) -> None:
-    """Of a prepaid term all that is left of it, in escrow; else the deposit and an hour of it. Raises InsufficientFunds."""
+    """Hold the rest of a prepaid term in escrow, else the deposit and one hour.
+
+    Raises InsufficientFunds.
+    """
     prepaid = is_prepaid(term)
     if not prepaid:
         commit(
@@ -89,7 +92,7 @@ def hold_for_term(term: Term, instance: Instance) -> None:
 
 
 def pause_term(instance: Instance) -> Term | None:
-    """Its host has failed: nothing is charged until it is there again. What it held is free meanwhile."""
+    """Pause the active term after a fault of its host; it is not charged and holds nothing meanwhile."""
     term = active_term(instance.pk)
     if term is not None:
         close_meter(source_kind=TERM_SOURCE, source_id=term.pk)
@@ -97,7 +100,10 @@ def pause_term(instance: Instance) -> Term | None:
 
 
 def resume_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID) -> None:
-    """Does nothing for a term that is not interrupted, or is over. Raises InsufficientFunds."""
+    """Resume a paused term; one that is not paused, or is over, is left alone.
+
+    Raises InsufficientFunds.
+    """
     if at >= term.ends_at or open_holds(source_kind=TERM_SOURCE, source_ids=[term.pk]):
         return
     hold_for_term(term, instance)
@@ -105,20 +111,23 @@ def resume_term(term: Term, instance: Instance, *, at: datetime, payee_id: UUID)
 
 
 def payee_of(instance: Instance) -> UUID:
-    """The owner of its host, annotated or not."""
+    """Return the owner of the instance's host, from the annotation `payee_id` if there is one."""
     known: UUID | None = getattr(instance, "payee_id", None)
     return known or instance.host.owner_id
 
 
 def locked_with_wallets(instance_id: UUID) -> Instance:
-    """Whoever's it is, as it is once the wallets of its parties are locked."""
+    """Lock the wallets of the instance's parties and return it as it is then."""
     found = any_instance(instance_id)
     lock_parties(renter_id=found.renter_id, host_owner_id=payee_of(found))
     return any_instance(instance_id)
 
 
 def set_billing(instance: Instance, **fields: object) -> None:
-    """Change what is no state, and let nobody who read the row before go on. Raises StaleRow."""
+    """Change columns other than the state, and raise StaleRow if the row has changed since it was read.
+
+    The generation grows, so that whoever read the row before gets StaleRow in turn.
+    """
     where: dict[str, object] = {"id": instance.pk, "state": instance.state, "generation": instance.generation}
     update(Instance, where=where, stale="The instance changed meanwhile; read it again.", **fields)
     instance.generation += 1

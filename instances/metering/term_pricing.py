@@ -1,4 +1,4 @@
-"""What a reserved term costs by the hour, and in all when it ends early. Integers alone."""
+"""Prices of reserved terms: per hour, and in all when one ends early; integers only."""
 
 from billing.pricing.estimates import UPFRONT
 from billing.pricing.rates import early_end
@@ -6,7 +6,7 @@ from instances.models import Term
 
 
 def rate_of(term: Term) -> int:
-    """Of all its GPUs, per hour."""
+    """Return the price of all GPUs of the term per hour, in micro-units."""
     return term.unit_micros * term.gpu_count
 
 
@@ -15,7 +15,10 @@ def is_prepaid(term: Term) -> bool:
 
 
 def early_end_micros(term: Term, charged_micros: int) -> int:
-    """What a term costs that ends now, in all: its use at the price without the discount, plus EARLY_END_BPS."""
+    """Return the whole price of a term that ends now, in micro-units.
+
+    It is its use at the price without discount, plus EARLY_END_BPS.
+    """
     return early_end(
         charged_micros,
         unit_micros=term.unit_micros,

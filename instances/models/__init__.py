@@ -1,4 +1,4 @@
-"""Instances, the quotes they were rented by, their events and their use over time."""
+"""Tables of instances: quotes, events, usage, terms, transfers and the wait list."""
 
 from instances.models.archives import ArchiveDefault
 from instances.models.fault_reports import FaultReport

@@ -1,4 +1,4 @@
-"""Where the data disk of an instance goes before it is deleted for having been stopped too long."""
+"""Archiving of an instance's data disk before it is deleted after a long stop."""
 
 from typing import Final
 
@@ -15,7 +15,10 @@ class ArchiveChoice(models.TextChoices):
 
 
 class Archived(models.Model):
-    """Columns of an instance. What is said of an archive holds for a deletion after the last stop alone."""
+    """Columns of an instance about its archive.
+
+    The times refer to the deletion after the last stop only.
+    """
 
     archive_choice = models.CharField(
         _("choice of archive"), max_length=7, choices=ArchiveChoice, default=ArchiveChoice.ACCOUNT
@@ -38,7 +41,7 @@ class Archived(models.Model):
 
 
 class ArchiveDefault(models.Model):
-    """Where the data disks of a person's instances go, unless an instance says otherwise."""
+    """Where the data disks of a user's instances are archived, unless an instance says otherwise."""
 
     id = models.BigAutoField(primary_key=True)
     renter = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

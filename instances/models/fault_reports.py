@@ -1,4 +1,4 @@
-"""What renters say of an instance that its host reports as running."""
+"""Fault reports of renters about instances that their host reports as running."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from instances.states import ReportVerdict
 
 
 class FaultReport(models.Model):
-    """A renter's word against a host's: "it does not work". Staff decide."""
+    """A renter's report that a running instance does not work; staff decide it."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     instance = models.ForeignKey(

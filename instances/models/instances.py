@@ -1,4 +1,4 @@
-"""Instances and the host ports they take."""
+"""Instances and their host ports."""
 
 from typing import ClassVar
 
@@ -20,10 +20,11 @@ from marketplace.constants import SYSTEM_DISK_GB
 
 
 class Instance(Scheduled, Rooted, Archived):
-    """The renter's container. `desired` is the renter's will, `state` ours, `run_generation` what the agent must run.
+    """A renter's container.
 
-    `run_generation` grows with each start and restart; `fence` with each lease of GPUs. The GPUs are those that
-    `marketplace` says this instance's id holds; `gpu_count` is what it asks for when it starts.
+    `desired` is what the renter wants, `state` what is so by our records, `run_generation` what the agent must run.
+    `run_generation` grows with each start and restart, `fence` with each lease of GPUs. `marketplace` leases the GPUs
+    to this instance's id; `gpu_count` is how many it requests when it starts.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
@@ -164,17 +165,17 @@ class Instance(Scheduled, Rooted, Archived):
 
     @property
     def is_let_go(self) -> bool:
-        """Whether its container is proven stopped and its GPUs are free again."""
+        """Return whether its container is proven stopped and its GPUs are free again."""
         return self.stopped_at is not None
 
     @property
     def has_own_root(self) -> bool:
-        """Whether something of its renter's may be in its root: it has run before, or its root came from elsewhere."""
+        """Return whether the root may hold changes of the renter: it has run, or came from elsewhere."""
         return self.started_at is not None or (self.brought_root is not None and self.brought_root == self.root_number)
 
     @property
     def actions(self) -> list[str]:
-        """What its renter may ask for now."""
+        """Return the actions that its renter may request now."""
         verbs = [verb for verb, states in ACTIONS.items() if self.state in states]
         waits = self.state == InstanceState.FAILED and not self.is_let_go
         keeps = self.state == InstanceState.STOPPED and self.holds_gpus
@@ -195,7 +196,7 @@ class Instance(Scheduled, Rooted, Archived):
 
 
 class InstancePort(models.Model):
-    """A host port taken by a live instance: the wall against two instances on one port."""
+    """A host port of a live instance; the unique constraint keeps two instances off one port."""
 
     id = models.BigAutoField(primary_key=True)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="taken_ports")

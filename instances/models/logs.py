@@ -1,4 +1,4 @@
-"""What was read of an instance's log, for as long as someone looks at it."""
+"""Results of log reads, kept while somebody looks at them."""
 
 from typing import ClassVar
 
@@ -9,7 +9,10 @@ from instances.models.instances import Instance
 
 
 class LogRead(models.Model):
-    """One question about an instance's log and the last answer to it. `operation` is the reading under way."""
+    """A search in an instance's log with its last result.
+
+    `operation` is the read in progress.
+    """
 
     id = models.BigAutoField(primary_key=True)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""What is kept of an instance's use for longer than its samples, second by second for a while, and what is amiss with it."""
+"""Traces and roll-ups of an instance's usage, and alerts."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from instances.models.instances import Instance
 
 
 class InstanceTrace(models.Model):
-    """Use of an instance second by second, from one report: lists of equal length, whose last value is of `at`."""
+    """Usage second by second from one report: lists of equal length, whose last value is of `at`."""
 
     id = models.BigAutoField(primary_key=True)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="traces")
@@ -31,7 +31,10 @@ class InstanceTrace(models.Model):
 
 
 class InstanceUsage(models.Model):
-    """Use of an instance over a minute, an hour or a day, made of what is finer. It is made anew until its time is over."""
+    """Usage over a minute, an hour or a day.
+
+    It is rolled up from finer rows, and again until its time is over.
+    """
 
     class Grain(models.TextChoices):
         MINUTE = "minute", _("minute")
@@ -68,9 +71,9 @@ class InstanceUsage(models.Model):
 
 
 class Alert(models.Model):
-    """Something amiss with an instance, told once by mail and webhook and shown while it lasts. `key` tells GPUs apart.
+    """A problem of an instance, sent once by mail and webhook and shown while it lasts.
 
-    `mailed_at` is when its mail went into the outbox.
+    `key` distinguishes several of one kind, such as GPUs. `mailed_at` is when its mail went into the outbox.
     """
 
     class Kind(models.TextChoices):
@@ -118,12 +121,12 @@ class Alert(models.Model):
 
     @property
     def mail_key(self) -> str:
-        """By which its mail is known in the outbox."""
+        """Return the key of its mail in the outbox."""
         return f"alert:{self.pk.hex}"
 
 
 class AlertMute(models.Model):
-    """A kind of alert that an instance's renter does not want to hear of."""
+    """A kind of alert that the renter has muted for an instance."""
 
     id = models.BigAutoField(primary_key=True)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="alert_mutes")

@@ -1,4 +1,4 @@
-"""The quotes that instances are rented and changed by."""
+"""Quotes, by which instances are rented and changed."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from marketplace.pricing.prices import TERM_HOURS
 
 
 class Quote(models.Model):
-    """An all-in price for one order, good until `expires_at` and for one order alone."""
+    """An all-in price for one order, valid until `expires_at`."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     renter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -56,7 +56,10 @@ class Quote(models.Model):
 
     @property
     def deposit_micros(self) -> int:
-        """Of what is due now: held until a term that is paid by the hour ends. A renewal ahead holds it when it begins."""
+        """Return the deposit within the amount due now, held until a term paid by the hour ends.
+
+        A renewal ahead holds its deposit when it begins.
+        """
         if self.payment != NO_UPFRONT or not self.due_now_micros or self.committed_micros is None:
             return 0
         rate = self.committed_micros // TERM_HOURS[self.term]

@@ -1,4 +1,4 @@
-"""What is written down of an instance: its events, and its use over time."""
+"""Events and usage samples of instances."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from instances.models.instances import Instance
 
 
 class InstanceEvent(models.Model):
-    """What happened to an instance, in order: moves with their reason, and findings in the words the renter reads."""
+    """An event of an instance: a change of state with its reason, or a finding for the renter."""
 
     id = models.BigAutoField(primary_key=True)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="events", verbose_name=_("instance"))
@@ -33,7 +33,10 @@ class InstanceEvent(models.Model):
 
 
 class InstanceSample(models.Model):
-    """Use of one instance at one time, as its agent measured it. CPU in percent of one core, memory in MiB."""
+    """Usage of one instance at one time, as its agent measured it.
+
+    CPU is in percent of one core, memory in MiB.
+    """
 
     id = models.BigAutoField(primary_key=True)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="samples")

@@ -1,4 +1,4 @@
-"""Which root file system an instance stands on, whether it runs without its GPUs, and what could not be done for it."""
+"""Root file systems of an instance, runs without GPUs, and requests that could not be carried out."""
 
 from typing import Final
 
@@ -15,10 +15,11 @@ _UNDER_WAY: Final = (
 
 
 class Rooted(models.Model):
-    """Columns of an instance.
+    """Columns of an instance about its root.
 
-    Each root has a number of its own, never used twice. From the wish for a fresh one until that has run, `former_root` and
-    `former_image` say where the way back leads; it is first made for the run `root_generation`.
+    Each root has its own number, which is never used twice. From the request for a fresh root until that has run,
+    `former_root` and `former_image` are what a failure goes back to. The fresh root is made for the run
+    `root_generation`.
     """
 
     root_number = models.PositiveIntegerField(
@@ -47,7 +48,7 @@ class Rooted(models.Model):
     )
     setback_detail = models.CharField(_("detail of the setback"), max_length=300, blank=True)
 
-    # Columns of the instance itself.
+    # Columns that Instance declares.
     state: str
     run_generation: int
     cpu_millis: int
@@ -58,12 +59,12 @@ class Rooted(models.Model):
 
     @property
     def awaits_root(self) -> bool:
-        """A fresh root was asked for and has not run yet."""
+        """Return whether a fresh root was requested and has not run yet."""
         return self.former_root is not None
 
     @property
     def may_keep_root(self) -> bool:
-        """Nothing has been done yet about the fresh root that was asked for: the wish can be taken back."""
+        """Return whether the request for a fresh root can be cancelled, since its making has not begun."""
         return self.former_root is not None and self.run_generation < self.root_generation
 
     @property

@@ -1,13 +1,14 @@
-"""What an instance does by itself: timers, a weekly schedule, the stop of what idles, its lock; how long data is kept."""
+"""Timers, weekly schedule, idle stop and lock of an instance, and the retention of its data."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
 class Scheduled(models.Model):
-    """Columns of an instance. `due_at` is the next moment at which a timer or its week has something to do.
+    """Columns of an instance about its schedule.
 
-    `weekly` holds `{"action": "start" or "stop", "days": [0 (Monday) … 6], "time": "HH:MM"}`, read in `time_zone`.
+    `due_at` is when a timer or the weekly schedule is next due. `weekly` holds `{"action": "start" or "stop", "days":
+    [0 (Monday) … 6], "time": "HH:MM"}`, in `time_zone`.
     """
 
     locked = models.BooleanField(

@@ -1,4 +1,4 @@
-"""What an instance has beside the hour: reserved terms and spot bids."""
+"""Reserved terms and spot bids of instances."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from instances.states import BidState, TermState
 
 
 class Term(models.Model):
-    """A reserved term of an instance: its GPUs are held and charged through all of it, running or stopped."""
+    """A reserved term of an instance: its GPUs are leased and charged for all of it, running or stopped."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     instance = models.ForeignKey(Instance, on_delete=models.PROTECT, related_name="terms")
@@ -47,7 +47,7 @@ class Term(models.Model):
 
 
 class SpotBid(models.Model):
-    """The standing bid of a spot instance for GPUs of one offer. Its history is in the instance's events."""
+    """The bid of a spot instance for GPUs of one offer; its history is in the instance's events."""
 
     instance = models.OneToOneField(Instance, on_delete=models.PROTECT, primary_key=True, related_name="bid")
     offer = models.ForeignKey("marketplace.Offer", on_delete=models.PROTECT, related_name="bids")
@@ -88,5 +88,5 @@ class SpotBid(models.Model):
 
     @property
     def mail_key(self) -> str:
-        """By which the mail about its present notice is known in the outbox."""
+        """Return the key of the mail about the present notice in the outbox."""
         return f"spot:{self.pk.hex}:{self.notice_at:%Y%m%dT%H%M%S.%f}"

@@ -1,4 +1,4 @@
-"""Moves: an instance copied into a new one, or carried over to another host."""
+"""Transfers: clones of instances, and migrations to another host."""
 
 from typing import ClassVar
 
@@ -16,10 +16,11 @@ from instances.states import MoveKind, MoveState
 
 
 class Move(models.Model):
-    """A clone makes `target` from `source`; of a migration both are the same instance, which changes its host.
+    """A clone or migration of an instance.
 
-    The copying is the work of one or two operations whose subject is this move. `before` and `after` hold what an instance
-    keeps of its host and its prices on either side, so that a migration can be taken back.
+    A clone makes `target` from `source`; in a migration both are the same instance, which changes its host. The
+    copying is done by one or two operations whose subject is this row. `before` and `after` hold the columns that
+    depend on host and prices on either side, so that a migration can be reverted.
     """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)

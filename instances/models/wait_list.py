@@ -1,4 +1,4 @@
-"""The wait list."""
+"""Entries of the wait list."""
 
 from typing import ClassVar
 
@@ -16,7 +16,10 @@ from instances.states import WatchAction, WatchState
 
 
 class Watch(models.Model):
-    """A place in the wait list: tell its user, or rent for them, when GPUs that fit are free. First come, first served."""
+    """An entry of the wait list: when matching GPUs are free, its user is notified or they are rented.
+
+    Entries are served in the order of `place`.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     user = models.ForeignKey(

@@ -1,1 +1,1 @@
-"""Usage of instances and alerts."""
+"""Usage of instances, and alerts."""

@@ -1,4 +1,4 @@
-"""Reads of alerts, and what the latest use says is amiss."""
+"""Reads of alerts, and the problems that the latest usage shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -49,7 +49,10 @@ GROUP BY i.id
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing amiss. What does not raise an alert keeps an open one open: it is not over yet."""
+    """A problem of an instance.
+
+    One with `raises` false raises no alert, but keeps an open one open, since it is not over.
+    """
 
     instance_id: UUID
     kind: str
@@ -59,13 +62,16 @@ class Finding:
 
 
 def findings_of_use(now: datetime) -> list[Finding]:
-    """What runs idle, is nearly full, or lost programs for lack of memory; in two passes over the newest rows."""
+    """Return idle GPUs, nearly full memory and disks, and out-of-memory kills.
+
+    It reads the newest samples in two queries.
+    """
     return [*_idle_ones(now), *_full_ones(now), *_full_volumes(now)]
 
 
 def _idle_ones(now: datetime) -> list[Finding]:
     since = now - ALERT_IDLE_FOR
-    enough = ALERT_IDLE_FOR / timedelta(minutes=1) * 0.8  # minutes with a report: a silent host shows nothing
+    enough = ALERT_IDLE_FOR / timedelta(minutes=1) * 0.8  # minutes with a report, since a silent host shows nothing
     with connection.cursor() as cursor:
         cursor.execute(_IDLE, {"since": since, "now": now})
         rows = cursor.fetchall()
@@ -96,7 +102,7 @@ def _full_ones(now: datetime) -> list[Finding]:
 
 
 def _out_of_entries(instance_ids: Sequence[UUID], now: datetime) -> list[Finding]:
-    """Data disks that can hold hardly any more files, however much room there is."""
+    """Find data disks that can hold hardly any more files, however many bytes are free."""
     found = []
     for instance_id, use in disk_uses(instance_ids).items():
         if use.inodes_total and now - use.at < _DISKS_SEEN:
@@ -105,7 +111,7 @@ def _out_of_entries(instance_ids: Sequence[UUID], now: datetime) -> list[Finding
 
 
 def _full_volumes(now: datetime) -> list[Finding]:
-    """Volumes that the instance which has them can hardly write to any more; `key` is the volume's id."""
+    """Find attached volumes that are nearly full; `key` is the volume's id."""
     full = nearly_full_volumes(since=now - _DISKS_SEEN, percent=ALERT_DISK_PCT[1])
     alive = set(Instance.objects.filter(pk__in=[each.holder for each in full], state__in=ALIVE).values_list("pk", flat=True))
     found = []
@@ -130,11 +136,11 @@ def _fullness(instance_id: UUID, kind: str, used: float, limit: float, threshold
     return [Finding(instance_id, kind, facts, raises=percent >= raised_from)]
 
 
-# -- alerts
+# Alerts.
 
 
 def alerts_of(renter: User, *, instance_id: UUID | None = None, open_only: bool = False) -> QuerySet[Alert]:
-    """The renter's alerts, newest first, each with its instance."""
+    """Return the renter's alerts with their instances, newest first."""
     mine = Alert.objects.filter(instance__renter=renter).select_related("instance")
     if instance_id is not None:
         mine = mine.filter(instance_id=instance_id)
@@ -162,6 +168,6 @@ def alerts_to_mail(now: datetime) -> QuerySet[Alert]:
 
 
 def holders_of(host_id: UUID, gpu_uuid: str) -> list[Instance]:
-    """What runs on this GPU of the host now."""
+    """Return the instances that run on this GPU of the host now."""
     there = Instance.objects.filter(host_id=host_id, gpu_uuids__contains=[gpu_uuid], cpu_only=False)
     return list(there.filter(state__in=[*ALIVE, InstanceState.STARTING, InstanceState.STOPPING]))

@@ -1,4 +1,4 @@
-"""Alerts: raised from what is measured and reported, told once, over by themselves or by their renter's word."""
+"""Alerts: raised from usage and reports, sent once, and closed by themselves or by the renter."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from marketplace.hosts.incidents import open_incident
 
 _MEASURED: Final = (Alert.Kind.GPU_IDLE, Alert.Kind.DISK_FULL, Alert.Kind.INODES_FULL, Alert.Kind.MEMORY_HIGH)
 _HAPPENED: Final = (Alert.Kind.OUT_OF_MEMORY, Alert.Kind.GPU_FAULT)
-_REPORTED: Final = (Alert.Kind.PATH_BROKEN, Alert.Kind.DATA_LOST)  # raised and ended by what its host says
+_REPORTED: Final = (Alert.Kind.PATH_BROKEN, Alert.Kind.DATA_LOST)  # raised and closed by reports of the host
 _BY_HOST: Final = (Alert.Kind.GPU_FAULT, *_REPORTED)
 _OVER, _RENTER, _ENDED = "over", "renter", "ended"
 
 
 @dataclass(frozen=True)
 class GpuEventRow:
-    """What the driver of a host wrote down about a GPU, so many times since the last report."""
+    """An Xid error of a GPU in the host's driver log, with how often it came since the last report."""
 
     uuid: str
     xid: int
@@ -43,7 +43,7 @@ class GpuEventRow:
 
 
 def follow_alerts(*, now: datetime) -> int:
-    """Raise what is amiss by the newest use, confirm what goes on, end what is over; how many were raised."""
+    """Raise alerts from the newest usage, update and close open ones; return how many were raised."""
     findings = findings_of_use(now)
     still = {(one.instance_id, one.kind, one.key) for one in findings}
     for alert in open_alerts(_MEASURED):
@@ -63,26 +63,29 @@ def follow_alerts(*, now: datetime) -> int:
 
 
 def note_out_of_memory(instance: Instance, *, now: datetime) -> None:
-    """Its first program was ended, and the instance with it. Inside the use case of that move."""
+    """Raise an alert because the instance's main program was killed for lack of memory.
+
+    Call it inside the use case that marks the instance as failed.
+    """
     _raise(instance, Finding(instance.pk, Alert.Kind.OUT_OF_MEMORY, {"limit_mb": instance.ram_mb, "whole": True}), now)
 
 
 def raise_by_report(instance: Instance, kind: str, facts: Mapping[str, Any], *, now: datetime, key: str = "") -> None:
-    """What its host says of itself is amiss. Inside the use case that notes it."""
+    """Raise an alert for a problem that the host reports of itself; inside the use case that records it."""
     _raise(instance, Finding(instance.pk, kind, dict(facts), key=key), now, fault_of=FaultOf.HOST)
 
 
 def end_by_report(instance: Instance, kind: str, *, now: datetime, key: str = "") -> None:
-    """Its host says that it is well again."""
+    """Close an alert whose problem the host reports as solved."""
     for alert in open_alerts((kind,)):
         if (alert.instance_id, alert.key) == (instance.pk, key):
             _close(alert, _OVER, now, actor=HOST)
 
 
 def record_gpu_events(*, host_id: UUID, rows: Sequence[GpuEventRow], at: datetime) -> int:
-    """What the driver says of GPUs reaches who runs on them, in plain words and with whose fault it is.
+    """Raise alerts for Xid errors with the renters of the GPUs; return how many.
 
-    What is the host's fault is an incident for the staff too, whether somebody rents the GPU or not.
+    Errors that are the host's fault also become incidents for staff, whether the GPU is rented or not.
     """
     raised = 0
     for row in rows:
@@ -99,7 +102,10 @@ def record_gpu_events(*, host_id: UUID, rows: Sequence[GpuEventRow], at: datetim
 
 
 def resolve_alert(*, renter: User, alert_id: UUID, mute: bool = False) -> Alert:
-    """The renter has seen it. Muted, alerts of this kind are not raised for this instance any more."""
+    """Close an alert on its renter's request.
+
+    With `mute`, alerts of this kind are no longer raised for the instance.
+    """
     with use_case():
         alert = alert_of(renter, alert_id)
         if mute:
@@ -109,7 +115,7 @@ def resolve_alert(*, renter: User, alert_id: UUID, mute: bool = False) -> Alert:
 
 
 def set_muted(*, renter: User, instance_id: UUID, kinds: Iterable[str]) -> list[str]:
-    """Of which kinds its renter does not want to hear. Open ones of these kinds are over."""
+    """Set the kinds of alerts that are muted for an instance; open ones of these kinds are closed."""
     wanted = sorted(set(kinds))
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -121,7 +127,7 @@ def set_muted(*, renter: User, instance_id: UUID, kinds: Iterable[str]) -> list[
 
 
 def alert_payload(alert: Alert) -> dict[str, Any]:
-    """What programs are told of it."""
+    """Return the payload of its webhook events."""
     return {
         "alert": public_id("alrt", alert.pk),
         "instance": public_id("inst", alert.instance_id),
@@ -142,7 +148,10 @@ def _take(finding: Finding, now: datetime) -> bool:
 
 
 def _raise(instance: Instance, finding: Finding, now: datetime, *, fault_of: str = "") -> bool:
-    """A new alert, or a look at the open one. False for the latter, and for what its renter does not want to hear."""
+    """Raise a new alert and return True, or update the open one.
+
+    Returns False for an open or muted one.
+    """
     last = Alert.objects.filter(instance=instance, kind=finding.kind, key=finding.key).order_by("-raised_at").first()
     if last is not None and last.resolved_at is None:
         _look_again(last, finding.facts, now)
@@ -174,7 +183,10 @@ def _raise(instance: Instance, finding: Finding, now: datetime, *, fault_of: str
 
 
 def _is_known(instance: Instance, last: Alert, finding: Finding, now: datetime) -> bool:
-    """Kills that were told of already; what its renter has set aside in this run, for a day."""
+    """Return whether the finding was reported already.
+
+    These are kills counted before, and alerts that the renter has closed in this run within a day.
+    """
     if finding.kind == Alert.Kind.OUT_OF_MEMORY and finding.facts.get("run"):
         told = last.facts.get("kills", 0) if last.facts.get("run") == finding.facts["run"] else 0
         return bool(told >= finding.facts["kills"])
@@ -184,7 +196,10 @@ def _is_known(instance: Instance, last: Alert, finding: Finding, now: datetime) 
 
 
 def _look_again(alert: Alert, facts: Mapping[str, Any], now: datetime) -> None:
-    """It goes on. What happens again counts; kills are counted by the host, so the same number is nothing new."""
+    """Update an open alert.
+
+    Repeated GPU errors are counted here; kills are counted by the host, so the same number is nothing new.
+    """
     news = dict(facts)
     if alert.kind == Alert.Kind.GPU_FAULT:
         news["count"] = alert.facts.get("count", 1) + facts.get("count", 1)
@@ -194,7 +209,7 @@ def _look_again(alert: Alert, facts: Mapping[str, Any], now: datetime) -> None:
 
 
 def _is_seen(alert: Alert, now: datetime) -> bool:
-    """Whether its host has reported lately: silence ends no alert."""
+    """Return whether the host has reported lately; silence closes no alert."""
     seen_at = alert.instance.host.last_seen_at
     return seen_at is not None and now - seen_at < ALERT_SILENT_AFTER
 

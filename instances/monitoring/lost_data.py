@@ -1,4 +1,4 @@
-"""What a host was given to keep and does not find, or cannot write: told, noted for the operator, and not paid for."""
+"""Data that a host has lost or cannot write: reported to renter and staff, and not charged."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -28,9 +28,10 @@ _TROUBLE: Final[Mapping[str, str]] = {
 
 
 def note_lost_data(instance: Instance, *, code: str, detail: str, at: datetime) -> None:
-    """Open an incident for what the host does not find at a start, and end the meter of a lost data disk or volume.
+    """Open an incident for data that the host does not find at a start.
 
-    Called after the move to `failed`, in its transaction; wallets are locked.
+    The meter of a lost data disk or volume is closed. Call it after the change to `failed`, in its transaction, with
+    the wallets locked.
     """
     if code not in KINDS:
         return
@@ -45,9 +46,10 @@ def note_lost_data(instance: Instance, *, code: str, detail: str, at: datetime) 
 
 
 def found_disk(instance: Instance) -> dict[str, Any]:
-    """Return the columns of an instance that has come to run with its data disk, and close the incidents of lost ones.
+    """Return the columns of an instance that runs with its data disk; close incidents about lost data.
 
-    The sweeps of disks and of storage meter what is back: what runs has mounted all that it has.
+    What runs has mounted all its disks, so what was lost is back; the sweeps of disks and storage open its meters
+    again.
     """
     if instance.data_disk_lost_at is not None:
         close_incident(kind=DATA_DISK, subject=public_id("inst", instance.pk), closed_by="runs again")
@@ -58,11 +60,11 @@ def found_disk(instance: Instance) -> dict[str, Any]:
     return {"data_disk_made": instance.data_disk_gb > 0, "data_disk_lost_at": None}
 
 
-# -- told by the host while the disk is mounted; inside a use case
+# Reports about mounted disks; call them inside a use case.
 
 
 def lose_disk(instance_id: UUID, trouble: str, at: datetime) -> None:
-    """End the meter of a data disk, and tell its renter while what is on it can still be read."""
+    """Close the meter of a damaged data disk, and alert its renter while the data can still be read."""
     instance = locked_with_wallets(instance_id)
     close_disk(instance_id, at=at)
     if not Instance.objects.filter(pk=instance_id, data_disk_lost_at=None).update(data_disk_lost_at=at):
@@ -73,7 +75,7 @@ def lose_disk(instance_id: UUID, trouble: str, at: datetime) -> None:
 
 
 def find_disk(instance_id: UUID, at: datetime) -> None:
-    """It is as it should be; the sweep of disks meters it again."""
+    """Mark a data disk as found; the sweep of disks opens its meter again."""
     instance = any_instance(instance_id)
     Instance.objects.filter(pk=instance_id).update(data_disk_lost_at=None)
     close_incident(kind=DATA_DISK, subject=public_id("inst", instance_id), closed_by="found again")
@@ -81,7 +83,7 @@ def find_disk(instance_id: UUID, at: datetime) -> None:
 
 
 def lose_volume_of(volume_id: UUID, trouble: str, at: datetime) -> None:
-    """The same of a volume, which an instance may have."""
+    """Mark a volume as lost, and alert the renter of the instance that it is attached to."""
     volume = lose_volume(volume_id, detail=_TROUBLE[trouble].format(what="the volume"), at=at)
     holder = holders_of([volume_id]).get(volume_id)
     if holder is not None:
@@ -97,7 +99,10 @@ def find_volume_of(volume_id: UUID, at: datetime) -> None:
 
 
 def _meant(instance: Instance, detail: str) -> "list[Volume]":
-    """Which of its volumes the host does not find, by the sentence that its agent says; its only one in any case."""
+    """Return the volumes that the host does not find.
+
+    It is the only one, or those that the agent's sentence names.
+    """
     rows = attachments_of([instance.pk])
     volumes = [row.volume for row in rows if row.volume is not None]
     if len(rows) == len(volumes) == 1:

@@ -1,4 +1,4 @@
-"""Mail about alerts: each is put into the outbox once, with the mark that it was, and taken back when it is over."""
+"""Mail about alerts: queued once, together with the mark, and withdrawn when the alert is closed."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from instances.monitoring.alert_selectors import alerts_to_mail
 
 
 def queue_alert_mails(*, now: datetime) -> int:
-    """Write to the renters of what is amiss and was not written about; how many messages are in the outbox for it."""
+    """Queue mails about open alerts that were not mailed yet, and return how many."""
     return sum(_queue(alert, now) for alert in alerts_to_mail(now)[:SWEEP_BATCH])
 
 
@@ -28,7 +28,7 @@ def _queue(alert: Alert, now: datetime) -> bool:
         body = "\n\n".join([*sentences_of(alert), address])
     with use_case():
         if not Alert.objects.filter(pk=alert.pk, mailed_at=None, resolved_at=None).update(mailed_at=now):
-            return False  # another worker was faster, or it is over
+            return False  # another worker was faster, or the alert is closed
         queue_mail(
             to=renter.email,
             subject=subject,

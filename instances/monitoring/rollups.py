@@ -1,4 +1,4 @@
-"""Rolls use up: samples to minutes, minutes to hours, hours to days, and drops what is older than its time."""
+"""Roll-ups of usage: samples to minutes, minutes to hours, hours to days; old rows are deleted."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -14,7 +14,7 @@ _COLUMNS: Final = (
     "samples, cpu_pct, ram_mb, ram_max_mb, disk_mb, rx_bytes, tx_bytes, gpu_util_pct, gpu_util_max_pct, vram_used_mb, "
     "vram_max_mb, power_w, temperature_c"
 )
-# From the beginning of the last step that was made: its time may not have been over, so it is made anew.
+# From the beginning of the last row, which is made again, since its time may not have been over.
 _FROM_SAMPLES = f"""
 INSERT INTO instances_instanceusage (instance_id, grain, at, {_COLUMNS})
 SELECT instance_id, 'minute', date_trunc('minute', at, 'UTC'), count(*), avg(cpu_pct), avg(ram_mb), max(ram_mb),
@@ -43,7 +43,10 @@ _ONE_AT_A_TIME = 5_318_008
 
 
 def roll_up_use(*, now: datetime) -> int:
-    """Bring every grain up to date; how many rows were written. Whoever finds another at it leaves it."""
+    """Bring all roll-ups up to date and return how many rows were written.
+
+    Only one process does so at a time; another one returns 0 at once.
+    """
     with use_case(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
         row = cursor.fetchone()
@@ -58,7 +61,10 @@ def roll_up_use(*, now: datetime) -> int:
 
 
 def drop_old_samples(*, now: datetime) -> int:
-    """Each fineness after its own time. What is dropped has been rolled up long since: its time is longer than any lag."""
+    """Delete rows older than the retention of their resolution, and return their number.
+
+    They were rolled up long before, since each retention is longer than any lag.
+    """
     grain = InstanceUsage.Grain
     old: list[QuerySet[Any]] = [
         InstanceTrace.objects.filter(at__lt=now - TRACES_KEPT),

@@ -1,4 +1,4 @@
-"""Reads of use over time: from the finest rows that reach back far enough, in steps of the asker's choice."""
+"""Reads of usage over time, from the finest rows that reach back far enough, in chosen steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ REPORTS_EVERY_S: Final = 20
 
 @dataclass(frozen=True)
 class Sample:
-    """Mean use of an instance over one step of time; disk and `_max` are the highest reading, traffic what has passed."""
+    """Mean usage over one step of time; disk and `_max` are the highest reading, traffic is the sum."""
 
     at: datetime
     cpu_pct: float
@@ -56,7 +56,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of one fineness: how far apart they are, and for how long they are kept."""
+    """Rows of one resolution: their distance, and how long they are kept."""
 
     name: str
     step_s: int
@@ -73,7 +73,7 @@ SOURCES: Final = (
 
 
 def metrics_of(instance: Instance, *, since: datetime, until: datetime, step_s: int | None = None) -> list[Sample]:
-    """Use over time; without a step at most METRICS_POINTS points."""
+    """Return usage over time; without a step, at most METRICS_POINTS points."""
     if step_s is None:
         step_s = max(1, int((until - since) / timedelta(seconds=METRICS_POINTS)))
         source = next(one for one in reversed(SOURCES) if one.step_s <= max(step_s, REPORTS_EVERY_S))
@@ -88,14 +88,14 @@ def metrics_of(instance: Instance, *, since: datetime, until: datetime, step_s: 
 
 
 def source_for(*, since: datetime, until: datetime, step_s: int) -> Source:
-    """The coarsest that is fine enough and reaches back far enough; else the finest that reaches back."""
+    """Return the coarsest source that is fine enough and reaches back far enough, else the finest."""
     reaching = [one for one in SOURCES if since >= until - one.kept]
     fitting = [one for one in reaching if one.step_s <= step_s]
     return (fitting or reaching[:1] or [SOURCES[-1]])[-1]
 
 
 def nice_step(length: timedelta, points: int = METRICS_POINTS) -> int:
-    """Seconds in a step so that at most about so many points cover the length; reports are the finest."""
+    """Return a step in seconds so that about `points` cover the length; it is no finer than reports."""
     wanted = max(REPORTS_EVERY_S, length.total_seconds() / points)
     return next((step for step in _STEPS if step >= wanted), _STEPS[-1])
 

@@ -1,1 +1,1 @@
-"""Object storage sync of instances."""
+"""Syncs of data disks with object storage, and their schedules."""

@@ -1,4 +1,7 @@
-"""Syncs of data disks with object storage, their instances running or stopped; and what follows from the end of any sync."""
+"""Syncs of data disks with object storage, and the effects of every ended sync.
+
+The instances may run or be stopped.
+"""
 
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -27,7 +30,10 @@ _HAS_A_DISK: Final = (InstanceState.RUNNING, InstanceState.STOPPED, InstanceStat
 
 
 def sync_disk(*, renter: User, instance_id: UUID, connection_id: UUID, wish: Wish, origin: Origin | None = None) -> "Sync":
-    """Copy its data disk. Raises NotFound, UnlawfulMove, InvalidInput, ConnectionReadOnly or VolumeBusy."""
+    """Start a sync of an instance's data disk.
+
+    Raises NotFound, UnlawfulMove, InvalidInput, ConnectionReadOnly or VolumeBusy.
+    """
     with use_case():
         connection = connection_of(renter.pk, connection_id)
         instance = _locked(renter, instance_id)
@@ -43,7 +49,10 @@ def disk_of(instance: Instance) -> Disk:
 
 
 def conclude_sync(operation: "Operation") -> None:
-    """In the transaction that marks the operation concluded: the run, its owner's programs, the instance's events."""
+    """Apply a sync's result: its row, webhooks, and the instance's events.
+
+    Call it in the transaction that marks the operation as concluded.
+    """
     sync = syncs.conclude_sync(operation)
     if sync is None:
         return
@@ -61,7 +70,7 @@ def conclude_sync(operation: "Operation") -> None:
 
 
 def tell_of_failure(sync: "Sync") -> None:
-    """One that came round and could not be begun: programs, and the instance's events."""
+    """Emit webhook and event of a scheduled sync that could not be started."""
     _tell_programs(sync)
     if sync.subject_kind == SnapshotSource.DISK:
         instance = any_instance(sync.subject_id)
@@ -70,7 +79,7 @@ def tell_of_failure(sync: "Sync") -> None:
 
 
 def _locked(renter: User, instance_id: UUID) -> Instance:
-    """Its row, locked: a release that comes meanwhile waits, and then ends the sync."""
+    """Lock and return the instance; a release that comes meanwhile waits, and then cancels the sync."""
     found = instance_of(renter, instance_id)
     rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=found.pk)
     instance = rows.select_related("host", "offer", "image").get()

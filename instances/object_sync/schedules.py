@@ -1,4 +1,4 @@
-"""Syncs that come round: every few hours, or at a time of chosen days. Done by a sweep."""
+"""Scheduled syncs: every few hours, or at a time on chosen days, started by a sweep."""
 
 import logging
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _PASSING: Final = (UnlawfulMove, VolumeBusy)
 
 @dataclass(frozen=True)
 class Rhythm:
-    """Every so many hours, or at `at` of `days` (0 is Monday) in a zone."""
+    """Recurrence: every so many hours, or at `at` of `days` (0 is Monday) in a time zone."""
 
     every_hours: int | None = None
     days: tuple[int, ...] = ()
@@ -41,7 +41,7 @@ class Rhythm:
     time_zone: str = "UTC"
 
     def check(self) -> None:
-        """Raises InvalidInput."""
+        """Raise InvalidInput for an incomplete or impossible recurrence."""
         if self.every_hours is not None:
             if not 1 <= self.every_hours <= HOURS_MAX:
                 raise wrong_field("every_hours", f"Choose 1 to {HOURS_MAX} hours.")
@@ -53,7 +53,7 @@ class Rhythm:
 
     @property
     def round(self) -> Round:
-        """As it is kept."""
+        """Return the recurrence as `storage` stores it."""
         if self.every_hours is not None or self.at is None:
             return Round(self.every_hours, (), "", "")
         return Round(None, tuple(sorted(set(self.days))), f"{self.at:%H:%M}", self.time_zone)
@@ -62,7 +62,10 @@ class Rhythm:
 def add_schedule(
     *, owner: User, subject_kind: str, subject_id: UUID, connection_id: UUID, wish: Wish, rhythm: Rhythm
 ) -> "SyncSchedule":
-    """Raises NotFound, InvalidInput, UnlawfulMove (no data disk), ConnectionReadOnly or TooManyVolumes."""
+    """Add a schedule of syncs.
+
+    Raises NotFound, InvalidInput, UnlawfulMove (no data disk), ConnectionReadOnly or TooManyVolumes.
+    """
     rhythm.check()
     with use_case():
         return insert_schedule(
@@ -76,13 +79,16 @@ def add_schedule(
 
 
 def remove_schedule(*, owner: User, schedule_id: UUID) -> None:
-    """What it has begun goes on."""
+    """Delete a schedule; syncs that it has started go on."""
     with use_case():
         delete_schedule(owner=owner, schedule_id=schedule_id)
 
 
 def follow_schedules(*, now: datetime) -> int:
-    """Begin what is due; how many. What cannot be begun is written down, and the next time stands."""
+    """Start the syncs that are due and return how many schedules were handled.
+
+    A sync that cannot be started is recorded as failed, and the schedule goes on to its next time.
+    """
     return sum(_try_follow(schedule_id, now) for schedule_id in schedules_due(now))
 
 
@@ -101,7 +107,10 @@ def rhythm_of(schedule: "SyncSchedule") -> Rhythm:
 
 
 def _try_follow(schedule_id: UUID, now: datetime) -> bool:
-    """In one transaction the sync and the next time: none is begun twice, and none is lost when a worker dies."""
+    """Start a due sync and set the next time in one transaction.
+
+    So no sync is started twice, and none is lost when a worker dies.
+    """
     try:
         with joining():
             _follow(take_due(schedule_id=schedule_id, now=now), now)
@@ -137,7 +146,10 @@ def _follow(schedule: "SyncSchedule", now: datetime) -> None:
 
 
 def _give_up(schedule_id: UUID, now: datetime, error: DomainError) -> bool:
-    """Why it could not be begun, for its owner. What passes is waited for first; a disk that is gone needs no schedule."""
+    """Record why a sync could not be started.
+
+    Temporary causes are retried for SCHEDULE_TRIED first. The schedules of a disk that is gone are deleted.
+    """
     with use_case():
         try:
             schedule = take_due(schedule_id=schedule_id, now=now)
@@ -173,7 +185,7 @@ def _wish(schedule: "SyncSchedule") -> Wish:
 
 
 def _disk(owner: User, kind: str, subject_id: UUID) -> Disk:
-    """Raises NotFound or UnlawfulMove."""
+    """Return the volume or data disk, or raise NotFound or UnlawfulMove."""
     if kind == SnapshotSource.VOLUME:
         volume = volume_of(owner.pk, subject_id)
         return Disk(kind, volume.pk, volume.name, volume.host_id, volume.size_gb)

@@ -1,1 +1,1 @@
-"""Commands of instances, one a file."""
+"""Management commands of instances, one per module."""

@@ -1,4 +1,4 @@
-"""`manage.py backup --to FOLDER`: all that a new machine needs to go on, in one folder."""
+"""`manage.py backup --to FOLDER`: write all that a new machine needs to go on into one folder."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`manage.py begin_epoch`: what `restore` does last, for a database that was restored or failed over by other means."""
+"""`manage.py begin_epoch`: start a new epoch after a failover, or a restore by other means."""
 
 from argparse import ArgumentParser
 from typing import Any

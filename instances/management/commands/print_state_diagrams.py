@@ -1,4 +1,4 @@
-"""Prints docs/lifecycles.md from the transition tables: `manage.py print_state_diagrams > docs/lifecycles.md`."""
+"""`manage.py print_state_diagrams > docs/lifecycles.md`: print that page from the transition tables."""
 
 from typing import Any
 

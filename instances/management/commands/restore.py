@@ -1,4 +1,4 @@
-"""`manage.py restore --from FOLDER`: puts a backup in place and makes the market safe to start."""
+"""`manage.py restore --from FOLDER`: restore a backup and make the market safe to start."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         except (BadBackup, RestoreRefused, RoleRefused, ClientFailed, OSError, TarError) as error:
             raise CommandError(f"{error}{_what_now()}") from error
         except DatabaseFailed as error:
-            connection.close()  # broken, perhaps: whoever looks at the database next opens another
+            connection.close()  # it may be broken; whoever uses the database next opens another connection
             raise CommandError(f"The database refuses or does not answer: {one_line(error)}{_what_now()}") from error
         self.stdout.write(
             f"Epoch {number} has begun. Start the market: its hosts tell what they hold, and staff find what happened after "
@@ -52,7 +52,10 @@ class Command(BaseCommand):
 
 
 def _what_now() -> str:
-    """Before the database was replaced nothing has changed; after that there is one way on."""
+    """Return how to go on after an error.
+
+    Before the database was replaced nothing has changed; after that only the same restore can go on.
+    """
     try:
         return f" {TOLD}" if restore_is_unfinished() else ""
     except DatabaseFailed:
