@@ -1,4 +1,4 @@
-"""Whether an image can run on an offer's host, asked before anything is paid."""
+"""Whether an image can run on an offer's host; checked before anything is paid."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> None:
-    """Raises ImageNeedsCuda, ImageElsewhere, ImagePrivate or ImageTooLarge."""
+    """Raise ImageNeedsCuda, ImageElsewhere, ImagePrivate or ImageTooLarge if the image cannot run there."""
     needs = needs_of_image(image)
     if not needs.driver_suffices(version_number(offer.cuda)):
         has = offer.cuda or "none"
@@ -29,7 +29,7 @@ def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> 
 
 
 def image_fits(offer: OfferView, image: "Image") -> bool:
-    """Whether it can run there without a data disk."""
+    """Return whether the image can run there without a data disk."""
     needs = needs_of_image(image)
     fits: bool = needs.driver_suffices(version_number(offer.cuda)) and needs.room_suffices(offer.disk_free_gb, 0)
     return fits and needs.lies_at(offer.host_id) and not lacks_login(image)

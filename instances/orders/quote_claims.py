@@ -1,4 +1,4 @@
-"""The order must be what its quote says: mode, number of GPUs, disk, all of it; and each quote is good for one order."""
+"""Claims of quotes: an order must match its quote, and each quote is good for one order."""
 
 from dataclasses import dataclass, fields
 from hmac import compare_digest
@@ -35,7 +35,10 @@ _CLAIM = Prepared(
 
 @dataclass(frozen=True)
 class Expected:
-    """What whoever orders believes the quote to say; None: did not say. `image` is a slug or a public id."""
+    """What the client believes the quote to say; None for what it did not state.
+
+    `image` is a slug or a public id.
+    """
 
     offer_id: UUID | None = None
     image: str | None = None
@@ -49,7 +52,7 @@ class Expected:
 
     @property
     def wishes(self) -> dict[str, object]:
-        """What a quote can be asked again with."""
+        """Return the stated values with which a quote can be requested again."""
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_OF_A_QUOTE}
         return {name: value for name, value in named.items() if value is not None}
 
@@ -58,7 +61,7 @@ ANYTHING = Expected()
 
 
 def check_match(quote: Quote, expected: Expected) -> None:
-    """Raises QuoteMismatch that says each difference."""
+    """Raise QuoteMismatch, which names each difference between order and quote."""
     said = [_difference(quote, name, wanted) for name, wanted in expected.wishes.items()]
     found = [each for each in said if each is not None]
     if expected.signature is not None and not compare_digest(expected.signature.encode(), quote_signature(quote).encode()):
@@ -73,14 +76,15 @@ def check_match(quote: Quote, expected: Expected) -> None:
 
 
 def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = None) -> Quote:
-    """The quote with offer, host and image, spent by this transaction: of two orders on one quote the second waits here.
+    """Mark the quote as used in this transaction and return it with offer, host and image.
 
-    `for_instance`: the one that it changes; None: a new rent.
+    Of two orders on one quote the second waits here. `for_instance` is the instance that the quote changes, None for
+    a new rent. Raises QuoteUsed, QuoteExpired, NotFound, Forbidden or OfferClosed.
     """
     now = clock.now()
     quote = _CLAIM.first(now=now, pk=quote_id, renter_id=renter.pk)
     if quote is None or not quote.claimed:  # type: ignore[attr-defined]  # annotated
-        if quote_of(renter, quote_id).used_at is not None:  # read anew: whoever was faster may have claimed it just now
+        if quote_of(renter, quote_id).used_at is not None:  # read again, since another order may have claimed it just now
             raise QuoteUsed("This quote has been ordered already; ask for a new one for another order.")
         raise QuoteExpired("This quote has expired; ask for a new one.")
     quote.used_at = now
@@ -96,7 +100,7 @@ def claim_quote(renter: User, quote_id: UUID, *, for_instance: UUID | None = Non
 
 
 def quote_for_order(*, renter: User, quote_id: UUID, expected: Expected) -> Quote | None:
-    """A new quote for what was ordered instead; None where that cannot be had."""
+    """Return a new quote for what was ordered, or None where it cannot be made."""
     try:
         changes = _completed(quote_of(renter, quote_id), expected)
         return quote_again(renter=renter, quote_id=quote_id, **changes)
@@ -105,7 +109,7 @@ def quote_for_order(*, renter: User, quote_id: UUID, expected: Expected) -> Quot
 
 
 def _completed(quote: Quote, expected: Expected) -> dict[str, object]:
-    """Wishes that belong to the quote's mode alone do not follow the order into another one."""
+    """Return the changes for a new quote, without values that belong only to the quote's former mode."""
     changes = expected.wishes
     if changes.get("billing_mode", quote.billing_mode) != quote.billing_mode:
         changes = {"term": "", "payment": "", "max_price_micros": None, **changes}

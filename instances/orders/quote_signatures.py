@@ -1,4 +1,4 @@
-"""The market's signature on a quote: whoever holds one can send it back as proof that the terms are those that were made."""
+"""The market's signature on a quote, with which a client can prove that the terms are the market's."""
 
 import json
 
@@ -15,7 +15,7 @@ _SIGNED = (
 
 
 def quote_signature(quote: Quote) -> str:
-    """HMAC-SHA256 by the market's secret over every term of the quote, whose it is and until when it holds."""
+    """Return the HMAC-SHA256 over all terms of the quote, its owner and its expiry."""
     terms = [quote.pk.hex, quote.renter_id.hex, quote.offer_id.hex, int(quote.expires_at.timestamp() * 1_000_000)]
     text = json.dumps([*terms, *(getattr(quote, name) for name in _SIGNED)], sort_keys=True, default=str)
     return salted_hmac(_SALT, text, algorithm="sha256").hexdigest()

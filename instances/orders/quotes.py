@@ -1,4 +1,4 @@
-"""Quotes: an all-in price for one order, checked against the offer and good for ten minutes."""
+"""Quotes: all-in prices for one order, checked against the offer and valid for ten minutes."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -39,7 +39,7 @@ _PAYMENTS: Final = (UPFRONT, NO_UPFRONT)
 
 @dataclass(frozen=True)
 class Wish:
-    """How it is to be paid for, and how far the projection looks."""
+    """Billing mode with its options, and how many hours the projection covers."""
 
     billing_mode: str
     term: str
@@ -61,11 +61,11 @@ def create_quote(
     payment: str = "",
     max_price_micros: int | None = None,
 ) -> Quote:
-    """What this would cost, held to the offer's present version. `image` is a slug or a public id.
+    """Create a quote at the offer's present version.
 
-    `hours` is how far the projection looks: by default the whole term, else one hour. `term` and `payment` belong to
-    reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound, InvalidInput, DiskTooLarge, BidBarred,
-    OfferClosed or GpuTaken.
+    `image` is a slug or a public id. `hours` is what the projection covers: by default the whole term, else one hour.
+    `term` and `payment` belong to reserved quotes, `max_price_micros` (per GPU and hour) to spot. Raises NotFound,
+    InvalidInput, DiskTooLarge, BidBarred, OfferClosed or GpuTaken.
     """
     offer, chosen = offer_view(offer_id), find_image(image, renter)
     payment = payment or (UPFRONT if billing_mode == RESERVED else "")
@@ -83,7 +83,7 @@ def create_quote(
 
 
 def quote_again(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
-    """The same wishes, or some of them changed, at the present price."""
+    """Create a quote like an earlier one, with changes, at the present price."""
     old = quote_of(renter, quote_id)
     wishes: dict[str, object] = {
         "offer_id": old.offer_id,
@@ -99,13 +99,13 @@ def quote_again(*, renter: User, quote_id: UUID, **changes: object) -> Quote:
     return create_quote(renter=renter, **{**wishes, **changes})  # type: ignore[arg-type]  # names of create_quote
 
 
-# -- what can be asked for
+# Checks of a request.
 
 
 def check_offer(
     offer: OfferView, image: "Image", *, gpu_count: int, data_disk_gb: int, billing_mode: str = HOURLY, hours: int = 1
 ) -> None:
-    """Raises InvalidInput, DiskTooLarge, OfferClosed or GpuTaken."""
+    """Raise InvalidInput, DiskTooLarge, OfferClosed or GpuTaken if the offer does not allow the order."""
     _check_size(offer, gpu_count, hours)
     _check_disk(offer, data_disk_gb)
     check_image_fits(offer, image, data_disk_gb=data_disk_gb)
@@ -113,7 +113,10 @@ def check_offer(
 
 
 def plan_of(offer: OfferView, wish: Wish) -> Plan:
-    """The offer's prices in the wished mode. A wish that belongs to another mode is refused, never ignored."""
+    """Return the offer's price plan in the requested mode, or raise InvalidInput.
+
+    An option that belongs to another mode is refused, never ignored.
+    """
     if wish.billing_mode not in offer_plans(offer, term=_any_term(offer)):
         sold = ", ".join(offer_plans(offer, term=_any_term(offer)))
         raise wrong_field("billing_mode", f"This offer does not sell the mode {wish.billing_mode!r}; it sells {sold}.")
@@ -151,7 +154,7 @@ def _check_term(offer: OfferView, wish: Wish) -> None:
 
 
 def _within_bid(offer: OfferView, plan: Plan, max_price_micros: int | None) -> Plan:
-    """At the market's present price; a bid below it waits, and would pay at most its own maximum."""
+    """Return the plan at the market's present price; a lower bid waits, and pays at most its maximum."""
     floor = offer.spot_floor_micros or 0
     if max_price_micros is None or max_price_micros < floor:
         raise wrong_field("max_price", f"Name the most that you pay per GPU and hour, {format_money(floor)} or more.")
@@ -178,19 +181,19 @@ def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
 
 
 def check_image(offer: OfferView, image: "Image") -> None:
-    """Whether the image can run on the offer's host, for an instance that is there. Raises like check_image_fits."""
+    """Raise what `check_image_fits` raises if the image cannot run on the host of an existing instance."""
     check_image_fits(offer, image, data_disk_gb=0)
 
 
 def _check_open(offer: OfferView, gpu_count: int, mode: str) -> None:
     if not offer.listed or offer.draining or offer.host_state != HostState.ONLINE:
         raise OfferClosed("This offer takes no new rents at the moment. Choose another one.")
-    free = offer.gpu_free + offer.gpu_spot  # spot rents make room for every other
+    free = offer.gpu_free + offer.gpu_spot  # spot rents are stopped for any other order
     if mode != SPOT and not needs_of(gpu_count=gpu_count, data_disk_gb=0).gpus_suffice(free):
         raise GpuTaken(f"{gpu_count} GPUs were asked for, {free} are free.")
 
 
-# -- what it costs
+# Prices.
 
 
 def draft_quote(offer: OfferView, wish: Wish, plan: Plan, *, gpu_count: int, data_disk_gb: int) -> Quote:
@@ -220,14 +223,16 @@ def draft_quote(offer: OfferView, wish: Wish, plan: Plan, *, gpu_count: int, dat
 
 
 def _disk_hold(offer: OfferView, data_disk_gb: int) -> int:
-    """An hour of the disk above the free quota, as it is held at the order."""
+    """Return the hold for one hour of the disk above the free quota, in micro-units."""
     paid_gb = max(0, data_disk_gb - FREE_DATA_DISK_GB)
     return hold_of(Tariff(offer.disk_micros_gb_day * paid_gb, hours=24))
 
 
 def _due_now(plan: Plan, use: Estimate, gpu_count: int, max_price_micros: int | None) -> int:
-    """The whole term when it is paid upfront, else one hour: of a spot rent at the most that it can cost, of a term that
-    is paid by the hour with its deposit."""
+    """Return the money due at the order: the whole term if paid upfront, else one hour.
+
+    For a spot rent it is an hour at the maximum; a term that is paid by the hour adds its deposit.
+    """
     if plan.mode == RESERVED and plan.payment == UPFRONT and use.commitment_micros is not None:
         return use.commitment_micros
     rate = (max_price_micros or plan.unit_micros) * gpu_count

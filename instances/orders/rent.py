@@ -1,4 +1,8 @@
-"""Rent: money held, GPUs leased, ports taken, instance written, in one transaction and in the order of the locks."""
+"""Renting.
+
+Money is held, GPUs are leased, ports are taken and the instance is written in one transaction, in the documented
+order of locks.
+"""
 
 import secrets
 from collections.abc import Sequence
@@ -49,12 +53,13 @@ def rent_instance(
     volume_ids: Sequence[UUID] = (),
     data_sets: Sequence[str] = (),
 ) -> Instance:
-    """What the quote says, or an error and nothing: QuoteExpired, QuoteUsed, PriceChanged, GpuTaken, InsufficientFunds,
-    QuoteMismatch (it is not what was `expected`).
+    """Rent what the quote says, or raise and change nothing.
 
-    `ssh_key_ids` None means all keys of the renter, those added later too. `extra_ports` are container ports to be published
-    beside the image's own. `volume_ids` are the renter's volumes: those on other
-    hosts of the region are moved first, and it is copying until they have come. `data_sets` are public ones on its host.
+    With `ssh_key_ids` None, all keys of the renter apply, including later ones. `extra_ports` are container ports to
+    be published beside the image's own. `volume_ids` are the renter's volumes: those on other hosts of the region are
+    moved first, and the instance is *copying* until they have arrived. `data_sets` are public ones on its host.
+    Raises QuoteExpired, QuoteUsed, PriceChanged, GpuTaken, InsufficientFunds, or QuoteMismatch where the quote is not
+    what was `expected`.
     """
     with use_case():
         quote = claim_quote(renter, quote_id)
@@ -81,7 +86,7 @@ def rent_instance(
 
 
 def gpu_terms(quote: Quote) -> dict[str, object]:
-    """What an instance keeps of a quote's prices: of all its GPUs per hour, and the steps of a tiered rent."""
+    """Return the prices that an instance takes from its quote: all GPUs per hour, tiers, spot maximum."""
     offer = quote.offer
     disk = disk_micros_per_hour(disk_micros_gb_day=offer.disk_micros_gb_day, data_disk_gb=quote.data_disk_gb)
     rate = quote.rate_micros_per_hour - (0 if quote.for_instance_id else disk)
@@ -95,7 +100,7 @@ def gpu_terms(quote: Quote) -> dict[str, object]:
 
 
 def draft_instance(quote: Quote) -> Instance:
-    """Everything but its GPUs and their share of the host."""
+    """Return an unsaved instance without its GPUs and their share of the host."""
     offer, now = quote.offer, clock.now()
     paid_gb = max(0, quote.data_disk_gb - FREE_DATA_DISK_GB)
     instance = Instance(
@@ -129,8 +134,10 @@ def _set_money_aside(instance: Instance, quote: Quote, *, auto_renew: bool) -> N
 
 
 def _take_gpus(instance: Instance, leased: LeasedGpus | None, coming: Sequence["Volume"]) -> None:
-    """Without GPUs it waits for them, with them for volumes that are to come: its money is set aside, and nothing is
-    charged, the disk neither."""
+    """Store the leased GPUs, or let the instance wait for GPUs or for volumes to come.
+
+    While it waits, its money is held and nothing is charged, not even the disk.
+    """
     check_can_wait(instance, coming, leased=leased is not None)
     if leased is None:
         instance.state, instance.deadline = InstanceState.WAITING, None
@@ -157,7 +164,7 @@ def _record(instance: Instance, quote: Quote) -> None:
 
 
 def _ports(quote: Quote, instance_id: UUID, extra: Sequence[int]) -> list[tuple[int, int]]:
-    """(container port, host port) of everything that the image serves, and of what its renter opens beside it."""
+    """Take host ports and return (container port, host port) of the image's and the extra ports."""
     host, wanted = quote.offer.host, [*container_ports(quote.image), *extra]
     taken = take_ports(
         instance_id=instance_id, host_id=host.pk, first=host.port_first, last=host.port_last, count=len(wanted)

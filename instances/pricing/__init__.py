@@ -1,1 +1,1 @@
-"""Price plans: arithmetic without a database."""
+"""Price plans and estimates: arithmetic without a database."""

@@ -1,4 +1,4 @@
-"""The calculator's input as plans and work, and its results as the API and the page show them."""
+"""Plans and work from the calculator's input, and its results for the API and the page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,14 +28,14 @@ from common.money import MICROS_PER_UNIT, format_money
 from instances.pricing.price_plans import plain_number
 from marketplace.pricing.prices import TERM_HOURS
 
-# Break-even is looked for this far: twice the longest term.
+# Break-even is searched up to this point: twice the longest term.
 HORIZON_HOURS: Final = 2 * TERM_HOURS["year3"]
 _CENTIHOURS: Final = 100
 
 
 @dataclass(frozen=True)
 class TierIn:
-    """A step, by its price or by what it takes off the first price."""
+    """A tier, by its price or by its discount on the first price."""
 
     from_hours: Decimal
     unit_price: Decimal | None = None
@@ -44,7 +44,7 @@ class TierIn:
 
 @dataclass(frozen=True)
 class Asked:
-    """Everything that can be asked of the calculator; money in units of the currency, discounts as shares of one."""
+    """The calculator's input; money in units of the currency, discounts as shares of one."""
 
     unit_price: Decimal
     hours: Decimal
@@ -67,9 +67,10 @@ def work_of(asked: Asked) -> Work:
 
 
 def plan_of(asked: Asked, mode: str) -> Plan:
-    """Raises InvalidInput for steps that do not rise and for a spot price outside of floor and maximum.
+    """Return the plan of one mode.
 
-    A mode asked for alone takes the discount off its own price. Beside the others it is that of the reserved term.
+    Raises InvalidInput for tiers that do not rise, and for a spot price outside of floor and maximum. The discount
+    applies to a mode that is requested alone; among several modes it is that of the reserved term.
     """
     hourly = micros_of(asked.unit_price)
     own = hourly if asked.modes and mode != RESERVED else discounted_micros(hourly, Fraction(asked.discount))
@@ -89,7 +90,7 @@ def _spot(asked: Asked, own: int) -> Plan:
     floor = 0 if asked.floor is None else micros_of(asked.floor)
     market = asked.spot_price
     if market is None and asked.modes:
-        market = asked.floor  # beside the others the unit price is the hourly one
+        market = asked.floor  # among several modes the unit price is the hourly one
     return spot_plan(
         market_micros=own if market is None else micros_of(market),
         floor_micros=floor,
@@ -113,15 +114,15 @@ def _step_price(tier: TierIn, unit_micros: int) -> int:
 
 
 def micros_of(amount: Decimal) -> int:
-    """Exact: amounts have at most six places."""
+    """Return an amount in micro-units; it is exact, since amounts have at most six decimal places."""
     return int(amount * MICROS_PER_UNIT)
 
 
-# -- results
+# Results.
 
 
 def answer(asked: Asked) -> dict[str, Any]:
-    """What `POST /estimates` replies."""
+    """Return the response of `POST /estimates`."""
     work = work_of(asked)
     plans = {mode: plan_of(asked, mode) for mode in asked.modes}
     one = estimate(plans.get(asked.billing_mode) or plan_of(asked, asked.billing_mode), work)

@@ -1,4 +1,4 @@
-"""The part of a form that says how an instance is to be paid for: by the hour, in steps, for a term, or by a bid."""
+"""Form fields about the billing mode: hourly, tiered, a reserved term, or a spot bid."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +28,7 @@ MODE_HINTS: Final = {
 
 
 class ModeFields(forms.Form):
-    """Call `sell` with the offer before anything is read."""
+    """Form fields about the billing mode; call `sell` with the offer before anything is read."""
 
     billing_mode = forms.ChoiceField(label=_("How to pay"), widget=forms.RadioSelect, required=False)
     term = forms.ChoiceField(label=_("Term"), widget=forms.RadioSelect, required=False)
@@ -38,7 +38,10 @@ class ModeFields(forms.Form):
     quote_id = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def sell(self, offer: "OfferView", modes: Iterable[str] = MODES) -> None:
-        """Offer the modes and terms that are sold now. What the address asked for and is not sold, is not chosen."""
+        """Set the modes and terms that the offer sells now.
+
+        A value from the address that is not sold is dropped.
+        """
         terms = terms_of(offer)
         sold = [mode for mode in offer_plans(offer, term=terms[0] if terms else "") if mode in set(modes)]
         self._choose("billing_mode", [(mode, MODE_WORDS[mode]) for mode in sold], sold[0] if sold else HOURLY)
@@ -56,7 +59,7 @@ class ModeFields(forms.Form):
 
     @property
     def quote_id_given(self) -> UUID:
-        """Raises NotFound when the page sent none."""
+        """Return the id of the quote, or raise NotFound when the page sent none."""
         return parse_public_id("quot", self.cleaned_data["quote_id"])
 
     @property
@@ -65,7 +68,10 @@ class ModeFields(forms.Form):
 
     @property
     def mode_wishes(self) -> dict[str, Any]:
-        """What belongs to the chosen mode, as a quote takes it. Raises InvalidInput for a price that is none."""
+        """Return the options of the chosen mode as a quote takes them.
+
+        Raises InvalidInput for a malformed price.
+        """
         given = self.cleaned_data
         mode = given["billing_mode"] or HOURLY
         wishes: dict[str, Any] = {"billing_mode": mode}

@@ -1,4 +1,4 @@
-"""An offer's prices as plans that the calculator can work out: one for each billing mode that it sells."""
+"""An offer's prices as price plans, one for each billing mode that it sells."""
 
 from fractions import Fraction
 from typing import Final
@@ -16,7 +16,10 @@ _PLACES: Final = 6
 
 
 def offer_plan(offer: OfferView, mode: str, *, term: str = FIRST_TERM, payment: str = UPFRONT) -> Plan | None:
-    """None where the offer does not sell the mode, or the term. Spot is reckoned at what its market asks now."""
+    """Return the plan of a mode, or None where the offer does not sell the mode or term.
+
+    Spot is priced at what the market pays now.
+    """
     unit_micros = unit_price_micros(
         mode=mode,
         price_micros=offer.price_micros,
@@ -40,18 +43,21 @@ def offer_plan(offer: OfferView, mode: str, *, term: str = FIRST_TERM, payment: 
 
 
 def terms_of(offer: OfferView) -> list[str]:
-    """The terms that can be reserved now, the shortest first."""
+    """Return the terms that can be reserved now, the shortest first."""
     return terms_within(offer.reserved_discounts, listed_until=offer.listed_until, now=clock.now())
 
 
 def offer_plans(offer: OfferView, *, term: str = FIRST_TERM, payment: str = UPFRONT) -> dict[str, Plan]:
-    """By mode, those that are sold, in the order of the modes."""
+    """Return the plans of the modes that are sold, in the order of the modes."""
     found = {mode: offer_plan(offer, mode, term=term, payment=payment) for mode in MODES}
     return {mode: plan for mode, plan in found.items() if plan is not None}
 
 
 def disk_line(offer: OfferView, *, data_disk_gb: int, hours: Fraction) -> Line | None:
-    """What the disk above the free quota costs in that time: GB × days × price, rounded once. None within the quota."""
+    """Return the cost of the disk above the free quota, or None within it.
+
+    It is GB × days × price, rounded once.
+    """
     paid_gb = data_disk_gb - FREE_DATA_DISK_GB
     if paid_gb <= 0:
         return None
@@ -61,7 +67,10 @@ def disk_line(offer: OfferView, *, data_disk_gb: int, hours: Fraction) -> Line |
 
 
 def plain_number(value: Fraction) -> str:
-    """As few places as show it exactly, at most six, the rest rounded half up: 8/3 is "2.666667"."""
+    """Return a number with up to six decimal places, rounded half up, without trailing zeros.
+
+    8/3 is "2.666667".
+    """
     millionths = round_half_up(value * 10**_PLACES)
     units, rest = divmod(abs(millionths), 10**_PLACES)
     text = f"{units}.{rest:0{_PLACES}d}".rstrip("0").rstrip(".")

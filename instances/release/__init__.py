@@ -1,1 +1,1 @@
-"""The end of an instance."""
+"""Release of instances."""

@@ -1,4 +1,7 @@
-"""Release: the end of an instance and its data. It is gone when the host has proven that nothing is left."""
+"""Release: the end of an instance and its data.
+
+It is gone when the host has proven that nothing is left.
+"""
 
 from datetime import datetime
 from uuid import UUID
@@ -28,10 +31,10 @@ from storage.volumes.selectors import is_being_restored
 
 
 def release_instance(*, renter: User, instance_id: UUID) -> Instance:
-    """The renter's wish to end it; asked again, it changes nothing.
+    """Release an instance for its renter; repeating it changes nothing.
 
-    A reserved term is ended early and settled first; what that costs beyond deposit and wallet is owed.
-    Raises Locked, or VolumeBusy while a snapshot is being put back.
+    A reserved term is ended early and settled first; what that costs beyond deposit and wallet is owed. Raises
+    Locked, or VolumeBusy while a snapshot is being restored.
     """
 
     def attempt() -> Instance:
@@ -47,9 +50,10 @@ def release_instance(*, renter: User, instance_id: UUID) -> Instance:
 
 
 def expire_instance(*, instance_id: UUID) -> bool:
-    """Release what has been stopped for longer than its data is kept; False when the renter was faster.
+    """Release an instance whose retention is over; return False when it is not to be released now.
 
-    Never before the date that the renter was told, whatever the instance's own row says.
+    It is never released before the date that the renter was told, whatever the instance's own row says. It also waits
+    for a restore or an archive in progress.
     """
     try:
         with use_case():
@@ -94,6 +98,6 @@ def _release(instance: Instance, *, kind: str, actor: str, detail: str) -> None:
 
 
 def _cap_storage(instance: Instance, now: datetime) -> None:
-    """Neither the disk nor kept GPUs are charged after the wish to end them, however long the host takes."""
+    """Cap the meters of disk, kept GPUs and retained data at the request, however long the host takes."""
     for source_kind in (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE):
         cap_meter(source_kind=source_kind, source_id=instance.pk, at=now)

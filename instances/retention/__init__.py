@@ -1,1 +1,1 @@
-"""How long data of stopped instances stays."""
+"""Retention of the data of stopped instances."""

@@ -1,6 +1,6 @@
-"""Archive before deletion: the data disk of an instance that was stopped too long goes to object storage first.
+"""Archives before deletion: the data disk of an instance that was stopped too long is copied first.
 
-The deletion waits until that is done, or until it has failed for three days more.
+The deletion waits until the copy in object storage is complete, or has failed for three days more.
 """
 
 from datetime import datetime
@@ -34,7 +34,10 @@ _KEPT = (InstanceState.STOPPED, InstanceState.FAILED)
 
 
 def set_archive(*, renter: User, instance_id: UUID, choice: str, connection_id: UUID | None = None) -> Instance:
-    """Of one instance: as the account has it, to this connection, or not at all. Raises NotFound or ConnectionReadOnly."""
+    """Set where an instance is archived: as the account has it, to this connection, or not at all.
+
+    Raises NotFound, ConnectionReadOnly or UnlawfulMove.
+    """
     with use_case():
         instance = instance_of(renter, instance_id)
         if instance.state in ENDING:
@@ -49,7 +52,10 @@ def set_archive(*, renter: User, instance_id: UUID, choice: str, connection_id: 
 
 
 def set_archive_default(*, renter: User, connection_id: UUID | None) -> None:
-    """Of every instance that says nothing else; None: not archived. Raises NotFound or ConnectionReadOnly."""
+    """Set where the account's instances are archived unless they say otherwise; None: nowhere.
+
+    Raises NotFound or ConnectionReadOnly.
+    """
     with use_case():
         if connection_id is None:
             ArchiveDefault.objects.filter(renter=renter).delete()
@@ -59,9 +65,10 @@ def set_archive_default(*, renter: User, connection_id: UUID | None) -> None:
 
 
 def remove_place(*, owner: User, connection_id: UUID) -> None:
-    """A connection, with its schedules. Raises NotFound, or ConnectionInUse while data that there is goes there.
+    """Delete a connection with its schedules.
 
-    Of instances that are gone it is forgotten: nobody could choose another place for them.
+    Instances that are gone no longer refer to it afterwards, since nobody could choose another one for them. Raises
+    NotFound, or ConnectionInUse while existing data is to be archived there.
     """
     with joining():
         gone = Instance.objects.filter(renter=owner, archive_to=connection_id, state__in=ENDING)
@@ -70,12 +77,15 @@ def remove_place(*, owner: User, connection_id: UUID) -> None:
 
 
 def follow_archives(*, now: datetime) -> int:
-    """Order the archives of what is due to be deleted; how many were ordered."""
+    """Order the archives of data that is due for deletion; return how many were ordered."""
     return sum(_try_order(instance_id, now) for instance_id in data_due(now))
 
 
 def follow_archive(instance: Instance, sync: "Sync") -> None:
-    """An archive has ended: told in its events, by mail, and to programs. Inside the use case that concludes it."""
+    """Record the end of an archive as event, webhook and mail.
+
+    Call it inside the use case that applies the sync's result.
+    """
     if sync.state == SyncState.DONE:
         Instance.objects.filter(pk=instance.pk).update(archived_at=sync.ended_at)
         record_event(instance, kind="archived", actor=HOST, detail=_place_words(sync))
@@ -89,7 +99,10 @@ def follow_archive(instance: Instance, sync: "Sync") -> None:
 
 
 def give_up_archive(instance: Instance) -> None:
-    """It goes without: its time for trying is over. Inside the use case that deletes it."""
+    """Record that data is deleted without an archive, since the time for retries is over.
+
+    Call it inside the use case that deletes the data.
+    """
     last = last_archive(instance.pk)
     detail = ARCHIVE_GIVEN_UP % {"days": ARCHIVE_TRIED.days, "why": last.failure_detail if last else "–"}
     record_event(instance, kind="archive_given_up", actor=SYSTEM, detail=detail)
@@ -104,7 +117,7 @@ def _try_order(instance_id: UUID, now: datetime) -> bool:
             return _order(instance_id, now)
     except StaleRow:
         return False
-    except DomainError as error:  # work on the disk that will end, or a login that cannot be read
+    except DomainError as error:  # an operation on the disk that will end, or a secret that cannot be decrypted
         _put_off(instance_id, now, error)
         return False
 
@@ -117,7 +130,7 @@ def _order(instance_id: UUID, now: datetime) -> bool:
     if not is_archive_awaited(instance, now) or _was_tried_lately(instance, now):
         return False
     place = archive_place(instance)
-    assert place is not None  # else nothing is awaited
+    assert place is not None  # otherwise no archive is awaited
     start_sync(
         owner_id=instance.renter_id,
         connection=place,
@@ -134,7 +147,10 @@ def _order(instance_id: UUID, now: datetime) -> bool:
 
 
 def archive_folder(instance: Instance) -> str:
-    """The same for every try after one stop, so that a try goes on from the one before."""
+    """Return the archive's folder.
+
+    It is the same for every try after one stop, so that a try resumes the one before.
+    """
     stopped = instance.stopped_at or instance.created_at
     return f"archives/{public_id('inst', instance.pk)}/{stopped:%Y%m%dT%H%M%SZ}"
 

@@ -1,4 +1,4 @@
-"""How long the data of a stopped instance is kept: its free time, and what its renter pays for after that."""
+"""Retention of a stopped instance's data: its free time, and what its renter pays for after that."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ _ONE_HOUR: Final = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class KeepPrice:
-    """What so many days more cost: set aside at once, charged by the day from `paid_from` on, until `until`."""
+    """Price of further days: held at once, charged by the day from `paid_from` until `until`."""
 
     days: int
     gb: int
@@ -48,9 +48,10 @@ class KeepPrice:
 
 
 def keep_price(instance: Instance, *, days: int) -> KeepPrice:
-    """The disk's price for the root and for what the free quota covers of the data disk; the rest of it is charged anyway.
+    """Return the price of keeping the data so many days more.
 
-    With its offer loaded. What is kept for a fee already goes on at the price of its first day.
+    It is the disk's price for the root and for the part of the data disk within the free quota; the rest of the disk
+    is charged anyway. The offer must be loaded. Data that is kept for a fee already keeps the price of its first day.
     """
     assert instance.release_at is not None
     gb = kept_gb(instance)
@@ -70,13 +71,15 @@ def kept_gb(instance: Instance) -> int:
 
 
 def can_be_kept(instance: Instance) -> bool:
-    """Whether a date for its data stands that could be later."""
+    """Return whether the data has a deletion date that can be postponed."""
     return instance.state in _KEPT and instance.is_let_go and instance.release_at is not None
 
 
 def keep_data(*, renter: User, instance_id: UUID, days: int, max_fee_micros: int | None = None) -> Instance:
-    """Keep the data of a stopped instance for so many days more. The whole fee is set aside now; a start or a release
-    before the end gives back what was not used. Raises UnlawfulMove, InvalidInput, PriceChanged or InsufficientFunds.
+    """Keep the data of a stopped instance so many days more.
+
+    The whole fee is held now; a start or a release before the end returns the unused part. Raises UnlawfulMove,
+    InvalidInput, PriceChanged or InsufficientFunds.
     """
     with use_case():
         found = instance_of(renter, instance_id)
@@ -94,19 +97,22 @@ def keep_data(*, renter: User, instance_id: UUID, days: int, max_fee_micros: int
 
 
 def follow_paid_time(*, now: datetime) -> int:
-    """Sweep: charge for what is kept beyond its free time, and for nothing that is not; how many meters began or ended."""
+    """Open and close the meters of paid retention; return how many have changed.
+
+    This is a sweep.
+    """
     ended = [_end(instance_id) for instance_id in kept_no_more(list(open_holds(source_kind=RETENTION_SOURCE)))]
     return sum(_try_begin(instance_id, now) for instance_id in paid_time_begins(now)) + sum(ended)
 
 
 def end_paid_time(instance: Instance) -> None:
-    """It starts again: what its renter paid for and did not use is free. After `lock_parties`."""
+    """Close the meter of paid retention for a start, which frees the unused hold; after `lock_parties`."""
     if instance.paid_from is not None:
         close_kept(RETENTION_SOURCE, instance.pk)
 
 
 def resume_paid_time(instance: Instance, *, at: datetime) -> bool:
-    """Its host is heard again, so its data costs again from now on. After `lock_parties`."""
+    """Resume the meter of paid retention when the host reports again; after `lock_parties`."""
     if instance.state not in _KEPT or instance.paid_from is None:
         return False
     _begin(instance, at=at)
@@ -114,7 +120,7 @@ def resume_paid_time(instance: Instance, *, at: datetime) -> bool:
 
 
 def free_time_left(instance: Instance) -> timedelta | None:
-    """Of a stopped instance that stands in line: what is left for the data when it gives up its place."""
+    """Return what is left of the free time for an instance that queues, in case that it leaves the queue."""
     ends = instance.paid_from or instance.release_at
     return None if ends is None else max(KEPT_AFTER_LINE, ends - clock.now())
 
@@ -138,7 +144,10 @@ def _check(instance: Instance, days: int) -> None:
 
 
 def _pay(instance: Instance, price: KeepPrice, *, at: datetime) -> None:
-    """Where the paid time runs already it is charged up to now, and goes on with more money behind it."""
+    """Hold the fee.
+
+    Where paid retention runs already, it is charged up to now and goes on with the larger hold.
+    """
     runs = instance.paid_from is not None and instance.paid_from <= at
     if runs:
         _begin(instance, at=at)
@@ -169,7 +178,7 @@ def _try_begin(instance_id: UUID, now: datetime) -> bool:
 
 
 def _end(instance_id: UUID) -> bool:
-    """It runs or is gone, whatever way led there: what is held for its data is free."""
+    """Close the meter of an instance that runs or is gone, which frees the hold."""
     with use_case():
         instance = locked_with_wallets(instance_id)
         if instance.paid_from is not None:
@@ -179,9 +188,9 @@ def _end(instance_id: UUID) -> bool:
 
 
 def _begin(instance: Instance, *, at: datetime) -> None:
-    """From the end of the free time on, though the sweep came by later; after a silence of its host from now on.
+    """Open the meter of paid retention, if it is not open.
 
-    Does nothing where it is charged already.
+    It begins at the end of the free time even if the sweep came later; after a silence of the host it begins at `at`.
     """
     assert instance.paid_from is not None
     assert instance.release_at is not None
@@ -206,7 +215,7 @@ def _open(instance: Instance, *, daily_micros: int, at: datetime, until: datetim
 
 
 def _write_down(instance: Instance, price: KeepPrice) -> None:
-    """Before the next one: an order, an event, and the pages."""
+    """Record an order and an event."""
     fee = format_money(price.fee_micros)
     record_order(
         owner_id=instance.renter_id,

@@ -1,4 +1,4 @@
-"""GPUs that a stopped instance keeps for a fee: asked for at the stop, ended by a start, a release or an empty wallet."""
+"""GPUs that a stopped instance keeps for a fee, until a start, a release or an empty wallet."""
 
 from datetime import datetime
 from typing import Final
@@ -26,12 +26,15 @@ _BPS: Final = 10_000
 
 
 def hold_fee(instance: Instance) -> int:
-    """What keeping its GPUs costs an hour by the offer's present share of the price that it pays while it runs."""
+    """Return the fee per hour: the offer's present share of the price while running."""
     return divide_half_up(instance.rate_micros_per_hour * instance.offer.hold_bps, _BPS)
 
 
 def ask_to_keep(instance: Instance) -> int:
-    """Set the first hour's fee aside; the fee, frozen from now on. Raises UnlawfulMove or InsufficientFunds."""
+    """Hold the first hour's fee and return the fee, which is fixed from now on.
+
+    Raises UnlawfulMove or InsufficientFunds.
+    """
     if instance.runs_without_gpus:
         raise UnlawfulMove("It runs without GPUs: there is nothing to keep.", actions=instance.actions)
     if instance.billing_mode not in (HOURLY, TIERED):
@@ -42,7 +45,7 @@ def ask_to_keep(instance: Instance) -> int:
 
 
 def let_go_of_gpus(instance: Instance, *, at: datetime, reason: str) -> None:
-    """A stopped instance's GPUs are free again, and its data is kept as after any stop. Settle money before."""
+    """Free the GPUs of a stopped instance and start its retention; settle money before."""
     if release_leases(holder=instance.pk, reason=reason):
         hint_waiting()
         hint_freed(instance.offer_id)
@@ -53,8 +56,9 @@ def let_go_of_gpus(instance: Instance, *, at: datetime, reason: str) -> None:
 
 
 def drop_unpaid_gpus(*, now: datetime, spared: frozenset[UUID] = frozenset()) -> int:
-    """Let GPUs go for whose keeping nobody pays any more, or no budget allows; how many instances. `spared`: not on these
-    hosts.
+    """Free kept GPUs that nobody pays for or no budget allows; return how many instances.
+
+    Instances on the `spared` hosts are left out.
     """
     unpaid = {*exhausted_sources(source_kind=HOLD_SOURCE, now=now), *over_budget(source_kind=HOLD_SOURCE, now=now)}
     return sum(_try(instance_id, now) for instance_id in apart_from_hosts(sorted(unpaid), spared))

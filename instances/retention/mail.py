@@ -1,4 +1,4 @@
-"""Mail about archives before deletion: each is put into the outbox once, with the mark that it was."""
+"""Mail about archives before deletion; each is queued once, together with its mark."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def queue_archive_mails(*, now: datetime) -> int:
-    """How many messages are in the outbox for it."""
+    """Queue mails that are due and return how many."""
     return sum(_queue(sync, now) for sync in syncs_to_mail())
 
 
 def mail_words(sync: "Sync") -> tuple[str, str]:
-    """Subject and sentence, in the language that is active."""
+    """Return subject and sentence in the active language."""
     told = {
         "name": sync.subject_name,
         "place": sync.connection_name,

@@ -1,4 +1,4 @@
-"""Where the data of stopped instances is archived before it is deleted, and what a deletion still waits for."""
+"""Where the data of stopped instances is archived, and whether its deletion waits for that."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -18,31 +18,31 @@ def archive_default(renter_id: UUID) -> "Connection | None":
 
 
 def archive_place(instance: Instance) -> "Connection | None":
-    """Where its data disk goes; None: nowhere."""
+    """Return the connection that the data disk is archived to, or None."""
     if instance.archive_choice == ArchiveChoice.ON:
         return instance.archive_to
     return archive_default(instance.renter_id) if instance.archive_choice == ArchiveChoice.ACCOUNT else None
 
 
 def archive_name(instance: Instance) -> str:
-    """Where what is to be deleted goes first, for people; empty where there is nothing to archive, or no place for it."""
+    """Return the name of that connection, or "" without a disk to archive or a place for it."""
     place = archive_place(instance) if is_archive_wanted(instance) else None
     return place.name if place else ""
 
 
 def is_archived(instance: Instance) -> bool:
-    """As it was when it stopped last."""
+    """Return whether the data disk is archived as it was at the last stop."""
     since = instance.stopped_at or instance.created_at
     return instance.archived_at is not None and instance.archived_at >= since
 
 
 def is_archive_wanted(instance: Instance) -> bool:
-    """Whether there is something to archive, a place for it, and it is not there yet."""
+    """Return whether there is a disk to archive, a place for it, and no archive yet."""
     has_disk = bool(instance.data_disk_gb) and instance.started_at is not None
     return has_disk and not is_archived(instance) and archive_place(instance) is not None
 
 
 def is_archive_awaited(instance: Instance, now: datetime) -> bool:
-    """Whether its deletion, due now, waits for the archive."""
+    """Return whether the deletion, which is due now, waits for the archive."""
     due = instance.release_at
     return due is not None and now < due + ARCHIVE_TRIED and is_archive_wanted(instance)

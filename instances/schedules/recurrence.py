@@ -1,4 +1,4 @@
-"""When the entries of a weekly schedule come round: pure reckoning in the renter's time zone, summer time included."""
+"""Occurrences of weekly schedules, computed in the renter's time zone with daylight saving time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Entry:
-    """Start or stop on these days of the week (0 is Monday) at this time of the zone."""
+    """A start or stop on these days of the week (0 is Monday) at this time of the zone."""
 
     action: str
     days: tuple[int, ...]
@@ -22,13 +22,13 @@ class Entry:
 
     @property
     def row(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the entry as it is stored."""
         return {"action": self.action, "days": list(self.days), "time": f"{self.at:%H:%M}"}
 
 
 @dataclass(frozen=True, order=True)
 class Occurrence:
-    """One moment at which an entry has come round."""
+    """A moment at which an entry is due."""
 
     at: datetime
     action: str
@@ -43,17 +43,23 @@ def is_zone(name: str) -> bool:
 
 
 def next_after(entries: Sequence[Entry], zone: str, after: datetime) -> Occurrence | None:
-    """The first that comes later than `after`; None for an empty schedule."""
+    """Return the first occurrence after `after`; None for an empty schedule."""
     return min(_between(entries, zone, after, after + _WEEK + _DAY), default=None)
 
 
 def last_until(entries: Sequence[Entry], zone: str, *, after: datetime, until: datetime) -> Occurrence | None:
-    """The latest in (after, until]; None when none came round. After an outage only what came last is still true."""
+    """Return the last occurrence in (after, until], or None.
+
+    After an outage only the last one is still valid.
+    """
     return max(_between(entries, zone, max(after, until - _WEEK - _DAY), until), default=None)
 
 
 def _between(entries: Sequence[Entry], zone: str, after: datetime, until: datetime) -> Iterator[Occurrence]:
-    """A time that the clocks pass over comes an hour later that day; one that they show twice comes the first time."""
+    """Yield the occurrences in (after, until].
+
+    A local time that a clock change skips comes an hour later that day; one that occurs twice counts the first time.
+    """
     if not entries:
         return
     here = ZoneInfo(zone)

@@ -1,4 +1,4 @@
-"""What a renter sets of an instance without moving it: timers, its week, the stop of what idles, its lock."""
+"""Settings of an instance that change no state: name, lock, timers, weekly schedule, idle stop."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _BY_ITSELF: Final = {"timed_stop_at", "timed_release_at", "weekly", "time_zone",
 
 @dataclass(frozen=True)
 class Week:
-    """Starts and stops that come round, in a time zone. No entries: there is no schedule."""
+    """A weekly schedule in a time zone; without entries there is none."""
 
     entries: Sequence[Entry] = ()
     time_zone: str = ""
@@ -33,7 +33,7 @@ class Week:
 
 @dataclass(frozen=True)
 class IdleRule:
-    """Stop it when its GPUs do less than so many percent for so many minutes and nobody is in it."""
+    """Idle rule: stop below this GPU usage (percent) for so many minutes without an open session."""
 
     below_pct: int
     minutes: int
@@ -41,7 +41,7 @@ class IdleRule:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is to change, by name; what is not named stays. None takes a timer or a rule away.
+    """Settings to change, by name; others stay, and None removes a timer or rule.
 
     Names: `name`, `locked`, `stop_at`, `release_at`, `week` (a Week), `idle` (an IdleRule).
     """
@@ -50,7 +50,10 @@ class Wishes:
 
 
 def change_settings(*, renter: User, instance_id: UUID, wishes: Wishes) -> Instance:
-    """All of it or nothing. Raises InvalidInput, or UnlawfulMove for what is gone."""
+    """Change settings of an instance, all or none.
+
+    Raises InvalidInput, or UnlawfulMove for an instance that is being released.
+    """
     changes, now = wishes.changes, clock.now()
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -68,14 +71,17 @@ def change_settings(*, renter: User, instance_id: UUID, wishes: Wishes) -> Insta
 
 
 def _due(instance: Instance, now: datetime, *, new_week: bool) -> datetime | None:
-    """What has come round and waits for the sweep is not lost by a change of something else."""
+    """Return when a timer or the week is due next.
+
+    An occurrence that waits for the sweep is not lost by a change of something else.
+    """
     if instance.due_at is not None and instance.due_at <= now and not new_week:
         return instance.due_at
     return due_moment(instance, now)
 
 
 def _check_open(instance: Instance, changes: dict[str, Any]) -> None:
-    """The name of what is gone may still change: it stands on statements."""
+    """Raise UnlawfulMove for a released instance, except for its name, which stands on statements."""
     if instance.state in ENDING and set(changes) - {"name"}:
         raise UnlawfulMove(
             f"An instance that is {instance.state} does nothing by itself any more.",
@@ -96,7 +102,7 @@ def _columns(instance: Instance, changes: dict[str, Any], now: datetime) -> dict
     if "idle" in changes:
         columns |= _idle(changes["idle"], now)
         if (columns["idle_below_pct"], columns["idle_minutes"]) == (instance.idle_below_pct, instance.idle_minutes):
-            del columns["idle_from"]  # said again, as the page's form does: it goes on counting
+            del columns["idle_from"]  # the same rule sent again, as the page's form does, does not restart the idle time
     return columns
 
 
@@ -123,7 +129,7 @@ def _week(week: Week) -> dict[str, Any]:
 
 
 def _check_clashes(entries: Sequence[Entry]) -> None:
-    """A start and a stop at the same moment would leave open which comes first."""
+    """Refuse a start and a stop at the same time of the week, whose order would be undefined."""
     taken: dict[tuple[int, Any], str] = {}
     for entry in entries:
         if not entry.days:
@@ -145,7 +151,7 @@ def _idle(rule: IdleRule | None, now: datetime) -> dict[str, Any]:
 
 
 def _write_down(instance: Instance, new: set[str]) -> None:
-    """A name is for the renter's eyes alone; the rest is what the instance will do, so its history says who set it."""
+    """Record events about the lock and the schedule; a name is shown to the renter alone."""
     if "locked" in new:
         record_event(instance, kind="locked" if instance.locked else "unlocked", actor=RENTER)
     if new & _BY_ITSELF:

@@ -1,4 +1,4 @@
-"""Timers, the week's starts and stops, the stop of what idles, and places in line that are given up: done by sweeps."""
+"""Timers, weekly starts and stops, idle stops, and the end of long waits for GPUs; run by sweeps."""
 
 import logging
 from datetime import datetime, timedelta
@@ -30,41 +30,47 @@ _RETRIED: Final = (OfferClosed, Busy)
 
 
 def due_moment(instance: Instance, after: datetime) -> datetime | None:
-    """The next moment at which anything is to be done by itself."""
+    """Return the next moment at which a timer or the weekly schedule is due."""
     coming = next_occurrence(instance, after)
     moments = [instance.timed_stop_at, instance.timed_release_at, coming.at if coming else None]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
 def next_occurrence(instance: Instance, after: datetime) -> Occurrence | None:
-    """Of its week."""
+    """Return the next occurrence of the weekly schedule."""
     return next_after([entry_of(row) for row in instance.weekly], instance.time_zone, after) if instance.weekly else None
 
 
 def follow_timers(*, now: datetime) -> int:
-    """Do what is due; how many instances had something. What fails is written down, and the next time stands."""
+    """Carry out timers and schedules that are due; return how many instances had any.
+
+    A failure is recorded as an event, and the next occurrence is scheduled.
+    """
     return sum(_try_follow(instance_id, now) for instance_id in timers_due(now))
 
 
 def stop_idle(*, now: datetime) -> int:
-    """Stop what has idled for as long as its renter allows; how many."""
+    """Stop instances that have been idle for as long as their rule allows; return how many."""
     return sum(_stop_idle(instance_id, now) for instance_id in idle_instances(now))
 
 
 def end_long_waits(*, now: datetime) -> int:
-    """Places in line that nobody may hold for longer: the instance is stopped, its money free; how many."""
+    """Stop instances that have waited for GPUs too long and release their holds; return how many."""
     holders = waiting_longer_than(before=now - LINE_LONGEST)
     detail = f"No GPUs were free for {LINE_LONGEST.days} days. The money that was held is free again; the data is kept."
     return sum(halt_instance(instance_id=holder, kind="line_left", detail=detail) for holder in holders)
 
 
 def _try_follow(instance_id: UUID, now: datetime) -> bool:
-    """In one transaction the deed and the next time: neither is done twice, and none is lost when a worker dies."""
+    """Carry out the action and schedule the next one in one transaction.
+
+    So none is done twice, and none is lost when a worker dies.
+    """
     try:
         with joining():
             _follow(any_instance(instance_id), now)
     except StaleRow:
-        return False  # the renter, a report or another worker was faster: the row is looked at again
+        return False  # the renter, a report or another worker was faster: the row is read again
     except DomainError as error:
         return _give_up(instance_id, now, error)
     except Exception:  # one broken row must not stop those behind it
@@ -87,7 +93,7 @@ def _follow(instance: Instance, now: datetime) -> None:
 
 
 def _follow_week(instance: Instance, due_at: datetime, now: datetime) -> None:
-    """Of what came round during an outage only the last counts, and not what the renter has decided otherwise since."""
+    """Carry out the last occurrence only, after an outage, unless the renter has decided otherwise since."""
     entries = [entry_of(row) for row in instance.weekly]
     last = last_until(entries, instance.time_zone, after=due_at - _JUST_BEFORE, until=now) if entries else None
     if last is None:
@@ -99,7 +105,10 @@ def _follow_week(instance: Instance, due_at: datetime, now: datetime) -> None:
 
 
 def _start(instance: Instance, at: datetime) -> None:
-    """It stands in line when its GPUs are taken. Nothing to do for what runs, or was stopped by hand since."""
+    """Start the instance, or queue it when its GPUs are taken.
+
+    Nothing is done if it runs, or was stopped by hand after `at`.
+    """
     asked = instance.stop_requested_at
     if "start" not in instance.actions or (asked is not None and asked > at):
         return
@@ -127,7 +136,10 @@ def _release(instance: Instance) -> None:
 
 
 def _advance(instance: Instance, due_at: datetime, now: datetime) -> None:
-    """To what comes next. Raises StaleRow when the renter has set something else meanwhile: then all is taken back."""
+    """Schedule what comes next.
+
+    Raises StaleRow when the renter has changed the timers meanwhile, which rolls everything back.
+    """
     for name in ("timed_stop_at", "timed_release_at"):
         moment = getattr(instance, name)
         if moment is not None and moment <= now:
@@ -140,7 +152,10 @@ def _advance(instance: Instance, due_at: datetime, now: datetime) -> None:
 
 
 def _give_up(instance_id: UUID, now: datetime, error: DomainError) -> bool:
-    """Why it could not be done, for its renter. A host that is silent for a moment is asked again first."""
+    """Record why an action failed.
+
+    A host that is silent for a moment, or busy, is tried again first.
+    """
     with use_case():
         instance = any_instance(instance_id)
         due_at = instance.due_at
@@ -165,7 +180,7 @@ def _stop_idle(instance_id: UUID, now: datetime) -> bool:
 
 
 def _tell(instance: Instance, action: str, at: datetime, **facts: str) -> None:
-    """Its renter's programs."""
+    """Emit the webhook event."""
     told = {"instance": public_id("inst", instance.pk), "name": instance.name, "action": action, "at": at.isoformat()}
     emit(user_id=instance.renter_id, kind="instance.schedule", payload={**told, **facts})
 

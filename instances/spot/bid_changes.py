@@ -1,4 +1,4 @@
-"""What a renter changes about a bid: its maximum, in place; that it is to end; that the rent goes on in another mode."""
+"""Changes of a bid by its renter: another maximum, withdrawal, or a change to another billing mode."""
 
 from uuid import UUID
 
@@ -21,10 +21,10 @@ _ENDED = (BidState.ENDED, BidState.YIELDING)
 
 
 def change_bid(*, renter: User, instance_id: UUID, max_price_micros: int) -> Instance:
-    """Another maximum, in place: the container is not touched. The same one again changes nothing.
+    """Change the maximum of a bid; the container is not touched, and the same maximum changes nothing.
 
-    Raises BidBarred, InsufficientFunds, InvalidInput or UnlawfulMove (no bid stands). An equal bid of someone else now
-    comes first.
+    An equal bid of another renter comes first afterwards. Raises BidBarred, InsufficientFunds, InvalidInput, or
+    UnlawfulMove without a standing bid.
     """
 
     def attempt() -> Instance:
@@ -41,7 +41,10 @@ def change_bid(*, renter: User, instance_id: UUID, max_price_micros: int) -> Ins
 
 
 def withdraw_bid(*, renter: User, instance_id: UUID) -> Instance:
-    """What has yielded is not to go on by itself. A rent that runs, or waits, is stopped instead. Twice is as once."""
+    """Withdraw the bid of an instance that has yielded, so that it does not start by itself.
+
+    An instance that runs or waits is stopped instead. Repeating it changes nothing.
+    """
 
     def attempt() -> Instance:
         instance = instance_of(renter, instance_id)
@@ -64,10 +67,10 @@ def withdraw_bid(*, renter: User, instance_id: UUID) -> Instance:
 
 
 def leave_spot(*, instance: Instance) -> None:
-    """The rent goes on in another mode: its leases do not yield any more, and its bid ends.
+    """End the bid of an instance that changes its mode; its leases can no longer be preempted.
 
-    Inside the caller's transaction, after its money and before its instance. Raises GpuTaken when an order that came
-    earlier has been promised its GPUs.
+    Call it in the caller's transaction, after the money and before the instance. Raises GpuTaken when an earlier
+    order has been promised its GPUs.
     """
     keep_leases(holder=instance.pk, price_micros=instance.offer.price_micros)
     bid = bid_of(instance.pk)
@@ -76,7 +79,10 @@ def leave_spot(*, instance: Instance) -> None:
 
 
 def leave_queue(*, instance: Instance) -> None:
-    """What waited for GPUs waits no more: its claim goes, its bid ends. After the money, before the instance moves."""
+    """Remove the claim and end the bid of an instance that waits for GPUs.
+
+    Call it after the money and before the instance changes state.
+    """
     if drop_claim(holder=instance.pk):
         hint_tick(instance.offer_id)
     bid = bid_of(instance.pk)
@@ -103,7 +109,7 @@ def _check_maximum(instance: Instance, max_price_micros: int) -> None:
 
 
 def _change(instance: Instance, bid: SpotBid, max_price_micros: int) -> None:
-    """Money first. A lower maximum keeps what is held: it is renewed at the new one."""
+    """Hold more money first, then change the bid; a lower maximum keeps the hold until it is renewed."""
     before, instance.spot_max_micros = bid.max_price_micros, max_price_micros
     if max_price_micros > before:
         hold_for_use(instance)

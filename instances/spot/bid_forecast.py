@@ -1,4 +1,4 @@
-"""What a bid would come to: whether it would win now, at what price, and how it would have fared over the last day."""
+"""Forecast of a bid: whether it would win now, at what price, and how often in the last day."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -19,7 +19,11 @@ _MINE: Final = "mine"
 
 @dataclass(frozen=True)
 class Outlook:
-    """`wins`: it would get its GPUs now, perhaps after others have had their notice. `chance`: the last day in a word."""
+    """Result of a forecast.
+
+    `wins`: it would get its GPUs now, perhaps after others have had their notice. `chance`: how often it would have
+    won in the last day.
+    """
 
     lately: SpotLately
     max_micros: int
@@ -31,7 +35,11 @@ class Outlook:
 
 
 def outlook(offer_id: UUID, *, gpu_count: int, max_micros: int, own: UUID | None = None) -> Outlook:
-    """`own`: the instance whose bid would be changed. Raises NotFound. A guess: nothing is locked, and others bid too."""
+    """Forecast a bid.
+
+    `own` is the instance whose bid would be changed. It is an estimate: nothing is locked, and others may bid. Raises
+    NotFound.
+    """
     lately, market = spot_lately(offer_id), view_spot_market(offer_id)
     floor = lately.floor_micros
     if floor is None or max_micros < floor:

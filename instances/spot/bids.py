@@ -1,4 +1,4 @@
-"""Bids: who may place them; placed with an order, placed again at a start, ended with the rent."""
+"""Bids: who may place them, placing with an order or a start, and ending."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ _BARRED = (
 
 
 def standing_bids(offer_id: UUID) -> QuerySet[SpotBid]:
-    """Those that have not ended."""
+    """Return the bids that have not ended."""
     return SpotBid.objects.filter(offer_id=offer_id).exclude(state=BidState.ENDED).order_by("pk")
 
 
@@ -41,20 +41,28 @@ def bid_of(instance_id: UUID) -> SpotBid | None:
 
 
 def check_bidder(*, renter_id: UUID, host_owner_id: UUID) -> None:
-    """Raises BidBarred for the host's owner, and for whoever belongs together with them: a bid that need not win would set
-    what others pay them."""
+    """Raise BidBarred for the host's owner and connected accounts.
+
+    A bid that need not win would set the price that others pay them.
+    """
     if renter_id in related_accounts(host_owner_id):
         raise BidBarred(_BARRED)
 
 
 def barred_bids(host_owner_id: UUID, bids: Sequence[SpotBid]) -> set[UUID]:
-    """Those of the bids, read with their instances, whose bidder may not bid on hosts of this owner any more."""
+    """Return the bids whose bidder may no longer bid on hosts of this owner.
+
+    They must be read with their instances.
+    """
     related = related_accounts(host_owner_id) if bids else frozenset()
     return {bid.pk for bid in bids if bid.instance.renter_id in related}
 
 
 def bids_with_money(bids: Sequence[SpotBid]) -> set[UUID]:
-    """Those behind which an hour at the own maximum is held. Of a rent that runs the meter sees to that."""
+    """Return the bids behind which an hour at their maximum is held.
+
+    For a rent that runs, the meter takes care of that.
+    """
     waiting = [bid for bid in bids if bid.state == BidState.WAITING]
     held = open_holds(source_kind=INSTANCE_SOURCE, source_ids=[bid.pk for bid in waiting]) if waiting else {}
     short = {bid.pk for bid in waiting if held.get(bid.pk, -1) < hold_for(bid.max_price_micros * bid.gpu_count)}
@@ -62,7 +70,10 @@ def bids_with_money(bids: Sequence[SpotBid]) -> set[UUID]:
 
 
 def place_bid(*, quote: Quote, instance_id: UUID) -> None:
-    """The order's bid, inside its transaction. Raises BidBarred, OfferClosed, PriceChanged or InvalidInput."""
+    """Place the bid of an order in its transaction.
+
+    Raises BidBarred, OfferClosed, PriceChanged or InvalidInput.
+    """
     most = quote.max_price_micros or 0
     check_bidder(renter_id=quote.renter_id, host_owner_id=quote.offer.host.owner_id)
     check_spot_order(
@@ -82,7 +93,7 @@ def place_bid(*, quote: Quote, instance_id: UUID) -> None:
 
 
 def place_again(*, instance: Instance) -> None:
-    """A stopped spot instance is started: its bid stands again, behind equal ones that stood meanwhile."""
+    """Place the bid again when a stopped spot instance starts, behind equal bids placed meanwhile."""
     bid, most = bid_of(instance.pk), instance.spot_max_micros or 0
     check_bidder(renter_id=instance.renter_id, host_owner_id=instance.host.owner_id)
     check_spot_order(offer_id=instance.offer_id, count=instance.gpu_count, max_price_micros=most, expected_version=None)
@@ -97,15 +108,16 @@ def place_again(*, instance: Instance) -> None:
 
 
 def end_bid(bid: SpotBid) -> None:
-    """It asks for nothing any more. Whoever waits for its GPUs gets them once they are proven free."""
+    """End a bid; whoever waits for its GPUs gets them once they are proven free."""
     move_bid(bid, BidState.ENDED, **NOT_HELD, ended_at=clock.now())
     hint_tick(bid.offer_id)
 
 
 def move_bid(bid: SpotBid, target: BidState, **fields: Any) -> None:
-    """Compare-and-swap; raises StaleRow or UnlawfulMove. What it means for the renter is an event of the instance.
+    """Change the state by compare-and-swap, or raise StaleRow or UnlawfulMove.
 
-    Mail about a notice that is over is taken back, unless it has left.
+    The caller records an event of the instance. The mail about a notice that is over is withdrawn, unless it was
+    sent.
     """
     told = [bid.mail_key] if bid.state == BidState.NOTICE else []
     move(bid, target, machine=BID_MACHINE, reason=target, actor="", **fields)
@@ -114,12 +126,12 @@ def move_bid(bid: SpotBid, target: BidState, **fields: Any) -> None:
 
 
 def hint_freed(offer_id: UUID) -> None:
-    """GPUs of the offer are free again: whoever waits for some has a turn at once."""
+    """Request a tick when GPUs of the offer have become free and somebody waits for them."""
     waits = SpotBid.objects.filter(offer_id=offer_id).exclude(state=BidState.ENDED).exists()
     if waits or claims_wait(offer_id):
         hint_tick(offer_id)
 
 
 def hint_tick(offer_id: UUID) -> None:
-    """Look at this offer's bids after the present transaction; the sweep would within a minute anyway."""
+    """Enqueue a tick of this offer after the transaction; the sweep would come within a minute anyway."""
     enqueue("instances.tick_offer", offer_id.hex)

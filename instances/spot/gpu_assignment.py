@@ -1,4 +1,4 @@
-"""GPUs given to who waited for them: claims of accepted orders first, then the winners of the auction, by rank."""
+"""Assignment of free GPUs: claims of accepted orders first, then winners of the auction, by rank."""
 
 import logging
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def serve_claims(market: SpotMarket) -> SpotMarket:
-    """Strictly in the order in which they came: a later one is not given what an earlier one waits for."""
+    """Serve claims strictly in their order; a later one never gets what an earlier one waits for."""
     for claim in market.claims:
         if market.free < claim.gpu_count or not market.hears:
             break
@@ -34,7 +34,7 @@ def serve_claims(market: SpotMarket) -> SpotMarket:
 
 
 def grant_winners(market: SpotMarket, winners: Sequence[SpotBid], now: datetime) -> list[SpotBid]:
-    """Those of the waiting winners who got GPUs now; the others' are not free yet."""
+    """Lease GPUs to waiting winners, and return those for whom enough are free."""
     granted, left = [], market.free - market.claimed
     for bid in winners:
         if bid.gpu_count <= left and _grant(market, bid, now):
@@ -44,7 +44,10 @@ def grant_winners(market: SpotMarket, winners: Sequence[SpotBid], now: datetime)
 
 
 def _serve(market: SpotMarket, claim: "Claim") -> bool:
-    """False when it must go on waiting. An order that has ended meanwhile has no claim any more."""
+    """Lease GPUs for a claim; return False when it must go on waiting.
+
+    The claim of an order that has ended meanwhile is removed.
+    """
     instance = Instance.objects.filter(pk=claim.holder).first()
     if instance is None or instance.state != InstanceState.WAITING:
         drop_claim(holder=claim.holder)
@@ -74,7 +77,7 @@ def _grant(market: SpotMarket, bid: SpotBid, now: datetime) -> bool:
 
 
 def _set_going(instance: Instance, leased: LeasedGpus, *, kind: str, **fields: Any) -> None:
-    """From waiting to its first start, or to another one: a new fence and generation for the agent."""
+    """Start a waiting instance, for the first time or again, with a new fence and run generation."""
     first = instance.observed_generation == 0
     move_instance(
         instance,
@@ -94,7 +97,7 @@ def _set_going(instance: Instance, leased: LeasedGpus, *, kind: str, **fields: A
 
 
 def _again(market: SpotMarket) -> SpotMarket:
-    """Counted anew under the same locks."""
+    """Count the market again under the same locks."""
     found = open_spot_market(market.offer.pk)
     assert found is not None
     return found

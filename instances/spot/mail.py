@@ -1,4 +1,4 @@
-"""Mail about notices: each is put into the outbox once, with the mark that it was, and taken back with its notice."""
+"""Mail about notices; each is queued once, together with its mark, and withdrawn with its notice."""
 
 from datetime import datetime
 
@@ -17,8 +17,9 @@ from instances.states import BidState
 
 
 def queue_notice_mails(*, now: datetime) -> int:
-    """Write to everyone whose rent has notice and who was not written to about it; how many messages are in the outbox
-    for it. None leaves when the notice is over.
+    """Queue mails to renters with a notice that were not mailed, and return how many.
+
+    None is sent after the notice is over.
     """
     due = SpotBid.objects.filter(state=BidState.NOTICE, mailed_at=None, yields_at__gt=now)
     bids = due.select_related("instance__renter").order_by("yields_at")[:SWEEP_BATCH]
@@ -31,7 +32,7 @@ def _queue(bid: SpotBid, now: datetime) -> bool:
     with use_case():
         same = SpotBid.objects.filter(pk=bid.pk, state=BidState.NOTICE, mailed_at=None, notice_at=bid.notice_at)
         if not same.update(mailed_at=now):
-            return False  # another worker was faster, or the notice was taken back
+            return False  # another worker was faster, or the notice was withdrawn
         queue_mail(to=bid.instance.renter.email, subject=subject, body=body, key=bid.mail_key, expires_at=bid.yields_at)
     return True
 

@@ -1,4 +1,4 @@
-"""The tick: one offer's auction held again, and what follows from it. Each step stands alone and can be repeated."""
+"""The tick: one offer's auction and its consequences, in steps that are independent and repeatable."""
 
 import logging
 from collections.abc import Sequence
@@ -41,19 +41,22 @@ _STALE = Prepared(
 
 
 def tick_all() -> int:
-    """Every offer on which someone bids or waits; how many. One that fails does not keep the others from their turn."""
+    """Tick every offer with bids or claims and return how many; a failing one does not stop the others."""
     bids = SpotBid.objects.exclude(state=BidState.ENDED).values_list("offer_id", flat=True)
     return sum(_try_tick(offer_id) for offer_id in sorted({*bids.order_by().distinct(), *offers_with_claims()}))
 
 
 def tick_due(*, now: datetime) -> int:
-    """The offers where a notice is over, to the second rather than to the minute; how many."""
+    """Tick the offers where a notice is over, to the second instead of to the minute; return how many."""
     due = SpotBid.objects.filter(state=BidState.NOTICE, yields_at__lte=now).order_by("yields_at")[:SWEEP_BATCH]
     return sum(_try_tick(offer_id) for offer_id in sorted(set(due.values_list("offer_id", flat=True))))
 
 
 def tick_offer(*, offer_id: UUID) -> None:
-    """Hold the auction of one offer now. Several at once are safe: the offer's lock lets one decide at a time."""
+    """Hold the auction of one offer now.
+
+    Concurrent ticks are safe, since the offer's lock lets one decide at a time.
+    """
     follow_instances(offer_id)
     for bid in _decide(offer_id):
         begin_yield(bid)
@@ -70,7 +73,10 @@ def _try_tick(offer_id: UUID) -> bool:
 
 
 def _decide(offer_id: UUID) -> list[SpotBid]:
-    """Under the offer's lock: claims, notices, grants and the price. Those whose notice is over are to be stopped."""
+    """Serve claims, give notices, grant GPUs and publish the price, under the offer's lock.
+
+    Returns the bids whose notice is over, which are to be stopped.
+    """
     with use_case():
         market = open_spot_market(offer_id)
         if market is None:
@@ -89,10 +95,10 @@ def _decide(offer_id: UUID) -> list[SpotBid]:
 
 
 def entries(market: SpotMarket, bids: Sequence[SpotBid], now: datetime) -> list[Bid]:
-    """The bids as the auction sees them, with their instances.
+    """Return the bids as the auction's input; they must be read with their instances.
 
-    Where no new rent may begin, only who holds GPUs takes part. Of accounts that are barred from the offer, what holds GPUs
-    takes part too, but raises nobody's price; nor does a bid behind which no money is held.
+    Where no new rent may begin, only bids that hold GPUs take part. A barred account's bid that holds GPUs takes part
+    but raises nobody's price; nor does a bid without money held behind it.
     """
     sells = market.sells and market.offer.spot_floor_micros is not None
     barred, backed = barred_bids(market.host.owner_id, bids), bids_with_money(bids)
@@ -104,7 +110,10 @@ def entries(market: SpotMarket, bids: Sequence[SpotBid], now: datetime) -> list[
 
 
 def floor_of(market: SpotMarket) -> int:
-    """Of a market that its host has closed it is the last price: whoever holds GPUs goes on at what was agreed."""
+    """Return the floor, or the last price where the host has closed the market.
+
+    Renters who hold GPUs there go on at the price that was agreed.
+    """
     offer = market.offer
     return offer.spot_floor_micros if offer.spot_floor_micros is not None else offer.spot_now_micros or 0
 
@@ -126,7 +135,10 @@ def _entry(bid: SpotBid, now: datetime, *, backed: bool) -> Bid:
 
 
 def _lapse(bids: Sequence[SpotBid]) -> None:
-    """A container cannot hear of a notice while its host is silent: it gets the whole notice once the host is back."""
+    """Withdraw the notices on a silent host, whose containers cannot receive them.
+
+    They get the whole notice once the host reports again.
+    """
     for bid in bids:
         if bid.state == BidState.NOTICE:
             take_back_notice(bid, detail=SILENT_HOST)
@@ -142,7 +154,10 @@ def _tell(bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:
 
 
 def _price(market: SpotMarket, bids: Sequence[SpotBid], outcome: Outcome, now: datetime) -> None:
-    """One price for all, at most the own maximum. What a rent pays follows in a transaction of its own."""
+    """Publish the price and store what each bid pays: one price for all, at most the own maximum.
+
+    The rents' rates change in transactions of their own (`apply_prices`).
+    """
     if market.offer.spot_floor_micros is None:
         return
     publish_price(market, price_micros=outcome.price_micros, demand=outcome.demand, at=now)
@@ -162,10 +177,10 @@ def _grant(market: SpotMarket, bids: Sequence[SpotBid], outcome: Outcome, now: d
 
 
 def apply_prices(offer_id: UUID) -> int:
-    """Charge who holds GPUs at the present price; how many rates have changed.
+    """Apply present prices to rents that hold GPUs; return how many rates have changed.
 
-    A transaction for each, meter before instance: a tick that broke off here is completed by the next one, and nothing of
-    the past is priced anew. The container is not touched.
+    Each has its own transaction, meter before instance. A tick that broke off here is completed by the next one, and
+    no past time is repriced. The container is not touched.
     """
     return sum(_apply(bid) for bid in _STALE.all(offer_id=offer_id))
 
@@ -175,7 +190,8 @@ def _apply(bid: SpotBid) -> bool:
     try:
         with use_case():
             reprice_meter(source_kind=INSTANCE_SOURCE, source_id=instance.pk, rate_micros=rate, at=clock.now())
-            # The generation grows: a report that is just opening the meter at the old rate loses and comes again.
+            # The generation grows, so that a report that is just opening the meter at the old rate fails and is
+            # repeated.
             same = Instance.objects.filter(pk=instance.pk, generation=instance.generation)
             if not same.update(rate_micros_per_hour=rate, generation=instance.generation + 1):
                 raise StaleRow("The instance moved meanwhile.")

@@ -1,4 +1,4 @@
-"""Who has lost gets notice; when it is over the rent is stopped; a rent that has stopped waits for its next turn."""
+"""Preemption: losing bids get notice, then their instance is stopped, then it waits for its next turn."""
 
 from datetime import datetime
 from uuid import UUID
@@ -25,14 +25,14 @@ _RUNS = (
     *(InstanceState.REQUESTED, InstanceState.PROVISIONING, InstanceState.STARTING),
     *(InstanceState.RUNNING, InstanceState.RESTARTING),
 )
-# In which states of its instance a bid stands; in any other the renter, the host or the wallet was faster.
+# The states of an instance that fit its bid; in any other, the renter, the host or the wallet was faster.
 _FITS = {
     BidState.WAITING: (InstanceState.WAITING,),
     BidState.HOLDING: _RUNS,
     BidState.NOTICE: _RUNS,
     BidState.YIELDING: (InstanceState.STOPPING, InstanceState.STOPPED),
 }
-# Nothing is to be done about these, which are nearly all.
+# Bids that need nothing, which are nearly all.
 _IN_STEP = Q(instance__billing_mode=SPOT) & (
     Q(state=BidState.WAITING, instance__state=InstanceState.WAITING)
     | Q(state__in=[BidState.HOLDING, BidState.NOTICE], instance__state__in=_RUNS)
@@ -42,7 +42,7 @@ _OUT_OF_STEP = Prepared(lambda offer_id: standing_bids(offer_id).exclude(_IN_STE
 
 
 def give_notice(bid: SpotBid, now: datetime) -> None:
-    """Its container, its page and its renter are told when its GPUs go to others. The rent goes on until then."""
+    """Give notice, and inform container, page and renter; the rent goes on until the notice is over."""
     yields_at = now + SPOT_NOTICE
     move_bid(bid, BidState.NOTICE, notice_at=now, yields_at=yields_at, mailed_at=None)
     detail = NOTICE % {"at": f"{yields_at:%Y-%m-%d %H:%M:%S}"}
@@ -52,15 +52,15 @@ def give_notice(bid: SpotBid, now: datetime) -> None:
 
 
 def take_back_notice(bid: SpotBid, *, detail: str = "") -> None:
-    """It wins again, or its host cannot hear of the notice: what was said does not hold any more."""
+    """Withdraw a notice, because the bid wins again or its host is silent."""
     move_bid(bid, BidState.HOLDING, notice_at=None, yields_at=None)
     _tell(bid, kind="preempt_taken_back", detail=detail)
 
 
 def begin_yield(bid: SpotBid) -> bool:
-    """Stop what had notice. False when someone was faster: the renter's stop, an end of the notice, another tick.
+    """Stop an instance whose notice is over; return False when the renter or another tick was faster.
 
-    One stop, one reason: the bid and its instance move together or not at all, and the first to commit has the say.
+    Bid and instance change together or not at all, so that a stop has one reason: that of the first to commit.
     """
     now = clock.now()
     try:
@@ -84,7 +84,10 @@ def begin_yield(bid: SpotBid) -> bool:
 
 
 def follow_instances(offer_id: UUID) -> None:
-    """Bids follow what has become of their instances: what yielded and stopped waits again, what ended bids no more."""
+    """Update bids to the state of their instances.
+
+    What yielded and has stopped waits again; bids of ended instances end.
+    """
     for bid in _OUT_OF_STEP.all(offer_id=offer_id):
         fits = bid.instance.state in _FITS[BidState(bid.state)] and bid.instance.billing_mode == SPOT
         if bid.state == BidState.YIELDING and bid.instance.state == InstanceState.STOPPED and fits:
@@ -94,7 +97,10 @@ def follow_instances(offer_id: UUID) -> None:
 
 
 def _wait_again(bid: SpotBid) -> None:
-    """An hour at its maximum is set aside again: a bid without money behind it would make others pay more for nothing."""
+    """Hold an hour at the maximum again and let the bid wait.
+
+    A bid without money behind it would raise the price for others.
+    """
     try:
         with use_case():
             hold_for_use(bid.instance)

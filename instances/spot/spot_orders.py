@@ -1,4 +1,4 @@
-"""An order's GPUs: leased at once, or waited for when spot rents can make room or a bid does not win yet."""
+"""GPUs for an order: leased at once, or waited for with a claim or a bid."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def lease_or_wait(*, quote: Quote, instance_id: UUID) -> LeasedGpus | None:
-    """The GPUs of the order, leased inside the caller's transaction; None: it waits, and its instance begins WAITING.
+    """Lease the order's GPUs in the caller's transaction, or return None for an instance that waits.
 
-    A spot order always waits for the tick that follows it at once. Raises what `lease_gpus` raises when neither can be.
+    It waits for GPUs of spot rents that are being stopped; a spot order always waits for the tick that follows at
+    once. Raises what `lease_gpus` raises when neither is possible.
     """
     if quote.billing_mode == SPOT:
         place_bid(quote=quote, instance_id=instance_id)
@@ -27,9 +28,9 @@ def lease_or_wait(*, quote: Quote, instance_id: UUID) -> LeasedGpus | None:
 
 
 def start_or_wait(*, instance: Instance, in_line: bool = False) -> LeasedGpus | None:
-    """The same for a stopped instance that is to run again, with its offer loaded; None: it goes on to WAITING.
+    """Lease GPUs for a stopped instance, or return None when it waits; the offer must be loaded.
 
-    `in_line`: it waits also for GPUs that nobody has to give back, after those who came earlier.
+    With `in_line`, it also waits for GPUs that no spot rent holds, after earlier claims.
     """
     if instance.billing_mode == SPOT:
         place_again(instance=instance)
@@ -53,7 +54,10 @@ def _lease_or_claim(
     prefer: list[str] | tuple[str, ...],
     in_line: bool = False,
 ) -> LeasedGpus | None:
-    """Only an offer that knows spot, or an order that stands in line, takes the way on which an order can wait."""
+    """Lease GPUs or claim them.
+
+    Only an offer with a spot market, or an order that queues, takes the locks on which claims rely.
+    """
     order = {"offer_id": offer.pk, "count": count, "holder": holder, "expected_version": expected_version, "prefer": prefer}
     if offer.spot_floor_micros is None and not offer.gpu_spot and not in_line:
         return lease_gpus(**order)  # type: ignore[arg-type]  # its arguments by name

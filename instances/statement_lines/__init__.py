@@ -1,1 +1,1 @@
-"""Instances in statements."""
+"""Statement lines about instances."""

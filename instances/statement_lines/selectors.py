@@ -1,4 +1,4 @@
-"""A statement line explained by the ledger, with the instance that it is about and the reports that prove its period."""
+"""Explanation of a statement line, with its instance and the reports that prove its period."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from billing.statements.explain import explain_line
 from billing.statements.explanation import Explanation
 from instances.models import Instance, Term
 
-# The host's readings within the period and up to the bridge before it, and the longest time between two of them.
+# Readings within the period and up to the bridge before it, with the longest time between two of them.
 _REPORTS = """
 SELECT count(*) FILTER (WHERE at >= %(since)s), min(at), max(at), max(at - before), avg(gpu_util_pct)
 FROM (SELECT at, gpu_util_pct, lag(at) OVER (ORDER BY at) AS before FROM instances_instancesample
@@ -28,7 +28,7 @@ SHOWN = 200
 
 @dataclass(frozen=True)
 class Reading:
-    """What the host's agent measured with one report."""
+    """Usage that the host's agent measured with one report."""
 
     at: datetime
     gpu_util_pct: float
@@ -39,7 +39,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Reports:
-    """The reports that are kept of a period: how many, from when to when, and the longest wait between two."""
+    """Stored reports of a period: number, first, last, and the longest time between two."""
 
     count: int
     first: datetime | None
@@ -51,7 +51,7 @@ class Reports:
 
 @dataclass(frozen=True)
 class LineEvidence:
-    """Everything that a line's page says."""
+    """Everything that a statement line's page shows."""
 
     line: Explanation
     instance: Instance | None
@@ -60,7 +60,7 @@ class LineEvidence:
 
 
 def explain_with_reports(*, owner_id: UUID, line_id: str) -> LineEvidence:
-    """Raises NotFound for a line of somebody else's."""
+    """Explain the owner's statement line, or raise NotFound."""
     line = explain_line(owner_id=owner_id, line_id=line_id)
     instance = _instance_of(line)
     proven = line.use is not None and not line.use.meter.calendar and instance is not None

@@ -1,1 +1,1 @@
-"""Moves of instances between hosts."""
+"""Clones and migrations of instances."""

@@ -1,4 +1,4 @@
-"""What follows from the copying of a clone or a move: the target starts, the source goes; or everything is as it was."""
+"""Completion of transfers: the target starts and the source is removed, or everything is as before."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -53,14 +53,17 @@ _ENDED: Final = (OperationState.FAILED, OperationState.CANCELLED)
 
 
 def conclude_copy(operation: Any) -> None:
-    """One of the hosts has done its part, or could not; inside the transaction that takes this up."""
+    """Apply the end of a copying operation, in the transaction that marks it as concluded."""
     row = Move.objects.select_for_update(no_key=True).filter(pk=operation.subject, state=MoveState.COPYING).first()
     if row is not None:
         _judge(row)
 
 
 def cancel_move(*, renter: User, instance_id: UUID) -> Instance:
-    """Give the copying up: whatever was copied goes, and the source is as it was. Raises UnlawfulMove."""
+    """Cancel a transfer while it copies: copies are removed, the source is as before.
+
+    Raises UnlawfulMove.
+    """
     with use_case():
         instance = instance_of(renter, instance_id)
         check_action(instance, "cancel-move")
@@ -75,13 +78,16 @@ def cancel_move(*, renter: User, instance_id: UUID) -> Instance:
 
 
 def follow_moves(*, now: datetime) -> int:
-    """Sweep: moves whose target has run, has failed or was released, copying that nobody is at any more, and what a host
-    that was written off will not clear."""
+    """Advance transfers; return how many have changed.
+
+    This is a sweep of transfers whose target has run, failed or was released, of copying without a running operation,
+    and of removals that a written-off host will not report.
+    """
     return sum(_follow(key, now) for key in moves_under_way())
 
 
 def note_cleared(*, host_id: UUID, absent: Sequence[UUID], at: datetime) -> None:
-    """The host has proven that nothing is left of these instances: the moves that waited for it are over."""
+    """End the transfers that waited for the host's proof that nothing of these instances is left."""
     for key in moves_clearing(host_id, absent) if absent else ():
         with use_case():
             _end_cleared(key, host_id, at)
@@ -99,7 +105,7 @@ def _follow(key: UUID, now: datetime) -> bool:
                 return _follow_start(row)
             return _waited_for(row).state == HostState.RETIRED and _end_cleared(row.pk, _waited_for(row).pk, now)
     except StaleRow:
-        return False  # the instance moved meanwhile: the next turn sees it
+        return False  # the instance changed meanwhile: the next run sees it
     except DomainError as error:
         logger.exception("move %s does not get on", key)
         open_incident(kind="move_stuck", subject=public_id("move", key), detail=error.detail)
@@ -107,9 +113,9 @@ def _follow(key: UUID, now: datetime) -> bool:
 
 
 def _judge(row: Move) -> bool:
-    """By what the operations have come to; whether that ended the copying.
+    """Decide a transfer by its operations; return whether the copying has ended.
 
-    What has arrived at a host that was written off since is lost with it: the source is still whole.
+    What has arrived at a host that was written off since is lost with it; the source still has all data.
     """
     operations = list(operations_of(row.pk))
     if row.to_host.state == HostState.RETIRED:
@@ -124,7 +130,7 @@ def _judge(row: Move) -> bool:
     return broken is not None
 
 
-# -- everything is there
+# Everything was copied.
 
 
 def _hand_over(row: Move) -> None:
@@ -147,10 +153,10 @@ def _begin_clone(row: Move) -> None:
 
 
 def _switch(row: Move) -> None:
-    """From here on it is the new host's. The old one keeps what it has until the new one has run it."""
+    """Hand the instance over to its new host; the old host keeps its data until the new one has run it."""
     now = clock.now()
     instance = any_instance(row.source_id)
-    close_disk(instance.pk, at=now)  # metered again, at the new host's price, by the sweep of disks
+    close_disk(instance.pk, at=now)  # the sweep of disks opens it again at the new host's price
     end_paid_time(instance)
     move_instance(
         instance,
@@ -177,7 +183,7 @@ def _follow_start(row: Move) -> bool:
         _touch_hosts(row)
         return True
     if instance.state == InstanceState.FAILED and instance.is_let_go:
-        if row.from_host.state == HostState.RETIRED:  # what lies here is all that is left of it
+        if row.from_host.state == HostState.RETIRED:  # the new host has all that is left of it
             _move(row, MoveState.CLEARING, reason=HOST_WRITTEN_OFF)
         else:
             _take_back(row, instance)
@@ -190,7 +196,7 @@ def _has_run_since(instance: Instance, moment: datetime | None) -> bool:
 
 
 def _take_back(row: Move, instance: Instance) -> None:
-    """It does not run there: it is stopped where it came from, as it was."""
+    """Stop the instance on its former host as it was, since it does not run on the new one."""
     now = clock.now()
     close_disk(instance.pk, at=now)
     kept = {"run_generation": instance.run_generation, "fence": instance.fence}
@@ -213,11 +219,14 @@ def _take_back(row: Move, instance: Instance) -> None:
     _touch_hosts(row)
 
 
-# -- it could not be copied
+# It could not be copied.
 
 
 def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
-    """Nothing was charged; money and GPUs are free again. What the target's host has of it goes."""
+    """End a transfer that failed or was cancelled: nothing is charged, money and GPUs are free again.
+
+    What the target's host has of it is removed.
+    """
     withdraw_operations(subject=row.pk, reason=CANCELLED)
     close_use(row.target_id)
     if release_leases(holder=row.target_id, reason="not copied"):
@@ -245,7 +254,7 @@ def _give_up(row: Move, *, code: str, detail: str, actor: str) -> None:
 
 
 def _waited_for(row: Move) -> "Host":
-    """Whose proof ends it."""
+    """Return the host whose proof of removal ends the transfer."""
     return row.from_host if row.state == MoveState.CLEARING else row.to_host
 
 
@@ -261,12 +270,12 @@ def _end_cleared(key: UUID, host_id: UUID, at: datetime) -> bool:
 
 
 def _columns(side: Mapping[str, Any]) -> dict[str, Any]:
-    """What was kept as JSON, as the columns want it."""
+    """Return stored columns with their ids as UUIDs."""
     return {**side, "host_id": UUID(side["host_id"]), "offer_id": UUID(side["offer_id"])}
 
 
 def _whole(instance_id: UUID) -> Instance:
-    """With host, offer and image as they are now."""
+    """Return the instance with its present host, offer and image."""
     return Instance.objects.select_related("host", "offer", "image").get(pk=instance_id)
 
 

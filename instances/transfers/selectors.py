@@ -1,4 +1,4 @@
-"""Reads of moves: for their renters, for both hosts, for the sweep."""
+"""Reads of transfers for renters, hosts and sweeps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ARRIVING = ("copy_root", "receive_root")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the copying is, in bytes, and the last sentence about it."""
+    """Progress of copying in bytes, with the operation's last sentence."""
 
     done_bytes: int
     total_bytes: int
@@ -28,25 +28,25 @@ class Progress:
 
     @property
     def percent(self) -> int:
-        """Of what is known; 0 while nothing is."""
+        """Return the percentage of what is known, 0 while nothing is."""
         return min(100, self.done_bytes * 100 // self.total_bytes) if self.total_bytes else 0
 
 
 def moves_of(renter: User, instance_id: UUID) -> QuerySet[Move]:
-    """All that ever were from or to this instance of the renter, newest first."""
+    """Return all transfers from or to this instance of the renter, newest first."""
     own = Move.objects.filter(Q(source_id=instance_id) | Q(target_id=instance_id), renter=renter)
     return own.select_related("source", "target", "from_host", "to_host")
 
 
 def open_move(instance_id: UUID) -> Move | None:
-    """The one that it takes part in now, as what is copied or as the copy; the copying first."""
+    """Return the open transfer with this instance as source or target, one that is copying first."""
     rows = Move.objects.filter(Q(source_id=instance_id) | Q(target_id=instance_id), ended_at=None)
     found = list(rows.select_related("source", "target", "from_host", "to_host"))
     return min(found, key=lambda move: move.state != MoveState.COPYING, default=None)
 
 
 def progress_of(move: Move) -> Progress:
-    """By the side that knows it best: who receives, once something has come, else who packs and sends."""
+    """Return the progress of the receiving side once it has data, else of the sending side."""
     rows = list(operations_of(move.pk))
     told = [row for row in rows if row.kind in ARRIVING and row.total_bytes] or [row for row in rows if row.detail] or rows
     if not told:
@@ -55,12 +55,12 @@ def progress_of(move: Move) -> Progress:
 
 
 def outcome_of(move: Move) -> dict[str, str]:
-    """What the receiving host told at the end: checksum, bytes, how often it was cut off."""
+    """Return what the receiving host reported at the end: checksum, bytes, number of interruptions."""
     ended = operations_of(move.pk).filter(kind__in=ARRIVING).first()
     return dict(ended.outcome) if ended else {}
 
 
-# -- for hosts
+# Reads for hosts.
 
 _LEAVING = Prepared(
     lambda host_id: (
@@ -80,11 +80,12 @@ _LEAVING = Prepared(
 def desired_on_host(
     host_id: UUID, *, mounts: bool = True, moves: bool = True, former: Sequence[UUID] = ()
 ) -> list[DesiredRow]:
-    """Everything that should be on the host, and what is to leave it: an instance that has moved away is kept untouched
-    until it has run on its new host, then removed; one that could not move is removed from where it should have gone.
+    """Return everything that should be on the host, and what is to be removed from it.
 
-    Who knows that nothing is mounted there, or that nothing moves, spares a query for each. `former`: hosts that were
-    written off and had the GPUs of this one, of whose instances something may be left.
+    An instance that was migrated away is kept untouched until it has run on its new host, then removed; one that
+    could not be migrated is removed from its target. `mounts` and `moves` set to False save a query each where there
+    are none. `former` are hosts that were written off and had the GPUs of this one, of whose instances something may
+    be left.
     """
     leaving = _LEAVING.all(host_id=host_id) if moves else []
     left_over = left_over_rows(former) if former else []
@@ -104,19 +105,22 @@ def _leaving_row(move: Move) -> DesiredRow:
 
 
 def ids_moved(host_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the ids that once moved from or to this host: its reports of them are late, not strange."""
+    """Return those of the ids that were migrated from or to this host.
+
+    Its reports about them are late, but not suspicious.
+    """
     moves = Move.objects.filter(Q(from_host_id=host_id) | Q(to_host_id=host_id), source_id__in=ids)
     return set(moves.order_by().values_list("source_id", flat=True))
 
 
 def moves_clearing(host_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
-    """The moves that end when this host has proven these instances gone from it."""
+    """Return the transfers that end when this host has proven these instances gone."""
     leaving = Q(from_host_id=host_id, state=MoveState.CLEARING) | Q(to_host_id=host_id, state=MoveState.UNDOING)
     found = Move.objects.filter(leaving, source_id__in=ids, ended_at=None, kind=MoveKind.MIGRATE)
     return list(found.order_by("pk").values_list("pk", flat=True))
 
 
-# -- for the sweeps
+# Reads for sweeps.
 
 
 def moves_under_way() -> list[UUID]:
@@ -124,6 +128,6 @@ def moves_under_way() -> list[UUID]:
 
 
 def holdings_to_come() -> list[Holding]:
-    """GPUs that are leased already for instances that are still being moved."""
+    """Return GPUs that are leased for instances that are still being migrated."""
     coming = Move.objects.filter(ended_at=None, kind=MoveKind.MIGRATE, state=MoveState.COPYING)
     return [Holding(source_id, frozenset(uuids)) for source_id, uuids in coming.values_list("source_id", "gpu_uuids")]

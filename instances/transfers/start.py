@@ -1,4 +1,4 @@
-"""Clone an instance, or move it to another host: quoted and paid for like a rent, then copied by its hosts."""
+"""Clones and migrations of instances: quoted and paid like a rent, then copied by the hosts."""
 
 import secrets
 from copy import copy
@@ -50,9 +50,10 @@ _GIB: Final = 1024**3
 
 @dataclass(frozen=True)
 class Destination:
-    """Where to: by a quote, or by an offer at its present hourly price, at most `max_rate_micros` an hour for everything.
+    """Destination: a quote, or an offer at its present hourly price.
 
-    Left out, the offer and the number of GPUs are those of the source.
+    `max_rate_micros` limits the price of everything per hour. Left out, offer and number of GPUs are those of the
+    source.
     """
 
     quote_id: UUID | None = None
@@ -62,17 +63,20 @@ class Destination:
 
 
 def quote_move(*, renter: User, instance_id: UUID, verb: str, to: Destination, data_disk: bool = True) -> Quote:
-    """What it would cost, unsaved; nothing changes. Raises what the order would, but for money and GPUs that others take."""
+    """Return an unsaved quote of a transfer.
+
+    Raises what the order would raise, except for missing money and GPUs taken by others.
+    """
     source = instance_of(renter, instance_id)
     _check_lawful(source, verb, to)
     return _draft(source, to, data_disk_gb=source.data_disk_gb if data_disk else 0)
 
 
 def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_disk: bool = True, name: str = "") -> Instance:
-    """A new instance from the root of a stopped one, with a copy of its data disk or without.
+    """Clone a stopped instance into a new one, with a copy of its data disk or without.
 
-    It is rented at once, on its own GPUs; it starts, and is charged, when everything has been copied and runs. Raises what
-    a rent raises, and UnlawfulMove.
+    The clone is rented at once, on its own GPUs; it starts, and is charged, when everything has been copied. Raises
+    what a rent raises, and UnlawfulMove.
     """
     with use_case():
         source = instance_of(renter, instance_id)
@@ -102,9 +106,9 @@ def clone_instance(*, renter: User, instance_id: UUID, to: Destination, data_dis
 
 
 def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Instance:
-    """The same instance on another host: same id, name and history, everything that was installed, and its data disk.
+    """Migrate a stopped instance to another host, with its id, name, history, root and data disk.
 
-    It stays as it is where it is until it has run on the new host. Raises what a rent raises, and UnlawfulMove.
+    It stays as it is on its host until it has run on the new one. Raises what a rent raises, and UnlawfulMove.
     """
     with use_case():
         instance = instance_of(renter, instance_id)
@@ -134,7 +138,7 @@ def migrate_instance(*, renter: User, instance_id: UUID, to: Destination) -> Ins
 
 
 def side_of(instance: Instance) -> dict[str, Any]:
-    """What belongs to the host that it is on."""
+    """Return the columns that depend on the instance's host and prices."""
     return {
         "host_id": instance.host_id.hex,
         "offer_id": instance.offer_id.hex,
@@ -154,7 +158,7 @@ def side_of(instance: Instance) -> dict[str, Any]:
 
 
 def _as_there(instance: Instance, quote: Quote) -> Instance:
-    """The instance as it will be on the other host; the row itself stays as it is."""
+    """Return a copy of the instance as it will be on the other host; the row is not changed."""
     there = copy(instance)
     there.offer, there.host, there.gpu_count = quote.offer, quote.offer.host, quote.gpu_count
     for name, value in gpu_terms(quote).items():
@@ -188,7 +192,10 @@ def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
 
 
 def _agree(renter: User, source: Instance, to: Destination, *, data_disk_gb: int | None) -> Quote:
-    """The quote that it is done by, spent. `data_disk_gb` None: a fresh disk of any size."""
+    """Return the quote of the transfer, marked as used.
+
+    With `data_disk_gb` None, the clone gets a fresh disk of any size.
+    """
     if to.quote_id is None:
         quote = _draft(source, to, data_disk_gb=data_disk_gb or 0)
         quote.used_at = clock.now()
@@ -257,7 +264,10 @@ def _begin(
 
 
 def _ask(row: Move, source: Instance, *, number: int) -> None:
-    """One host copies; two meet at the relay, under a key that only they are told."""
+    """Request the copying operations.
+
+    One host copies alone; two meet at the relay, with a key that only they receive.
+    """
     args = {
         "source": row.source_id.hex,
         "target": row.target_id.hex,
@@ -267,8 +277,9 @@ def _ask(row: Move, source: Instance, *, number: int) -> None:
     if row.from_host_id == row.to_host_id:
         _ask_host(row, row.from_host_id, COPY, args)
         return
-    args["root_bytes"] = str(unpacked_bytes(source.image) + source.system_disk_gb * _GIB)  # a host may send anything
-    args["image"] = source.image.reference  # of which the other host may have the layers
+    # the most that the receiver accepts, since the other host may send anything
+    args["root_bytes"] = str(unpacked_bytes(source.image) + source.system_disk_gb * _GIB)
+    args["image"] = source.image.reference  # the receiving host may have its layers already
     args["pair"], key = row.pk.hex, secrets.token_hex(_KEY_BYTES)
     args |= _direct_way(row)
     for kind, host_id, side in ((SEND, row.from_host_id, "source"), (RECEIVE, row.to_host_id, "target")):
@@ -277,9 +288,10 @@ def _ask(row: Move, source: Instance, *, number: int) -> None:
 
 
 def _direct_way(row: Move) -> dict[str, str]:
-    """Where the new host may be called: at a port of the instance that comes. A host behind NAT has no address.
+    """Return where the sender may call the new host directly: at a port of the arriving instance.
 
-    An address of a LAN is dialled for the same owner alone: another's could lead to whatever the sending host reaches there.
+    A host behind NAT has no address. A private address is dialled only between hosts of one owner: that of another
+    could lead to whatever the sending host reaches there.
     """
     there = row.to_host
     ports = row.after["ports"] if row.kind == MoveKind.MIGRATE else row.target.ports

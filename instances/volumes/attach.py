@@ -1,4 +1,4 @@
-"""Volumes and public data sets of instances: attached and detached while no container of theirs runs, or with the order."""
+"""Attaching of volumes and public data sets, with an order or while no container runs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -28,9 +28,9 @@ _HAS_A_DISK = (*_AT_REST, InstanceState.RUNNING)
 
 
 def attach_volume(*, renter: User, volume_id: UUID, instance_id: UUID) -> Instance:
-    """From its next start on the instance finds it at /mnt/<name>, and nobody else can have it.
+    """Attach a volume, which is mounted at /mnt/<name> from the next start on.
 
-    Raises NotFound, UnlawfulMove (it runs), VolumeElsewhere, VolumeBusy or TooManyVolumes.
+    Raises NotFound, VolumeElsewhere, VolumeBusy or TooManyVolumes, and UnlawfulMove for an instance that runs.
     """
     with use_case():
         volume_of(renter.pk, volume_id)
@@ -41,7 +41,10 @@ def attach_volume(*, renter: User, volume_id: UUID, instance_id: UUID) -> Instan
 
 
 def detach_volume(*, renter: User, volume_id: UUID) -> None:
-    """It is free for another instance. Does nothing for one that is. Raises NotFound or UnlawfulMove."""
+    """Detach a volume; one that is not attached is left alone.
+
+    Raises NotFound or UnlawfulMove.
+    """
     with use_case():
         volume = volume_of(renter.pk, volume_id)
         holder = holders_of([volume.pk]).get(volume.pk)
@@ -53,7 +56,10 @@ def detach_volume(*, renter: User, volume_id: UUID) -> None:
 
 
 def attach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
-    """From its next start on the instance reads it at /pub/<slug>. Raises as `attach_volume` does."""
+    """Mount a public data set at /pub/<slug> from the next start on.
+
+    Raises what `attach_volume` raises.
+    """
     with use_case():
         data_set_named(slug)
         instance = _locked_at_rest(renter, instance_id)
@@ -63,7 +69,10 @@ def attach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
 
 
 def detach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
-    """Raises NotFound or UnlawfulMove."""
+    """Unmount a public data set.
+
+    Raises NotFound or UnlawfulMove.
+    """
     with use_case():
         any_data_set(slug)
         instance = _locked_at_rest(renter, instance_id)
@@ -75,7 +84,10 @@ def detach_data_set(*, renter: User, slug: str, instance_id: UUID) -> Instance:
 def mount_ordered(
     instance: Instance, *, volume_ids: Sequence[UUID], data_sets: Sequence[str] = (), coming: Sequence["Volume"] = ()
 ) -> None:
-    """With a rent, inside its use case: the instance has just been written, so nobody else knows it."""
+    """Attach volumes and data sets of a new instance, inside the use case that rents it.
+
+    Nothing else knows the instance yet, so its row is not locked.
+    """
     if volume_ids:
         _mount_volumes(instance, volume_ids, coming)
     for slug in dict.fromkeys(data_sets):
@@ -83,22 +95,28 @@ def mount_ordered(
 
 
 def remount(instance: Instance, *, volume_ids: Sequence[UUID], coming: Sequence["Volume"] = ()) -> None:
-    """With a start, inside its use case, before the move: these volumes and no others."""
+    """Replace the attached volumes at a start, inside its use case, before the state changes."""
     Instance.objects.select_for_update(of=("self",), no_key=True).get(pk=instance.pk)
     _mount_volumes(instance, volume_ids, coming)
 
 
 def check_not_restored(instance: Instance) -> None:
-    """Raises VolumeBusy while one of its disks is being put back: nothing may run on it, nor take it away."""
+    """Raise VolumeBusy while a disk of the instance is being restored.
+
+    Nothing may run on the disk or take it away meanwhile.
+    """
     if is_being_restored(instance.pk):
         raise VolumeBusy("A disk of this instance is being restored. Wait until that is done.")
 
 
-# -- snapshots of data disks
+# Snapshots of data disks.
 
 
 def snapshot_disk(*, renter: User, instance_id: UUID, name: str = "") -> "Snapshot":
-    """Copy the data disk as it is now, running or not. Raises NotFound, UnlawfulMove, VolumeBusy or InsufficientFunds."""
+    """Order a snapshot of the data disk, running or not.
+
+    Raises NotFound, UnlawfulMove, VolumeBusy or InsufficientFunds.
+    """
     with use_case():
         instance = instance_of(renter, instance_id)
         if not instance.data_disk_gb:
@@ -124,7 +142,7 @@ def snapshot_disk(*, renter: User, instance_id: UUID, name: str = "") -> "Snapsh
 
 
 def restore_disk(*, renter: User, snapshot_id: UUID) -> Instance:
-    """Put the data disk of a stopped instance back to what it was; what was written since is lost.
+    """Restore the data disk of a stopped instance; whatever was written since is lost.
 
     Raises NotFound, SnapshotNotReady, UnlawfulMove or VolumeBusy.
     """
@@ -151,7 +169,10 @@ def _mount_volumes(instance: Instance, volume_ids: Sequence[UUID], coming: Seque
 
 
 def _locked_at_rest(renter: User, instance_id: UUID) -> Instance:
-    """Its row, locked and one move on: a start or stop that has read it before fails, and tries again."""
+    """Lock a stopped instance and raise its generation.
+
+    A start or stop that has read the row before fails with StaleRow and tries again.
+    """
     instance = instance_of(renter, instance_id)
     rows = Instance.objects.select_for_update(of=("self",), no_key=True).filter(pk=instance.pk)
     instance = rows.select_related("host", "offer", "image").get()

@@ -1,4 +1,4 @@
-"""Words for what befalls volumes and snapshots."""
+"""Texts of events and failures of volumes and snapshots."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -33,5 +33,5 @@ _OTHER: Final = _("It failed; nothing was changed.")
 
 
 def failure_words(code: str) -> str | Promise:
-    """What went wrong, or "" for nothing."""
+    """Return the text of a failure, or "" without one."""
     return _FAILURES.get(code, _OTHER) if code else ""

@@ -1,4 +1,4 @@
-"""Volumes carried between hosts: by themselves, or because an instance on another host is to have them when it runs."""
+"""Transfers of volumes between hosts, alone or for an instance that is to run with them."""
 
 import logging
 from collections.abc import Sequence
@@ -46,7 +46,10 @@ _NOTHING: Final[dict[str, Any]] = {"failure_code": "", "failure_detail": "", "pr
 def move_volume_to_host(
     *, owner: User, volume_id: UUID, host_id: UUID, max_micros_per_day: int | None = None
 ) -> "VolumeMove":
-    """A free volume goes to another host of its region. Raises what `send_volume` raises."""
+    """Move a free volume to another host of its region.
+
+    Raises what `send_volume` raises.
+    """
     return orders.send_volume(
         owner=owner, volume_id=volume_id, host_id=host_id, ticket=_ticket, max_micros_per_day=max_micros_per_day
     )
@@ -55,20 +58,23 @@ def move_volume_to_host(
 def copy_volume_to_host(
     *, owner: User, volume_id: UUID, host_id: UUID, name: str, max_micros_per_day: int | None = None
 ) -> "VolumeMove":
-    """A new volume on another host, with what a free one has. Raises what `copy_volume` raises."""
+    """Copy a free volume to another host.
+
+    Raises what `copy_volume` raises.
+    """
     return orders.copy_volume(
         owner=owner, volume_id=volume_id, host_id=host_id, name=name, ticket=_ticket, max_micros_per_day=max_micros_per_day
     )
 
 
 def volumes_to_bring(*, renter_id: UUID, host_id: UUID, volume_ids: Sequence[UUID] | None) -> list["Volume"]:
-    """Those of the wanted volumes that lie on other hosts. Raises NotFound."""
+    """Return those of the wanted volumes that are on other hosts, or raise NotFound."""
     wanted = [volume_of(renter_id, volume_id) for volume_id in sorted(set(volume_ids or ()))]
     return [volume for volume in wanted if volume.host_id != host_id]
 
 
 def check_can_wait(instance: Instance, coming: Sequence["Volume"], *, leased: bool) -> None:
-    """Its GPUs are held for it without charge while the volumes come. Raises VolumeElsewhere where that cannot be."""
+    """Raise VolumeElsewhere where GPUs cannot be held free of charge until the volumes arrive."""
     if not coming:
         return
     where = f"The volume {coming[0].name} lies on the host {coming[0].host.name}"
@@ -79,7 +85,10 @@ def check_can_wait(instance: Instance, coming: Sequence["Volume"], *, leased: bo
 
 
 def bring_volumes(instance: Instance, coming: Sequence["Volume"]) -> None:
-    """Inside the use case of its rent or start: they are its own from now on, and it runs when they have come."""
+    """Start moving volumes to the instance and attach them, inside the use case of its rent or start.
+
+    The instance runs when they have arrived.
+    """
     for volume in coming:
         orders.begin_move(volume, storage_host(instance.host_id), ticket=_ticket, waits_for=instance.pk)
         attach_arriving(holder=instance.pk, host_id=instance.host_id, volume=volume)
@@ -87,18 +96,27 @@ def bring_volumes(instance: Instance, coming: Sequence["Volume"]) -> None:
 
 
 def conclude_carry(operation: "Operation") -> None:
-    """The instance that waits for it is looked at in a transaction of its own: instances are locked before volumes."""
+    """Apply the end of a volume's transfer.
+
+    The instance that waits for it is updated in a transaction of its own, since instances are locked before volumes.
+    """
     ends.conclude_carry(operation)
     enqueue("instances.follow_volume_moves")
 
 
 def follow_volume_moves(*, now: datetime) -> int:
-    """Sweep: ends that nobody took up, and instances whose volumes have come, or will not; how many got on."""
+    """Advance transfers of volumes, and instances that wait for them; return how many have changed.
+
+    This is a sweep.
+    """
     return ends.follow_volume_moves(now=now) + sum(_follow(holder) for holder in holders_waiting())
 
 
 def cancel_bringing(instance: Instance, *, actor: str = RENTER) -> bool:
-    """Inside a use case: nothing is brought any more, and it is as before its order. False where nothing was on its way."""
+    """Cancel the transfers that an instance waits for, inside a use case; return False without any.
+
+    The instance is as before its order.
+    """
     close_use(instance.pk)
     if not ends.cancel_waited_for(holder=instance.pk):
         return False
@@ -111,7 +129,7 @@ def _follow(holder: UUID) -> bool:
         with use_case():
             return _look(holder)
     except StaleRow:
-        return False  # it moved meanwhile: the next turn sees it
+        return False  # it changed meanwhile: the next run sees it
     except DomainError as error:
         logger.exception("instance %s does not get on with its volumes", holder)
         open_incident(kind="volume_move_stuck", subject=public_id("inst", holder), detail=error.detail)
@@ -137,7 +155,7 @@ def _look(holder: UUID) -> bool:
 
 
 def _run(instance: Instance, names: str) -> None:
-    """With everything there it goes on as any other: the rent is requested, the start begins."""
+    """Let an instance go on once its volumes have arrived: a rent is requested, a start begins."""
     open_disk(instance, at=clock.now(), payee_id=payee_of(instance))
     if _is_new(instance):
         move_instance(instance, InstanceState.REQUESTED, kind="volume_arrived", actor=SYSTEM, detail=names, progress="")
@@ -149,7 +167,10 @@ def _run(instance: Instance, names: str) -> None:
 
 
 def _give_up(instance: Instance, *, code: str, detail: str, actor: str) -> None:
-    """Nothing was charged; money and GPUs are free again. The wallets are locked by now."""
+    """Undo a rent or start whose volumes do not come; nothing is charged, money and GPUs are free again.
+
+    The wallets are locked already.
+    """
     now = clock.now()
     if release_leases(holder=instance.pk, reason="not copied"):
         hint_waiting()
@@ -166,13 +187,13 @@ def _give_up(instance: Instance, *, code: str, detail: str, actor: str) -> None:
         move_instance(instance, InstanceState.STOPPED, kind=kind, actor=actor, detail=detail, **rests, **_NOTHING)
     for row in moves_waited_for(instance.pk):
         if row.switched_at is None:
-            detach(holder=instance.pk, volume_id=row.source_id)  # what has come meanwhile it keeps
+            detach(holder=instance.pk, volume_id=row.source_id)  # it keeps the volumes that have arrived
     ends.forget_waiting(holder=instance.pk)
     touch_host(instance)
 
 
 def _is_new(instance: Instance) -> bool:
-    """Whether it waits with its rent, not with a later start, which has a fence of its own."""
+    """Return whether it waits with its rent; a later start has a higher fence."""
     return instance.fence == 1
 
 

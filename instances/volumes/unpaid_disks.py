@@ -1,4 +1,4 @@
-"""Data disks that nobody pays for: not charged meanwhile, kept as long as they would be, metered again with money."""
+"""Data disks of wallets without money: not charged meanwhile, kept as usual, metered again with money."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,7 +14,10 @@ from instances.states import ENDING
 
 
 def follow_disks(*, now: datetime) -> int:
-    """Sweep: end meters whose money is used up, so that no later top-up pays for that time; begin again with money."""
+    """Close meters whose money is used up, and open them again with money; return how many.
+
+    This is a sweep. Because of the closing, no later top-up pays for the time between.
+    """
     ended = [_end(instance_id, now) for instance_id in exhausted_sources(source_kind=DISK_SOURCE, now=now)]
     candidates = with_paid_disks(now)
     metered = open_holds(source_kind=DISK_SOURCE, source_ids=candidates)

@@ -1,4 +1,4 @@
-"""How full the disks of a host are, and what is wrong with them: its instances' data disks, and the volumes on it."""
+"""Disk usage and trouble that a host reports about its instances' data disks and its volumes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -14,12 +14,15 @@ Since = Mapping[UUID, datetime | None]
 
 
 def note_disk_use(*, host_id: UUID, rows: Sequence[DiskUseRow], at: datetime) -> int:
-    """Take in what the host's agent says of disks that are its own; how many."""
+    """Store the usage of the host's own disks, and mark lost and found ones.
+
+    Returns how many readings were stored.
+    """
     told = [row.id for row in rows]
     subjects = ids_of_host(host_id, told) | volume_ids_on_host(host_id, told)
     with use_case():
         noted = record_disk_use(host_id=host_id, rows=rows, subjects=subjects, at=at)
-    looked_at = [row for row in rows if row.trouble is not None]  # an older agent does not say
+    looked_at = [row for row in rows if row.trouble is not None]  # older agents do not report trouble
     if looked_at:
         told = [row.id for row in looked_at]
         _follow(looked_at, lost_disks_among(host_id, told), lose_disk, find_disk, at)
@@ -34,7 +37,7 @@ def _follow(
     find: Callable[[UUID, datetime], None],
     at: datetime,
 ) -> None:
-    """What is told again changes nothing; each disk has a transaction of its own."""
+    """Mark disks as lost or found where the report differs from the row, each in its own transaction."""
     for row in rows:
         if row.id not in lost or bool(row.trouble) == (lost[row.id] is not None):
             continue

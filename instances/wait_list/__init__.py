@@ -1,1 +1,1 @@
-"""Searches that wait for a GPU."""
+"""The wait list: searches that wait for GPUs."""

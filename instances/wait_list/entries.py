@@ -1,4 +1,4 @@
-"""What a place in the wait list asks for: its search, its order, and the money that keeps it."""
+"""What a wait-list entry requests: its search, its order, and its hold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,10 @@ _LINE_CHARS: Final = 500
 
 @dataclass(frozen=True)
 class Order:
-    """What a `rent` watch orders, and what narrows a `tell` watch. None for disk and image: as the search line says."""
+    """What a `rent` entry orders, and what narrows a `tell` entry.
+
+    None for disk and image: as the search line says.
+    """
 
     image: str = ""
     max_price_micros: int | None = None
@@ -44,7 +47,7 @@ class Order:
 
 
 def draft_watch(*, user: User, line: str, action: str, order: Order, lifetime: timedelta) -> Watch:
-    """What `create_watch` would write, checked, with nothing written and nothing held."""
+    """Return the checked entry that `create_watch` would write; nothing is written or held."""
     asked = parse_line(line)
     slug = order.image or asked.image
     image = find_image(slug, user) if slug else None
@@ -71,12 +74,15 @@ def draft_watch(*, user: User, line: str, action: str, order: Order, lifetime: t
 
 
 def most_micros(watch: Watch) -> int:
-    """One hour of all its GPUs at the highest price that its user accepts: what is held, and never more is paid."""
+    """Return one hour of all GPUs at the highest accepted price, in micro-units.
+
+    So much is held, and the order never costs more.
+    """
     return hold_for((watch.max_price_micros or 0) * watch.gpu_count)
 
 
 def query_of(watch: Watch) -> OfferQuery:
-    """The search that a watch waits for: its line, its own highest price and what its order needs."""
+    """Return the search of an entry: its line, its highest price and what its order needs."""
     asked = _read_again(watch.line)
     own = list(asked.conditions)
     if watch.max_price_micros is not None:
@@ -97,7 +103,7 @@ def query_of(watch: Watch) -> OfferQuery:
 
 @lru_cache(maxsize=4096)
 def _read_again(line: str) -> OfferQuery:
-    """Each pass reads every waiting line, and most of them say what others say."""
+    """Parse a search line; cached, since each pass parses all waiting lines, many of which are equal."""
     return parse_line(line)
 
 

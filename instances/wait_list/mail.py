@@ -1,4 +1,4 @@
-"""Mail about places of the wait list that have ended: each is put into the outbox once, with the mark that it was."""
+"""Mail about ended wait-list entries; each is queued once, together with its mark."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from instances.wait_list.selectors import watches_to_mail
 
 
 def queue_watch_mails(*, now: datetime) -> int:
-    """Write to everyone whose place has ended and who was not written to; how many messages are in the outbox for it."""
+    """Queue mails about ended entries that were not mailed, and return how many."""
     return sum(_queue(watch, now) for watch in watches_to_mail(now))
 
 
@@ -33,6 +33,6 @@ def _queue(watch: Watch, now: datetime) -> bool:
 
 
 def _until(watch: Watch) -> datetime:
-    """That GPUs are free is not told when they are likely to be gone again."""
+    """Return until when the mail is worth sending; that GPUs are free is soon no longer true."""
     assert watch.ended_at is not None
     return watch.ended_at + (FREE_GPU_TOLD if watch.state == WatchState.TOLD else MAIL_TRIED)

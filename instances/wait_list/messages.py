@@ -1,4 +1,4 @@
-"""What the market writes to people about their places in the wait list: why one ended, and mail in their language."""
+"""Texts about wait-list entries: why one failed, and mails in their user's language."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ from instances.models import Watch
 from instances.states import WatchState
 from marketplace.gpu_catalogue.catalogue import by_slug
 
-# Why a place failed, by the code in `Watch.detail`.
+# Why an entry failed, by the code in `Watch.detail`.
 REASONS: Final[dict[str, str | Promise]] = {
     "image_gone": gettext_lazy("The image is not offered any more."),
     "keys_gone": gettext_lazy("An SSH key that was chosen for it is not in the account any more."),
@@ -27,19 +27,19 @@ REASONS: Final[dict[str, str | Promise]] = {
 
 @dataclass(frozen=True)
 class Mail:
-    """One message."""
+    """Subject and body of one mail."""
 
     subject: str
     body: str
 
 
 def reason_of(watch: Watch) -> str:
-    """Why it failed, in the reader's language; empty when it did not."""
+    """Return why the entry failed, in the reader's language; "" when it did not."""
     return str(REASONS.get(watch.detail, watch.detail))
 
 
 def mail_of(watch: Watch) -> Mail:
-    """What to write about its end, in the language of the page on which it was asked for."""
+    """Return the mail about the entry's end, in the language of the page on which it was created."""
     with override(watch.language):
         subject, sentences = _words(watch)
         return Mail(subject, "\n\n".join([*sentences, _("Search: %(line)s") % {"line": watch.line}, _address("watches")]))
@@ -67,7 +67,8 @@ def _told(watch: Watch) -> tuple[str, list[str]]:
     subject = _("GPUs that you were waiting for are free")
     if watch.offer is None:
         return subject, [_("Look at the market now: nothing is kept for you.")]
-    host = {"host": name_in_mail(watch.offer.host.name), "region": name_in_mail(watch.offer.region)}  # a stranger's words
+    # the host owner's own words
+    host = {"host": name_in_mail(watch.offer.host.name), "region": name_in_mail(watch.offer.region)}
     gpu = {"gpu": by_slug(watch.offer.gpu_model).name, **host}
     free = _("%(gpu)s is free on %(host)s in %(region)s. Nothing is kept for you: rent it before someone else does.") % gpu
     return subject, [free, _address("offer", public_id("offr", watch.offer.pk))]

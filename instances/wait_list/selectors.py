@@ -18,7 +18,7 @@ from instances.states import WatchAction, WatchState
 
 
 def watches_of(user: User) -> QuerySet[Watch]:
-    """The user's places in the wait list, newest first, each with how many waiting places are `ahead` of it."""
+    """Return the user's entries, newest first, annotated with how many waiting ones are `ahead`."""
     before = Watch.objects.filter(state=WatchState.WAITING, place__lt=OuterRef("place")).order_by()
     ahead = Subquery(before.values("state").annotate(count=Count("pk")).values("count"))
     own = Watch.objects.filter(user=user).select_related("image", "instance", "offer__host")
@@ -26,12 +26,12 @@ def watches_of(user: User) -> QuerySet[Watch]:
 
 
 def watches_in(user: User, states: Sequence[str]) -> QuerySet[Watch]:
-    """Those in these states; all that wait or have ended lately when none is named."""
+    """Return entries in these states, or all when none is named."""
     return watches_of(user).filter(state__in=states) if states else watches_of(user)
 
 
 def watch_of(user: User, watch_id: UUID) -> Watch:
-    """Raises NotFound for what is not theirs, as for what does not exist."""
+    """Return the user's entry, or raise NotFound; whether others own it is not told."""
     watch = watches_of(user).filter(pk=watch_id).first()
     if watch is None:
         raise NotFound("There is no such place in the wait list.")
@@ -43,7 +43,7 @@ def waiting_of(user: User) -> QuerySet[Watch]:
 
 
 def waiting_after(place: int) -> list[Watch]:
-    """The next stretch of the wait list, in order."""
+    """Return the next batch of waiting entries, in order."""
     waiting = Watch.objects.filter(state=WatchState.WAITING, place__gt=place).select_related("user", "image")
     return list(waiting.order_by("place")[:SWEEP_BATCH])
 
@@ -54,7 +54,7 @@ def expired_watches(now: datetime) -> list[Watch]:
 
 
 def watches_to_mail(now: datetime) -> list[Watch]:
-    """Ended places whose users were not written to; who cancelled knows it already."""
+    """Return ended entries to be mailed; users who cancelled know it already."""
     ended = Watch.objects.filter(
         mailed_at=None,
         state__in=[WatchState.TOLD, WatchState.RENTED, WatchState.FAILED, WatchState.EXPIRED],
@@ -64,11 +64,11 @@ def watches_to_mail(now: datetime) -> list[Watch]:
 
 
 def held_for_watches(watches: Sequence[Watch]) -> dict[UUID, int]:
-    """What is set aside for each of them now; a place for which nothing is held is left out."""
+    """Return what is held for each entry now; those without a hold are left out."""
     return open_holds(source_kind=WATCH_SOURCE, source_ids=[watch.pk for watch in watches])
 
 
 def watch_holds_expected() -> set[UUID]:
-    """By the list's own books: for which places money should be held."""
+    """Return the entries for which money should be held, by the list's own rows."""
     orders = Watch.objects.filter(state=WatchState.WAITING, action=WatchAction.RENT)
     return set(orders.order_by().values_list("pk", flat=True))

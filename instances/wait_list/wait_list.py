@@ -1,4 +1,4 @@
-"""The wait list: places in it, the money held for them, and the pass that gives what is free to who came first."""
+"""The wait list: its entries, their holds, and the pass that serves them first come, first served."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -36,20 +36,21 @@ from marketplace.search.selectors import search_offers
 
 logger = logging.getLogger(__name__)
 
-# One pass at a time, whatever the number of workers: two would overtake each other. The number means nothing.
+# Only one pass runs at a time, whatever the number of workers, since two would overtake each other. The number is
+# arbitrary.
 _PASS_LOCK: Final = 7_236_180_423
 _WALKS: Final = 3
 
 
 class _Unservable(Exception):
-    """Nothing that becomes free can serve this place any more; `reason` is a code of `instances.notices`."""
+    """No GPUs that become free can serve this entry any more; `reason` is a key of `messages.REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-# -- a place in the list
+# Entries.
 
 
 def create_watch(
@@ -60,13 +61,14 @@ def create_watch(
     order: Order | None = None,
     lifetime: timedelta = timedelta(days=7),
 ) -> Watch:
-    """Take the last place of the wait list; a `rent` watch holds one hour at its highest price, so that it can be kept.
+    """Add an entry at the end of the wait list; a `rent` entry holds one hour at its highest price.
 
     Raises SearchSyntaxError, InvalidInput, NotFound (image, SSH keys), TooMany or InsufficientFunds.
     """
     watch = draft_watch(user=user, line=line, action=action, order=order or Order(), lifetime=lifetime)
     with use_case():
-        lock_wallets([open_wallet(owner_id=user.pk).pk])  # two at once may not both take the last place of the limit
+        # so that of two at the same time only one takes the last entry of the limit
+        lock_wallets([open_wallet(owner_id=user.pk).pk])
         if waiting_of(user).count() >= WATCHES_AT_MOST:
             raise TooMany(f"An account has at most {WATCHES_AT_MOST} places in the wait list; cancel some first.")
         if action == WatchAction.RENT:
@@ -79,7 +81,10 @@ def create_watch(
 
 
 def cancel_watch(*, user: User, watch_id: UUID) -> Watch:
-    """Leave the list; what is held is free again. Asked again, it changes nothing; UnlawfulMove when it ended otherwise."""
+    """Cancel an entry and release its hold; repeating it changes nothing.
+
+    Raises UnlawfulMove when it has ended otherwise.
+    """
 
     def attempt() -> Watch:
         watch = watch_of(user, watch_id)
@@ -95,24 +100,24 @@ def cancel_watch(*, user: User, watch_id: UUID) -> Watch:
 
 
 def expire_watches(*, now: datetime) -> int:
-    """End what has waited its time, and free what was held for it; how many."""
+    """End the entries that have expired, release their holds, and return how many."""
     return sum(_try_end(watch, WatchState.EXPIRED) for watch in expired_watches(now))
 
 
 def drop_old_watches(*, now: datetime) -> int:
-    """Forget what ended long ago; how many."""
+    """Delete entries that ended long ago and return how many."""
     with use_case():
         dropped, _ = Watch.objects.filter(ended_at__lt=now - WATCH_KEPT).delete()
     return dropped
 
 
-# -- the pass
+# The pass.
 
 
 def serve_watches(*, now: datetime) -> int:
-    """Give what is free to the waiting, strictly in the order of their places; how many were told or rented for.
+    """Serve waiting entries strictly in their order; return how many were told or rented for.
 
-    Another pass under way does the work: then 0. Nothing is kept back for a watch that asks for more than is free.
+    While another pass runs, nothing is done. Nothing is kept back for an entry that needs more than is free.
     """
     expire_watches(now=now)
     served = 0
@@ -128,7 +133,10 @@ def serve_watches(*, now: datetime) -> int:
 
 @dataclass
 class _Walk:
-    """One walk along the list. `passed` are searches that found nothing at their turn, `refused` orders that failed."""
+    """One pass over the list.
+
+    `passed` are searches that found nothing at their turn, `refused` are orders that failed.
+    """
 
     passed: dict[OfferQuery, None] = field(default_factory=dict)
     refused: set[tuple[OfferQuery, UUID]] = field(default_factory=set)
@@ -136,7 +144,7 @@ class _Walk:
     overtaking: bool = False
 
     def go(self) -> None:
-        """To the end of the list, or to where someone would overtake an earlier place."""
+        """Serve entries up to the end of the list, or up to where one would overtake an earlier entry."""
         place = 0
         while batch := waiting_after(place):
             for watch in batch:
@@ -153,8 +161,8 @@ class _Walk:
         except StaleRow:
             pass  # it was cancelled or served meanwhile
         except (OperationalError, InterfaceError):
-            raise  # a lock or the database: nobody may pass by, the next sweep begins again
-        except Exception:  # one broken place must not stop everyone behind it
+            raise  # a lock or the database: no entry may be skipped for that, so the next sweep begins again
+        except Exception:  # one broken entry must not stop everyone behind it
             logger.exception("watch %s was passed over", watch.pk)
 
     def _serve(self, watch: Watch) -> bool:
@@ -186,7 +194,7 @@ class _Walk:
         return True
 
     def _fits_an_earlier_place(self, offer: dict[str, Any]) -> bool:
-        """Whether it came free after an earlier place had had its turn: then the walk begins again."""
+        """Return whether the offer became free after an earlier entry's turn; the pass then begins again."""
         here = Condition("host", Op.EQ, public_id("host", offer["host_id"]))
         for query in self.passed:
             narrowed = replace(query, conditions=(*query.conditions, here))
@@ -196,7 +204,7 @@ class _Walk:
 
 
 def _checked_query(watch: Watch) -> OfferQuery:
-    """Raises _Unservable when nothing that becomes free could serve it any more."""
+    """Return the entry's search, or raise _Unservable when it can never be served any more."""
     if not watch.user.is_active:
         raise _Unservable("account_closed")
     if watch.action == WatchAction.RENT:
@@ -219,9 +227,10 @@ def _tell(watch: Watch, offer: dict[str, Any]) -> bool:
 
 
 def _rent_for(watch: Watch, offer: dict[str, Any]) -> None:
-    """Hold, quote, order and end in one transaction: the wallet stays locked from the hold's release to the order's hold.
+    """Release the hold, quote, rent and end the entry in one transaction.
 
-    The swap of the state comes last and is the wall: of two that serve one watch the second takes all of its own back.
+    The wallet stays locked between the two holds. The compare-and-swap of the state comes last and is the safeguard:
+    of two passes that serve one entry the second is rolled back.
     """
     assert watch.image is not None
     with joining():
@@ -240,18 +249,18 @@ def _rent_for(watch: Watch, offer: dict[str, Any]) -> None:
 
 
 def _check_bargain(watch: Watch, quote: Quote, offer: dict[str, Any]) -> None:
-    """Never above the price that was agreed to, and never another shape than the one that was chosen in order of place."""
+    """Raise PriceChanged for a price above the accepted one, or an offer that changed since it was found."""
     if quote.offer_version != offer["version"]:
         raise PriceChanged("The offer changed at the moment of the order.")
     if max(quote.rate_micros_per_hour, quote.due_now_micros) > most_micros(watch):
         raise PriceChanged("The order would cost more than was agreed to.")
 
 
-# -- ends
+# Ends of entries.
 
 
 def _end(watch: Watch, state: WatchState, *, actor: str = SYSTEM, detail: str = "", **fields: Any) -> None:
-    """Inside a use case: the money first (wallets are locked before all else), then the swap of the state."""
+    """End an entry inside a use case: release the hold first, since wallets are locked before all else."""
     release_hold(source_kind=WATCH_SOURCE, source_id=watch.pk)
     move(
         watch,
@@ -269,7 +278,7 @@ def _end(watch: Watch, state: WatchState, *, actor: str = SYSTEM, detail: str = 
 
 
 def _try_end(watch: Watch, state: WatchState, *, detail: str = "") -> bool:
-    """False when it has ended otherwise meanwhile."""
+    """End an entry in a transaction of its own; return False when it has ended otherwise meanwhile."""
     try:
         with use_case():
             _end(watch, state, detail=detail)

@@ -1,1 +1,1 @@
-"""Hosts that staff have written off."""
+"""Settlement of instances on hosts that staff have written off."""

@@ -1,4 +1,4 @@
-"""Mail to whom a written-off host has cost something: what happened, what it costs, and what can be done now."""
+"""Mail to renters whose instance has ended because its host was written off."""
 
 from datetime import datetime
 from urllib.parse import urlencode
@@ -17,7 +17,7 @@ from storage.images.rescue_selectors import last_copy, own_saved_images
 
 
 def queue_renter_mail(instance: Instance, *, since: datetime) -> None:
-    """Once for each instance, in the transaction that ends it."""
+    """Queue the mail in the transaction that ends the instance, once for each."""
     renter = instance.renter
     with override(renter.language):
         subject, body = mail_words(instance, since=since)
@@ -25,7 +25,7 @@ def queue_renter_mail(instance: Instance, *, since: datetime) -> None:
 
 
 def mail_words(instance: Instance, *, since: datetime) -> tuple[str, str]:
-    """Subject and body, in the language that is active."""
+    """Return subject and body in the active language."""
     told = {"name": instance.name, "host": name_in_mail(instance.host.name), "at": f"{clock.minute(since)} UTC"}
     sentences = [
         _("%(name)s has ended: its host %(host)s did not come back and was written off.") % told,
@@ -43,13 +43,13 @@ def mail_words(instance: Instance, *, since: datetime) -> tuple[str, str]:
 
 
 def market_url(instance: Instance) -> str:
-    """The market, for what this one was."""
+    """Return the address of a market search for the same GPUs and region."""
     asked = {"gpu_model": instance.offer.gpu_model, "gpu_count": instance.gpu_count, "region": instance.host.region}
     return f"{settings.SITE_URL}{reverse('market')}?{urlencode(asked)}"
 
 
 def _rescues(instance: Instance) -> list[str]:
-    """What of it lies elsewhere."""
+    """Return sentences about copies of the data that exist elsewhere."""
     found = []
     copy = last_copy(instance.pk)
     if copy is not None:

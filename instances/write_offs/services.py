@@ -1,4 +1,4 @@
-"""What a written-off host leaves behind: its instances end, the money is settled, and renters are told what they can do."""
+"""Settlement of written-off hosts: instances end, money is settled, renters are mailed."""
 
 import logging
 from datetime import datetime
@@ -50,10 +50,10 @@ _STORED: Final = (DISK_SOURCE, HOLD_SOURCE, RETENTION_SOURCE)
 
 
 def settle_write_offs(*, now: datetime) -> int:
-    """Sweep: end what is left of hosts that were written off; how many instances ended.
+    """End what is left of hosts that were written off; return how many instances ended.
 
-    Each instance has a transaction of its own, and is told in it. What cannot be ended yet, since a move is still being
-    taken back, is left to the next turn.
+    This is a sweep. Each instance has a transaction of its own, with its mail. One that cannot end yet, since its
+    transfer is still being reverted, is left to the next run.
     """
     ended = 0
     for written in write_offs_to_settle(now):
@@ -67,9 +67,10 @@ def settle_write_offs(*, now: datetime) -> int:
 
 
 def _end(instance_id: UUID, written: "HostWriteOff") -> bool:
-    """One that cannot be ended does not stand in the way of the others.
+    """End one instance; an error does not stop the pass for the others.
 
-    It is read once its wallets are locked, as by whoever leases GPUs for it: what it is then it stays, and where it is.
+    It is read after its wallets are locked, in the order in which GPUs are leased for it, so its state and host no
+    longer change.
     """
     try:
         with use_case():
@@ -77,7 +78,7 @@ def _end(instance_id: UUID, written: "HostWriteOff") -> bool:
             there = instance.host_id == written.pk and instance.state != InstanceState.GONE
             return there and _end_one(instance, written.last_seen_at)
     except StaleRow:
-        return False  # a report that was under way, or its renter, moved it: the next turn sees it
+        return False  # a report in progress, or its renter, changed it: the next run sees it
     except DomainError as error:
         logger.exception("instance %s of a written-off host is not ended", instance_id)
         open_incident(kind="write_off_stuck", subject=public_id("inst", instance_id), detail=error.detail)
@@ -85,12 +86,15 @@ def _end(instance_id: UUID, written: "HostWriteOff") -> bool:
 
 
 def _end_one(instance: Instance, since: datetime) -> bool:
-    """Money first: wallets, then leases with their offers, then the instance, as everywhere."""
+    """End one instance.
+
+    Locks are taken in the documented order: wallets, leases with their offers, then the instance.
+    """
     now = clock.now()
     found = open_move(instance.pk)
     moving = found is not None and found.state == MoveState.COPYING
     if moving and instance.state == InstanceState.COPYING:
-        return False  # its operations have failed: the move is taken back first
+        return False  # its operations have failed: the transfer is reverted first
     if found is not None and found.state == MoveState.STARTING and found.to_host_id == instance.host_id:
         return _fail_on_its_new_host(instance, now)
     if instance.state == InstanceState.COPYING and cancel_bringing(instance, actor=SYSTEM):
@@ -125,7 +129,10 @@ def words_of(since: datetime) -> str:
 
 
 def _fail_on_its_new_host(instance: Instance, now: datetime) -> bool:
-    """It was moved there and has not run yet: it fails, and its move takes it back to where it still lies."""
+    """Fail an instance that has not run here since its migration.
+
+    Its transfer then reverts it to the former host, which still has its data.
+    """
     if instance.state == InstanceState.FAILED:
         return False
     close_use_of(instance, host_failed=True)
@@ -137,10 +144,10 @@ def _fail_on_its_new_host(instance: Instance, now: datetime) -> bool:
 
 
 def _settle(instance: Instance, since: datetime, now: datetime) -> int:
-    """Charge what is proven and free what is held; the micro-units that go back to the renter for its run.
+    """Settle all meters and holds, and return the micro-units refunded for its run.
 
-    Whatever is charged by the clock ends at the last report; of what was charged for the time after it, so much goes back
-    as for any fault of a host.
+    Meters that run by the clock end at the last report; charges for later time are refunded as for any fault of a
+    host.
     """
     owner = payee_of(instance)
     if instance.billing_mode == RESERVED:
