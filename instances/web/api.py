@@ -1,4 +1,4 @@
-"""The API of quotes and instances."""
+"""API of quotes, instances and the wait list."""
 
 from datetime import timedelta
 from functools import partial
@@ -57,7 +57,7 @@ from storage.images.resolve import current_image
 
 
 class QuotesView(APIView):
-    """All-in prices for an order, or for a change of an instance in place."""
+    """Quote an all-in price for an order, or for a change of the billing mode of an instance."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -73,7 +73,7 @@ class QuotesView(APIView):
 
 
 class QuoteView(APIView):
-    """One quote."""
+    """Return one of your quotes."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -83,7 +83,7 @@ class QuoteView(APIView):
 
 
 class InstancesView(GenericAPIView[Instance]):
-    """The renter's instances, and new ones."""
+    """Your instances."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = schemas.InstanceOut
@@ -103,9 +103,10 @@ class InstancesView(GenericAPIView[Instance]):
 
     @extend_schema(operation_id="instances_create", request=schemas.InstanceIn, responses={201: schemas.InstanceOut})
     def post(self, request: Request) -> Response:
-        """Rent by a quote.
+        """Rent an instance by a quote.
 
-        With volumes, an image that is not the market's own needs `instances:connect` as well: its programs read them.
+        With volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
+        programs can read them.
         """
         wanted, renter = checked(schemas.InstanceIn, request.data), asker(request)
         quote_id = parse_public_id(QUOTE_PREFIX, wanted["quote_id"])
@@ -125,7 +126,7 @@ class InstancesView(GenericAPIView[Instance]):
 
 
 class InstanceView(APIView):
-    """One instance."""
+    """One of your instances."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -143,7 +144,10 @@ class InstanceView(APIView):
 
     @extend_schema(operation_id="instances_release", responses={202: schemas.InstanceOut})
     def delete(self, request: Request, instance_id: str) -> Response:
-        """Release: the container and its data end. Repeating it is harmless."""
+        """Release an instance: its container and its data are deleted.
+
+        Repeating it changes nothing.
+        """
         released = release_instance(renter=asker(request), instance_id=instance_id_of(instance_id))
         return Response(shown(released, opens=may_connect(request)), status=202)
 
@@ -155,7 +159,11 @@ class StartView(APIView):
 
     @extend_schema(operation_id="instances_start", request=schemas.StartIn, responses={202: schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """With other volumes, an image that is not the market's own needs `instances:connect` as well."""
+        """Start a stopped instance again.
+
+        With other volumes, an image that is not the market's own also needs the scope `instances:connect`, since its
+        programs can read them.
+        """
         wanted = checked(schemas.StartIn, request.data)
         limit = wanted.get("max_hourly_rate")
         order: dict[str, Any] = {
@@ -171,7 +179,7 @@ class StartView(APIView):
 
 
 class RestartView(APIView):
-    """End and start the container on the same GPUs; the meter goes on."""
+    """Restart the container on the same GPUs; it goes on being charged."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -182,7 +190,7 @@ class RestartView(APIView):
 
 
 class EventsView(GenericAPIView[InstanceEvent]):
-    """What happened to an instance, newest first."""
+    """List what happened to an instance, newest first."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = schemas.EventOut
@@ -195,7 +203,7 @@ class EventsView(GenericAPIView[InstanceEvent]):
 
 
 class UsageView(APIView):
-    """What an instance has cost, charge by charge."""
+    """Return what an instance has cost, charge by charge."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -206,7 +214,7 @@ class UsageView(APIView):
 
 
 class WatchesView(GenericAPIView[Watch]):
-    """The user's places in the wait list, and new ones."""
+    """Your entries in the wait list."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = WatchOut
@@ -238,17 +246,21 @@ class WatchesView(GenericAPIView[Watch]):
 
 
 class WatchView(APIView):
-    """One place in the wait list."""
+    """One of your entries in the wait list."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 
     @extend_schema(operation_id="watches_retrieve", responses=WatchOut)
     def get(self, request: Request, watch_id: str) -> Response:
+        """Return one of your entries in the wait list."""
         return Response(_shown_watch(asker(request), parse_public_id(WATCH_PREFIX, watch_id)))
 
     @extend_schema(operation_id="watches_cancel", responses={200: WatchOut})
     def delete(self, request: Request, watch_id: str) -> Response:
-        """Leave the list: what is held is free again. Repeating it is harmless."""
+        """Cancel an entry, which releases what is held for it.
+
+        Repeating it changes nothing.
+        """
         user, row_id = asker(request), parse_public_id(WATCH_PREFIX, watch_id)
         cancel_watch(user=user, watch_id=row_id)
         return Response(_shown_watch(user, row_id))
@@ -265,7 +277,7 @@ def _shown_watch(user: User, watch_id: UUID) -> Shape:
 
 
 def _watch_shapes(watches: list[Any]) -> list[Shape]:
-    """Each with `ahead`, as `watches_of` annotates it."""
+    """Return the entries as JSON; they carry `ahead`, as `watches_of` annotates it."""
     held = held_for_watches(watches)
     return [watch_shape(watch, watch.ahead, held.get(watch.pk, 0)) for watch in watches]
 

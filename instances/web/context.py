@@ -1,4 +1,4 @@
-"""What the console shows of instances: rows, words for events, graphs. It reads by selectors and keeps nothing."""
+"""Template contexts of instances in the console: rows, events and actions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,21 +59,24 @@ class Row:
 
     @property
     def keep_fee_micros(self) -> int | None:
-        """What its GPUs would cost an hour while it is stopped; None where they cannot be kept for a fee."""
+        """Return what keeping its GPUs while stopped would cost per hour, or None where that is not sold."""
         sold = self.instance.billing_mode in (HOURLY, TIERED) and not self.instance.runs_without_gpus
         keeps = sold and self.is_running
         return hold_fee(self.instance) if keeps else None
 
     @property
     def present_rate_micros(self) -> int:
-        """What a start would cost an hour now; the offer's price may have changed since. Kept GPUs keep theirs."""
+        """Return what a start would cost per hour now.
+
+        The offer's price may have changed since; kept GPUs keep their agreed price.
+        """
         if self.instance.holds_gpus or self.instance.billing_mode not in (HOURLY, TIERED):
             return self.instance.rate_micros_per_hour
         return self.instance.offer.price_micros * self.instance.gpu_count
 
     @property
     def gpus_taken(self) -> bool:
-        """Whether a start now would have to stand in line."""
+        """Return whether a start now would have to wait for GPUs."""
         return gpus_are_taken(self.instance)
 
     @property
@@ -83,7 +86,7 @@ class Row:
 
 @dataclass(frozen=True)
 class EventRow:
-    """One event in words. `color` is that of the state it led to."""
+    """One event in words, with the state that it led to."""
 
     at: datetime
     words: str | Promise
@@ -92,7 +95,7 @@ class EventRow:
 
 
 def rows_of(renter: User, *, gone: bool, page: str | None) -> Page[Instance]:
-    """A page of the renter's instances; its `rows` are ready to show. Those that are gone are a list of their own."""
+    """Return a page of the renter's instances, either gone or others, whose `rows` are ready to show."""
     mine = instances_of(renter)
     chosen = mine.filter(state=InstanceState.GONE) if gone else mine.exclude(state=InstanceState.GONE)
     found = Paginator(chosen, ROWS_ON_A_PAGE).get_page(page)

@@ -1,4 +1,4 @@
-"""What a page's form is answered with when nothing is to be shown."""
+"""Responses to htmx forms that show nothing themselves."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -6,14 +6,14 @@ from django.urls import reverse
 
 
 def changed(request: HttpRequest, page: str, *where: str) -> HttpResponse:
-    """htmx looks at its live parts again; a browser without it goes to the page."""
+    """Make htmx refresh the live parts of the page, or redirect a browser without it."""
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
     return redirect(page, *where)
 
 
 def gone_to(request: HttpRequest, page: str, *where: str) -> HttpResponse:
-    """htmx is told to load the page anew; a browser without it is sent there."""
+    """Make htmx load another page, or redirect a browser without it."""
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Redirect": reverse(page, args=where)})
     return redirect(page, *where)

@@ -1,4 +1,4 @@
-"""An instance as the API answers with it."""
+"""API responses that contain an instance."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 
 def may_connect(request: Request) -> bool:
-    """Whether who asks gets what opens an instance."""
+    """Return whether the token may receive what opens an instance, such as tokens of its programs."""
     return holds_scope(request, CONNECT)
 
 
 def require_entry_for(request: Request, image: "Image") -> None:
-    """Refuse a token that may not connect where an image that is not the market's own is to run beside kept data: its
-    programs read what is mounted. Raises MissingScope."""
+    """Raise MissingScope for a token that may not connect, if the image is not the market's own.
+
+    Programs of such an image run beside kept data and can read what is mounted.
+    """
     if not image.official:
         require_scope(request, CONNECT)
 
@@ -39,10 +41,10 @@ def shown(instance: Instance, *, opens: bool = False) -> Shape:
 
 
 def reply_with_instance(request: Request, work: Work) -> Response:
-    """As `reply_once`, for work that answers with an instance.
+    """Do the work once for each idempotency key, and return the instance.
 
-    What is remembered opens nothing, since the same request may come again by a token that may do less; who may connect
-    gets the rest as it is now.
+    The stored response contains nothing that opens the instance, since a token with fewer scopes may repeat the
+    request. A token that may connect gets these parts as they are now.
     """
     reply = reply_once(request, work)
     if may_connect(request) and "Dry-Run" not in reply:

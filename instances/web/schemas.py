@@ -1,4 +1,4 @@
-"""What OpenAPI says about instances and quotes. Replies are made by `shapes`; a test holds the two equal."""
+"""OpenAPI schemas of instances and quotes; a test compares them with what the serializers return."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ Text, Time, Whole, Number = (
 
 
 class QuoteIn(serializers.Serializer[Any]):
-    """What is to be rented."""
+    """What to rent, or which instance to change."""
 
     offer = Text(required=False, allow_null=True, help_text="offr_…; required unless `instance` is given")
     instance = Text(
@@ -125,7 +125,7 @@ class InstanceIn(serializers.Serializer[Any]):
 
 
 class InstancePatch(SettingsPatch):
-    """What can be changed without moving the instance; what is left out stays as it is."""
+    """Settings to change; what you leave out stays as it is."""
 
     name = NameText(max_length=80, required=False)
 
@@ -170,7 +170,7 @@ class InstanceHost(serializers.Serializer[Any]):
 
 
 class InstanceGpuModel(serializers.Serializer[Any]):
-    """What GPUs the instance has."""
+    """Model and number of the instance's GPUs."""
 
     model = Text()
     slug = Text()
@@ -185,7 +185,7 @@ class InstanceGpu(serializers.Serializer[Any]):
 
 
 class SshAccess(serializers.Serializer[Any]):
-    """How to log in."""
+    """Address and command for SSH."""
 
     host = Text()
     port = Whole()
@@ -194,7 +194,10 @@ class SshAccess(serializers.Serializer[Any]):
 
 
 class InstanceAccess(serializers.Serializer[Any]):
-    """How to get in. The addresses stand from the order on and answer while the instance runs."""
+    """Addresses of the instance.
+
+    They are fixed from the order on and answer while it runs.
+    """
 
     ssh = SshAccess(allow_null=True)
     jupyter_url = Text(allow_null=True, help_text="Holds its token; null without the scope instances:connect")
@@ -202,7 +205,7 @@ class InstanceAccess(serializers.Serializer[Any]):
 
 
 class PortPair(serializers.Serializer[Any]):
-    """A port of the container and where the host publishes it."""
+    """A port of the container, and the host port that it is published on."""
 
     container = Whole()
     host = Whole()
@@ -210,7 +213,7 @@ class PortPair(serializers.Serializer[Any]):
 
 
 class AccessOut(InstanceAccess):
-    """Every way in."""
+    """All access to the instance: addresses, ports, keys, password, allowed networks."""
 
     jupyter_token = Text(allow_null=True, help_text="null without the scope instances:connect")
     ports = PortPair(many=True)
@@ -226,7 +229,7 @@ class AccessOut(InstanceAccess):
 
 
 class InstanceFailure(serializers.Serializer[Any]):
-    """Why it failed."""
+    """Why the instance failed."""
 
     code = Text()
     detail = Text(allow_blank=True)
@@ -234,7 +237,7 @@ class InstanceFailure(serializers.Serializer[Any]):
 
 
 class InstanceOut(serializers.Serializer[Any]):
-    """The renter's container."""
+    """An instance."""
 
     id = Text()
     name = Text()
@@ -272,7 +275,7 @@ class InstanceOut(serializers.Serializer[Any]):
 
 
 class EventOut(serializers.Serializer[Any]):
-    """What happened."""
+    """An event of an instance."""
 
     kind = Text()
     from_state = Text(allow_null=True)

@@ -1,4 +1,7 @@
-"""Quotes and instances as the API shows them: plain functions to plain dictionaries, since they are on the hot path."""
+"""JSON of quotes, instances and wait-list entries.
+
+Plain functions make plain dictionaries, since this is on the hot path.
+"""
 
 import shlex
 from collections.abc import Sequence
@@ -30,7 +33,10 @@ Shape = dict[str, Any]
 
 
 def instance_shape(instance: Instance, bill: Bill, now: datetime, *, opens: bool) -> Shape:
-    """An instance with its host, offer and image loaded; with what opens it only for who may connect."""
+    """Return an instance as JSON; host, offer and image must be loaded.
+
+    What opens it is included only with `opens`.
+    """
     model = by_slug(instance.offer.gpu_model)
     held = instance.state != InstanceState.GONE and (instance.holds_gpus or not instance.is_let_go)
     holds = held and not instance.cpu_only
@@ -89,7 +95,7 @@ def billing_shape(instance: Instance, bill: Bill) -> Shape:
 
 
 def _spot(bid: SpotBid | None) -> Shape | None:
-    """Prices per GPU and hour. While it waits it pays nothing."""
+    """Return the bid as JSON, with prices per GPU and hour; a waiting bid pays nothing."""
     if bid is None:
         return None
     return {
@@ -102,7 +108,7 @@ def _spot(bid: SpotBid | None) -> Shape | None:
 
 
 def _hold_fee(instance: Instance) -> int:
-    """What keeping its GPUs while it is stopped costs an hour: as agreed while it does, else as its host asks now."""
+    """Return the hourly fee of keeping the GPUs: the agreed one while they are kept, else the present one."""
     kept = instance.state == InstanceState.STOPPED and instance.holds_gpus
     return instance.hold_micros_per_hour if kept else hold_fee(instance)
 
@@ -134,8 +140,11 @@ def _next_step(step: NextStep | None) -> Shape | None:
 
 
 def access_shape(instance: Instance, *, opens: bool) -> Shape:
-    """How to get in; empty when it is gone, or its host has no address. The addresses stand from the order on and answer
-    while it runs. What lets in whoever has it is there only for who may connect: `opens`."""
+    """Return the addresses of an instance, empty when it is gone or its host has no address.
+
+    They are fixed from the order on and answer while it runs. Links that let in whoever has them are included only
+    with `opens`.
+    """
     address, ports = public_address(instance), dict(instance.ports)
     if instance.state == InstanceState.GONE or not address:
         return {"ssh": None, "jupyter_url": None, "tensorboard_url": None}
@@ -154,7 +163,7 @@ def access_shape(instance: Instance, *, opens: bool) -> Shape:
 
 
 def access_detail(instance: Instance, *, opens: bool) -> Shape:
-    """All that a renter needs to get in, with who gets in."""
+    """Return everything about access to an instance: addresses, ports, keys, allowed networks."""
     gone = instance.state == InstanceState.GONE
     return {
         **access_shape(instance, opens=opens),
@@ -175,7 +184,10 @@ def port_shapes(instance: Instance) -> list[Shape]:
 
 
 def health_of(instance: Instance, now: datetime) -> str:
-    """`ok`, `unreachable` (its host is silent), `overdue` (the present step takes too long), `failed` or `gone`."""
+    """Return the instance's health.
+
+    It is `ok`, `unreachable` (its host is silent), `overdue` (the present step takes too long), `failed` or `gone`.
+    """
     if instance.state in (InstanceState.FAILED, InstanceState.GONE):
         return str(instance.state)
     if not is_reachable(instance, now):
@@ -227,7 +239,7 @@ def event_shape(event: InstanceEvent) -> Shape:
 
 
 def usage_shape(instance: Instance, bill: Bill, lines: Sequence[StatementLine]) -> Shape:
-    """What it has cost: charged hour by hour, and accrued since the last charge."""
+    """Return the costs of an instance: charges by the hour, and what has accrued since the last one."""
     cost = bill.cost
     return {
         **billing_shape(instance, bill),
@@ -240,7 +252,7 @@ def usage_shape(instance: Instance, bill: Bill, lines: Sequence[StatementLine]) 
 
 
 def watch_shape(watch: Watch, ahead: int, held_micros: int) -> Shape:
-    """A place in the wait list with its image loaded."""
+    """Return a wait-list entry as JSON; its image must be loaded."""
     waits = watch.state == WatchState.WAITING
     return {
         "id": public_id(WATCH_PREFIX, watch.pk),

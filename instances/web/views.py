@@ -1,4 +1,4 @@
-"""The console's pages of renting and of instances."""
+"""Pages of renting, of instances and of the wait list."""
 
 from collections.abc import Callable
 from typing import Final
@@ -55,7 +55,7 @@ def _offer(offer_id: str) -> OfferView:
 
 
 def _rent_form(request: SignedInRequest, offer: OfferView) -> RentForm:
-    """Bound to what was sent; on a first visit to the address's choices."""
+    """Return the form, bound to what was posted, or on a first visit filled from the address."""
     keys, images = ssh_keys_of(request.user, None), rent_images(request.user, offer, _image_of(request))
     bound = request.POST if request.method == "POST" else None
     form = RentForm(bound, initial=first_wishes(request.GET), offer=offer, images=images, keys=keys)
@@ -69,7 +69,10 @@ def _image_of(request: HttpRequest) -> str:
 
 
 def calculator(request: HttpRequest) -> HttpResponse:
-    """Public. A part is shown under the address that leads to the same again."""
+    """Show the calculator; it needs no login.
+
+    A part's response replaces the address in the browser by one that leads to the same result.
+    """
     context = calculator_context(request.GET)
     response = render(request, page="instances/calculator.html", part="instances/_calculator.html", context=context)
     if request.htmx and "query" in context:  # type: ignore[attr-defined]  # set by HtmxMiddleware
@@ -79,7 +82,7 @@ def calculator(request: HttpRequest) -> HttpResponse:
 
 @signed_in
 def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
-    """The choices; sent, the order. What goes wrong is said above the choices, which stay as they were."""
+    """Show the rental form, or rent with what was posted; errors are shown above the unchanged form."""
     offer, fault = _offer(offer_id), None
     form = _rent_form(request, offer)
     if form.is_valid():
@@ -95,7 +98,7 @@ def rent(request: SignedInRequest, offer_id: str) -> HttpResponse:
 @require_POST
 @signed_in
 def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
-    """The all-in price of the present choices."""
+    """Show the all-in price of the present choices."""
     offer = _offer(offer_id)
     context: dict[str, object] = {}
     form = _rent_form(request, offer)
@@ -113,7 +116,7 @@ def rent_quote(request: SignedInRequest, offer_id: str) -> HttpResponse:
 @require_POST
 @signed_in
 def rent_key(request: SignedInRequest, offer_id: str) -> HttpResponse:
-    """A key added while renting; the choice of keys comes back with it."""
+    """Add an SSH key while renting, and show the choice of keys again."""
     context: dict[str, object] = {"offer": _offer(offer_id)}
     try:
         added = add_ssh_key(user=request.user, name="", public_key=request.POST.get("new_public_key", ""))
@@ -158,7 +161,7 @@ def instance_rename(request: SignedInRequest, instance_id: str) -> HttpResponse:
 @require_POST
 @signed_in
 def instance_report(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """It does not work although its host says that it runs."""
+    """Report that the instance does not work although its host says that it runs."""
     detail = request.POST.get("detail", "")
     report_fault(renter=request.user, instance_id=parse_public_id("inst", instance_id), detail=detail)
     return changed(request, "instance", instance_id)
@@ -166,7 +169,7 @@ def instance_report(request: SignedInRequest, instance_id: str) -> HttpResponse:
 
 @signed_in
 def watches(request: SignedInRequest) -> HttpResponse:
-    """The wait list of the user; sent, a new place in it. What is wrong is said in the form, which stays as it was."""
+    """Show the user's wait list, or add what was posted; errors are shown in the unchanged form."""
     if request.method == "POST":
         return _take_place(request)
     context = watches_context(request.user, request.GET.get("page"))
@@ -188,7 +191,7 @@ def _take_place(request: SignedInRequest) -> HttpResponse:
 
 @signed_in
 def watch_new(request: SignedInRequest) -> HttpResponse:
-    """The form, filled from the search line in `q`: a page of its own, or a part for a dialog."""
+    """Show the form for an entry, filled from the search line in `q`, as a page or as part of a dialog."""
     context = {"form": watch_form(request.user, None, request.GET.get("q", ""))}
     return render(request, page="instances/watch_new.html", part="instances/_watch_form.html", context=context)
 
@@ -196,7 +199,7 @@ def watch_new(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @signed_in
 def watch_preview(request: SignedInRequest) -> HttpResponse:
-    """What the place would hold, and what fits right now."""
+    """Show what the entry would hold, and which offers match right now."""
     context = preview_context(request.user, watch_form(request.user, request.POST, ""))
     return render_page(request, "instances/_watch_preview.html", context)
 
@@ -211,7 +214,7 @@ def watch_cancel(request: SignedInRequest, watch_id: str) -> HttpResponse:
 
 
 def _gone_to(request: HttpRequest, name: str) -> HttpResponse:
-    """htmx is told to leave the page; a browser without it is redirected."""
+    """Make htmx leave the page, or redirect a browser without it."""
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Redirect": reverse(name)})
     return redirect(name)

@@ -1,1 +1,1 @@
-"""Access over HTTP."""
+"""Access to instances over HTTP."""

@@ -1,4 +1,4 @@
-"""The API of the ways into an instance: who gets in, its log, links to its programs."""
+"""API of access to an instance: keys and networks, password, logs, links to its programs."""
 
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ OPENS: dict[str, str] = {**WAYS, "POST": CONNECT}
 
 
 def read_changes(wanted: dict[str, Any]) -> dict[str, Any]:
-    """What `change_access` is asked for; what was not sent stays as it is."""
+    """Return the arguments of `change_access`; what was not sent stays as it is."""
     changes: dict[str, Any] = {"ports": wanted["ports"]} if "ports" in wanted else {}
     if "allow_from" in wanted:
         changes["networks"] = wanted["allow_from"]
@@ -38,17 +38,21 @@ def read_changes(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 class AccessView(APIView):
-    """Every way into an instance, and who gets in."""
+    """Access to an instance."""
 
     scopes: ClassVar = WAYS
 
     @extend_schema(operation_id="instances_access", responses=web_schemas.AccessOut)
     def get(self, request: Request, instance_id: str) -> Response:
+        """Return the addresses of an instance and who may log in."""
         return Response(access_detail(instance_of(asker(request), instance_id_of(instance_id)), opens=may_connect(request)))
 
     @extend_schema(operation_id="instances_access_change", request=schemas.AccessIn, responses=web_schemas.AccessOut)
     def patch(self, request: Request, instance_id: str) -> Response:
-        """Needs `instances:connect` as well: keys, addresses and ports are what lets somebody in."""
+        """Change keys, allowed networks and extra ports.
+
+        This also needs the scope `instances:connect`.
+        """
         require_scope(request, CONNECT)
         changes = read_changes(checked(schemas.AccessIn, request.data))
         changed = change_access(renter=asker(request), instance_id=instance_id_of(instance_id), **changes)
@@ -56,13 +60,16 @@ class AccessView(APIView):
 
 
 class PasswordView(APIView):
-    """Root's password for SSH: none unless the renter sets one."""
+    """Root's password for SSH, which is unset unless you set one."""
 
     scopes: ClassVar = OPENS
 
     @extend_schema(operation_id="instances_password_set", request=None, responses={201: schemas.PasswordOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """A fresh one; an earlier one ends."""
+        """Set a new random password, which replaces an earlier one.
+
+        It is shown this once.
+        """
         renter, row_id = asker(request), instance_id_of(instance_id)
         return reply_once(
             request,
@@ -72,13 +79,19 @@ class PasswordView(APIView):
 
     @extend_schema(operation_id="instances_password_clear", responses={200: web_schemas.AccessOut})
     def delete(self, request: Request, instance_id: str) -> Response:
-        """Keys alone let in again. Repeating it is harmless."""
+        """Remove the password, so that only keys can log in.
+
+        Repeating it changes nothing.
+        """
         cleared = clear_password(renter=asker(request), instance_id=instance_id_of(instance_id))
         return Response(access_detail(cleared, opens=may_connect(request)))
 
 
 class LogsView(APIView):
-    """What an instance's programs have said."""
+    """Return lines that the programs of an instance have logged.
+
+    Repeat the request while `reading` is true.
+    """
 
     scopes: ClassVar = WAYS
 
@@ -97,7 +110,7 @@ class LogsView(APIView):
 
 
 class WebLinksView(APIView):
-    """Links to JupyterLab, TensorBoard and whatever else answers HTTP in an instance."""
+    """Create a link to JupyterLab, TensorBoard or another program that answers HTTP in an instance."""
 
     scopes: ClassVar = OPENS
 

@@ -1,4 +1,4 @@
-"""What the console shows of the ways into an instance, and how it reads the forms that change them."""
+"""Template contexts of access to an instance, and the forms that change it."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _BETWEEN: Final = re.compile(r"[\s,;]+")
 
 @dataclass(frozen=True)
 class KeyRow:
-    """A key of the account, and whether it lets in."""
+    """A key of the account, and whether it can log in to this instance."""
 
     key: SshKey
     public: str
@@ -41,7 +41,7 @@ class KeyRow:
 
 
 def answer_form(renter: User, instance_id: UUID, form: QueryDict) -> str:
-    """Do what one of the page's forms asks for; a new password, if that was it."""
+    """Carry out one of the page's forms, and return the new password if it set one."""
     match form.get("what", ""):
         case "password":
             return set_password(renter=renter, instance_id=instance_id)[1]
@@ -77,7 +77,7 @@ def _port(text: str) -> int:
 
 
 def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) -> dict[str, Any]:
-    """`typed` is what was refused, so that it can be put right."""
+    """Return the context of the access page; `typed` is refused input to be corrected."""
     instance = instance_of(renter, instance_id)
     keys = ssh_keys_of(renter, None)
     extra = extra_ports(instance)
@@ -97,7 +97,7 @@ def access_context(renter: User, instance_id: UUID, typed: Mapping[str, str]) ->
 
 
 def log_context(renter: User, instance_id: UUID, asked: QueryDict) -> dict[str, Any]:
-    """The log as far as it is known. What keeps it from being read is said in its place."""
+    """Return the context of the log as far as known, or the error that keeps it from being read."""
     instance = instance_of(renter, instance_id)
     wanted = str(asked.get("tail", ""))
     tail = int(wanted) if wanted in {str(size) for size in TAILS} else LOG_TAIL
@@ -111,12 +111,12 @@ def log_context(renter: User, instance_id: UUID, asked: QueryDict) -> dict[str, 
 
 
 def asked_port(text: str) -> int:
-    """Of a form. Raises InvalidInput."""
+    """Parse a port from a form, or raise InvalidInput."""
     return _port(text.strip())
 
 
 def web_address(renter: User, instance_id: UUID, port: int) -> str:
-    """Through the relay; where the market has no names for that, at the host itself."""
+    """Return a link through the relay, or to the host itself where the market has no web host names."""
     try:
         return open_web(renter=renter, instance_id=instance_id, port=port).url
     except WebLinksOff:

@@ -1,4 +1,4 @@
-"""What the page of an instance's files needs: where to begin, and the words that its script says."""
+"""Template context of an instance's file page, with the texts of its script."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -13,7 +13,7 @@ from instances.web.lifecycle.context import CPU_RUN
 HOME: Final = "/root"
 DATA: Final = "/data"
 
-# Of the agent's and the relay's codes; where something else is to be said than what comes with them.
+# Codes of the agent and the relay whose own sentence is to be replaced.
 REFUSALS: Final = {
     "missing": _("It is no longer there."),
     "exists": _("There is something of that name already."),
@@ -83,7 +83,7 @@ WORDS: Final = {
 
 
 def files_context(renter: User, instance_id: UUID) -> dict[str, Any]:
-    """Raises NotFound."""
+    """Return the context of the file page, or raise NotFound."""
     instance = instance_of(renter, instance_id)
     return {
         "instance": instance,

@@ -1,4 +1,4 @@
-"""The console's page with the files of an instance."""
+"""Console page with the files of an instance."""
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
@@ -12,6 +12,9 @@ from instances.web.access.file_context import files_context
 @require_GET
 @signed_in
 def files(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """The browser speaks to the instance by itself; the live part only says whether there is one to speak to."""
+    """Show the file page.
+
+    Its script talks to the instance through the relay; the part only says whether the instance runs.
+    """
     context = files_context(request.user, parse_public_id("inst", instance_id))
     return render(request, page="instances/files.html", part="instances/_files_state.html", context=context)

@@ -1,4 +1,4 @@
-"""What OpenAPI says about the ways into an instance: who gets in, its log, links to its programs."""
+"""OpenAPI schemas of access to instances."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializer
 
 
 class AccessIn(serializers.Serializer[Any]):
-    """What is to change; what is left out stays."""
+    """What to change; what you leave out stays as it is."""
 
     ssh_key_ids = serializers.ListField(
         child=Text(),
@@ -42,7 +42,7 @@ class PasswordOut(serializers.Serializer[Any]):
 
 
 class LogsIn(serializers.Serializer[Any]):
-    """Which lines."""
+    """Which lines to return."""
 
     tail = Whole(min_value=1, max_value=LOG_TAIL_MOST, default=LOG_TAIL, help_text="The last so many that match")
     q = Text(max_length=100, allow_blank=True, default="", help_text="Only lines that hold this, whatever the case")
@@ -50,14 +50,17 @@ class LogsIn(serializers.Serializer[Any]):
 
 
 class LogLine(serializers.Serializer[Any]):
-    """One line."""
+    """One line of the log."""
 
     at = Text(help_text="By the host's clock")
     text = Text(allow_blank=True)
 
 
 class LogsOut(serializers.Serializer[Any]):
-    """The log as far as it is known: its host is asked meanwhile, so look again while `reading`."""
+    """The log as far as known.
+
+    While `reading` is true the host is being asked, so repeat the request.
+    """
 
     lines = LogLine(many=True)
     cut = serializers.BooleanField(help_text="There are more lines that match")
@@ -67,7 +70,7 @@ class LogsOut(serializers.Serializer[Any]):
 
 
 class WebLinkIn(serializers.Serializer[Any]):
-    """What to open."""
+    """Which port to open."""
 
     port = Whole(
         min_value=1,
@@ -77,7 +80,10 @@ class WebLinkIn(serializers.Serializer[Any]):
 
 
 class WebLinkOut(serializers.Serializer[Any]):
-    """A link that opens it for who has it. The visit that it begins outlives it."""
+    """A link that anybody who has it can open.
+
+    The session that it opens outlives it.
+    """
 
     url = Text()
     expires_at = Time()

@@ -1,4 +1,4 @@
-"""Passwords, logs and links as the API shows them."""
+"""JSON of passwords, logs and web links."""
 
 from instances.access.web_links import WebLink
 from instances.models import Instance, LogRead

@@ -1,4 +1,4 @@
-"""The API of streams: leave to enter an instance through the relay."""
+"""API of streams, with which clients enter an instance through the relay."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -27,7 +27,10 @@ _PATH_BYTES_AT_MOST = 2048
 
 @extend_schema_field({"type": "string"})
 class PathField(serializers.Field[Any, Any, Any, Any]):
-    """An absolute path inside an instance. Bytes that are no UTF-8 come as Python's `surrogateescape` writes them."""
+    """An absolute path inside an instance.
+
+    Bytes that are not UTF-8 are written as by Python's `surrogateescape`.
+    """
 
     def to_internal_value(self, value: object) -> str:
         if not isinstance(value, str) or not value.startswith("/") or "\0" in value:
@@ -45,7 +48,7 @@ class PathField(serializers.Field[Any, Any, Any, Any]):
 
 
 class StreamIn(serializers.Serializer[Any]):
-    """Where to."""
+    """What to open."""
 
     kind = serializers.ChoiceField(choices=[*_KINDS, _DOWNLOAD])
     port = Whole(min_value=1, max_value=65_535, required=False, allow_null=True, help_text="Of a port: the container's own")
@@ -67,22 +70,29 @@ class StreamIn(serializers.Serializer[Any]):
 
 
 class StreamOut(serializers.Serializer[Any]):
-    """A WebSocket to open, once, until then: binary frames are bytes, text frames are JSON words (docs/streams.md, of files
-    docs/files.md). Of a download: an address to GET, also again and from a byte on (`Range`), until then."""
+    """A WebSocket to open once before `expires_at`, or the address of a download.
+
+    Binary frames of the WebSocket are bytes, text frames are JSON messages (docs/streams.md, for files
+    docs/files.md). A download can be requested repeatedly until then, also from a byte on (`Range`).
+    """
 
     url = Text()
     expires_at = Time()
 
 
 class StreamsView(APIView):
-    """A terminal, a connection to a port, or the files of an instance, without its host being reachable from outside."""
+    """Streams into an instance: a terminal, a port, its files."""
 
     scopes: ClassVar = {"POST": CONNECT}
     parser_classes = (JsonWithPath,)
 
     @extend_schema(operation_id="instances_open_stream", request=StreamIn, responses={201: StreamOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Costs and makes nothing: asked again it gives another ticket."""
+        """Issue a ticket for a terminal, a port, the files or a download of an instance.
+
+        The host need not be reachable from outside. It costs nothing and changes nothing; repeating it issues another
+        ticket.
+        """
         wanted = checked(StreamIn, request.data)
         leave = _leave(asker(request), instance_id_of(instance_id), wanted)
         return Response(_shape(request._request, leave, wanted["kind"]), status=201)
@@ -107,6 +117,6 @@ def _shape(request: HttpRequest, leave: StreamLeave, kind: str) -> dict[str, Any
 
 
 def _relay_address(request: HttpRequest) -> str:
-    """The relay as clients reach its WebSockets, without a slash at the end."""
+    """Return the relay's WebSocket address as clients reach it, without a trailing slash."""
     base = settings.RELAY_URL or request.build_absolute_uri("/").rstrip("/")
     return f"ws{base.removeprefix('http')}"

@@ -1,4 +1,4 @@
-"""The console's page with a terminal in an instance."""
+"""Console page with a terminal in an instance."""
 
 from django.http import HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""The console's pages of the ways into an instance: who gets in, its log, its programs in the browser."""
+"""Console pages of access to an instance, of its log, and links to its programs."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -13,7 +13,10 @@ from instances.web.access.context import access_context, answer_form, asked_port
 
 @signed_in
 def access(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """Who gets in; sent, a change of one part of it. A new password is in this one answer alone."""
+    """Show the access page, or carry out a change that was posted.
+
+    A new password is shown in this response only.
+    """
     row_id, password, fault = parse_public_id("inst", instance_id), "", None
     if request.method == "POST":
         try:
@@ -35,7 +38,7 @@ def logs(request: SignedInRequest, instance_id: str) -> HttpResponse:
 @require_GET
 @signed_in
 def web(request: SignedInRequest, instance_id: str, port: int | None = None) -> HttpResponse:
-    """To a program of the instance, by a link that is made now and opens for minutes."""
+    """Redirect to a program of the instance by a new link, which can be opened for some minutes."""
     port = asked_port(request.GET.get("port", "")) if port is None else port
     response = redirect(web_address(request.user, parse_public_id("inst", instance_id), port))
     response["Referrer-Policy"], response["Cache-Control"] = "no-referrer", "no-store"

@@ -1,4 +1,4 @@
-"""The API of changing how an instance is billed: another mode, a longer term, a stop that keeps its GPUs."""
+"""API of billing changes: another mode, a longer term, a stop that keeps GPUs."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ WRITE: dict[str, str] = {"POST": "instances:write"}
 
 
 class StopView(APIView):
-    """Stop a running instance, its data stays; or let go of GPUs that a stopped one keeps."""
+    """Stop a running instance, whose data is kept, or release the GPUs that a stopped one keeps."""
 
     scopes: ClassVar = WRITE
 
@@ -34,7 +34,7 @@ class StopView(APIView):
 
 
 class ConvertView(APIView):
-    """Change the billing mode in place, as a quote for this instance says."""
+    """Change the billing mode of an instance without interrupting it, by a quote for this instance."""
 
     scopes: ClassVar = WRITE
 
@@ -46,7 +46,7 @@ class ConvertView(APIView):
 
 
 class ExtendView(APIView):
-    """Renew the reserved term ahead, or say whether it renews itself."""
+    """Renew the reserved term ahead by a quote, or set whether it is renewed automatically."""
 
     scopes: ClassVar = WRITE
 

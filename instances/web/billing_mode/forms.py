@@ -1,4 +1,4 @@
-"""Input of the page on which the billing mode of an instance is changed, or its term renewed."""
+"""Form of the page that changes the billing mode of an instance or renews its term."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ _RENEWS = _("Another term, which begins when the present one ends.")
 
 
 class ChangeForm(ModeFields):
-    """Only what is lawful for this instance now, and sold by its offer."""
+    """Form of the changes that are possible for this instance now and sold by its offer."""
 
     def __init__(self, *args: Any, instance: "Instance", offer: "OfferView", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

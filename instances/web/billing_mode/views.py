@@ -1,4 +1,4 @@
-"""The page on which a renter changes how an instance is paid for, and the switch of a term's renewal."""
+"""Pages that change the billing mode of an instance and the automatic renewal of its term."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -29,7 +29,7 @@ def _asked(request: SignedInRequest, instance_id: str) -> tuple[Instance, Change
 
 @signed_in
 def instance_change(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """The choices; sent, the change. What goes wrong is said above the choices, which stay as they were."""
+    """Show the choices, or change what was posted; errors are shown above the unchanged form."""
     (instance, form), fault = _asked(request, instance_id), None
     if form.is_valid():
         try:
@@ -44,7 +44,7 @@ def instance_change(request: SignedInRequest, instance_id: str) -> HttpResponse:
 @require_POST
 @signed_in
 def instance_change_quote(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """What the present choices cost, and what is due now."""
+    """Show what the present choices cost and what is due now."""
     instance, form = _asked(request, instance_id)
     pays_host = what_pays_host(payer_id=request.user.pk, owner_id=instance.host.owner_id)
     context: dict[str, object] = {"it": instance, "form": form, "pays_host": pays_host}

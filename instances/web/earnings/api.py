@@ -1,4 +1,4 @@
-"""The API of earnings: of all own hosts, and of one."""
+"""API of a host owner's earnings."""
 
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from marketplace.hosts.selectors import host_of
 
 
 class EarningsView(APIView):
-    """What the account's own hosts have earned."""
+    """Return what all your hosts have earned."""
 
     scopes: ClassVar = {"GET": "hosts:read"}
 
@@ -29,7 +29,7 @@ class EarningsView(APIView):
 
 
 class HostEarningsView(APIView):
-    """What one own host has earned."""
+    """Return what one of your hosts has earned."""
 
     scopes: ClassVar = {"GET": "hosts:read"}
 

@@ -1,4 +1,4 @@
-"""Earnings by day as bars drawn on the server."""
+"""Earnings by day as a bar chart drawn on the server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from typing import Final
 from instances.earnings.allocation import Sum
 from marketplace.pricing.svg_charts import BOX, Axis, Tick, round_values, up
 
-_GAP: Final = 0.25  # of a day's width
+_GAP: Final = 0.25  # as a share of a day's width
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One day: from the ground up the host's net, the platform's fee, what was given back. Places in the box."""
+    """One day in the chart: from the bottom net, fee and refunds, in coordinates of the box."""
 
     day: date
     sum: Sum
@@ -38,7 +38,7 @@ class Chart:
 
 
 def chart_of(days: Mapping[date, Sum], *, since: date, until: date) -> Chart | None:
-    """None where nothing was charged."""
+    """Return the chart, or None where nothing was charged."""
     most = max((each.gross_micros for each in days.values()), default=0)
     if most == 0:
         return None

@@ -1,4 +1,4 @@
-"""Earnings as asked for: what the page shows, and the table of a spreadsheet."""
+"""Template context of earnings, and their table for spreadsheets."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -49,7 +49,7 @@ def earnings_context(owner_id: UUID, span: Span, by: str, *, now: datetime) -> d
 
 
 def earnings_table(owner_id: UUID, span: Span, by: str) -> Iterator[Sequence[str]]:
-    """Rows of a spreadsheet, its head first."""
+    """Yield the rows of a spreadsheet, the header first."""
     report = earnings_report(owner_id=owner_id, since=span.since, until=span.until)
     yield (by, "gpu_model", "host", *_COLUMNS)
     for row in rows_by(report, by):
@@ -63,5 +63,5 @@ def _figures(row: EarningRow) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """A name that a spreadsheet would read as a formula is quoted."""
+    """Quote a name that a spreadsheet would read as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -1,4 +1,4 @@
-"""The rows of a report in one grouping, with the names by which people know hosts, GPUs and offers."""
+"""Rows of an earnings report in one grouping, with the names of hosts, GPUs and offers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from marketplace.hosts.selectors import HostName, host_names, offer_models
 
 @dataclass(frozen=True)
 class EarningRow:
-    """One line: what earned it, and the sum. Only what the grouping knows is filled."""
+    """One row: what earned it, and the sum; only the columns of its grouping are set."""
 
     sum: Sum
     day: date | None = None
@@ -26,7 +26,7 @@ class EarningRow:
 
     @property
     def key(self) -> str:
-        """As the API and the CSV name it."""
+        """Return the row's key in the API and the CSV."""
         if self.day is not None:
             return self.day.isoformat()
         for prefix, found in (("inst", self.instance_id), ("offr", self.offer_id)):
@@ -36,7 +36,7 @@ class EarningRow:
 
 
 def rows_by(report: Report, grouping: str) -> list[EarningRow]:
-    """Days and months newest first, everything else by what it earned."""
+    """Return the rows of a grouping: days and months newest first, others by their net."""
     names = host_names(sorted({each.host_id for each in report.pieces if each.host_id is not None}))
     match grouping:
         case "day" | "month":

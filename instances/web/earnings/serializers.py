@@ -1,4 +1,4 @@
-"""Earnings as the API shows them, and what it asks for."""
+"""Serializers of earnings."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,7 +24,10 @@ _OWNER_GROUPINGS = (*_HOST_GROUPINGS, "host")
 
 
 class HostEarningsIn(serializers.Serializer[Any]):
-    """Both days count whole, in UTC; without them the last 30 days. At most 400 days."""
+    """Both days are included, in UTC.
+
+    The default is the last 30 days; at most 400 days.
+    """
 
     since = DayText(required=False)
     until = DayText(required=False)
@@ -32,13 +35,13 @@ class HostEarningsIn(serializers.Serializer[Any]):
 
 
 class EarningsIn(HostEarningsIn):
-    """Of all own hosts."""
+    """The period and grouping of all your hosts' earnings."""
 
     by = serializers.ChoiceField(choices=_OWNER_GROUPINGS, default="day")
 
 
 class SumOut(serializers.Serializer[Any]):
-    """net = gross − given_back − fee, to the micro-unit."""
+    """Sums, where net = gross − given_back − fee, exact to the micro-unit."""
 
     gross = serializers.CharField(help_text="Charged to renters")
     given_back = serializers.CharField(help_text="Of it returned to renters, since the host had failed")
@@ -48,7 +51,10 @@ class SumOut(serializers.Serializer[Any]):
 
 
 class EarningOut(SumOut):
-    """One line. What does not belong to the grouping is null; `gpu` and `instance` are null for what is charged beside."""
+    """One row.
+
+    What does not belong to the grouping is null; `gpu` and `instance` are also null for charges beside GPUs.
+    """
 
     key = serializers.CharField(help_text="The day, the month's first day, or the id of what earned it")
     day = serializers.DateField(allow_null=True)
@@ -61,7 +67,7 @@ class EarningOut(SumOut):
 
 
 class HostEarningsOut(serializers.Serializer[Any]):
-    """Earnings of a host, by the moment they were booked."""
+    """Earnings of a host, by the time at which they were posted."""
 
     currency = serializers.CharField()
     since = serializers.DateField()
@@ -72,7 +78,7 @@ class HostEarningsOut(serializers.Serializer[Any]):
 
 
 class EarningsOut(HostEarningsOut):
-    """Earnings of all own hosts, and what of the balance has matured."""
+    """Earnings of all your hosts, and how much of the balance can be paid out."""
 
     balance = serializers.CharField(help_text="Of all earnings less payouts; negative after a refund that came too late")
     accrued = serializers.CharField(help_text="Proven, booked with the next full hour")
@@ -127,7 +133,7 @@ def _row_shape(row: EarningRow) -> dict[str, Any]:
 def earnings_answer(
     owner_id: UUID, wanted: Mapping[str, Any], *, now: datetime, host_id: UUID | None = None
 ) -> dict[str, Any]:
-    """The body of the API."""
+    """Return the response body of earnings."""
     span = read_span(since=wanted.get("since"), until=wanted.get("until"), today=now.date())
     report = earnings_report(owner_id=owner_id, since=span.since, until=span.until, host_id=host_id)
     return earnings_shape(rows_by(report, wanted["by"]), report.total(), span, wanted["by"])

@@ -1,4 +1,4 @@
-"""The host owner's page of earnings, and the same as a table for a spreadsheet."""
+"""Host owners' page of earnings, and its CSV."""
 
 import csv
 from datetime import datetime
@@ -16,7 +16,7 @@ from instances.web.earnings.context import GROUPING_WORDS, earnings_context, ear
 
 
 class SpanForm(forms.Form):
-    """From the address: what is wrong there is passed over."""
+    """Period and grouping from the address; wrong values are ignored."""
 
     since = DayField(required=False)
     until = DayField(required=False)

@@ -1,4 +1,4 @@
-"""The API of budgets: over an instance, a member, a team."""
+"""API of budgets over instances, members and teams."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -26,7 +26,7 @@ PREFIXES = {"instance": "inst", "member": "user", "team": "team"}
 
 
 class BudgetIn(serializers.Serializer[Any]):
-    """A budget to set."""
+    """A budget to create."""
 
     scope = serializers.ChoiceField(choices=SCOPES)
     subject = serializers.CharField(
@@ -38,7 +38,7 @@ class BudgetIn(serializers.Serializer[Any]):
 
 
 class BudgetChange(serializers.Serializer[Any]):
-    """What of a budget may change."""
+    """What of a budget can be changed."""
 
     limit = AmountText(required=False)
     hard = serializers.BooleanField(required=False)
@@ -67,7 +67,7 @@ class BudgetOut(serializers.Serializer[Any]):
 
 
 class BudgetsApi(ListAPIView[Any]):
-    """The budgets that the person has set, and new ones."""
+    """Your budgets."""
 
     scopes: ClassVar = {"GET": "billing:read", "POST": "billing:write"}
     serializer_class = BudgetOut
@@ -93,7 +93,7 @@ class BudgetsApi(ListAPIView[Any]):
 
 
 class BudgetApi(APIView):
-    """One budget."""
+    """One of your budgets."""
 
     scopes: ClassVar = {"GET": "billing:read", "PATCH": "billing:write", "DELETE": "billing:write"}
 
@@ -110,6 +110,7 @@ class BudgetApi(APIView):
 
     @extend_schema(operation_id="budgets_delete", responses={204: None})
     def delete(self, request: Request, budget_id: str) -> Response:
+        """Delete a budget."""
         remove_budget(owner_id=asker(request).pk, budget_id=parse_public_id("budg", budget_id))
         return Response(status=204)
 
@@ -119,5 +120,5 @@ def _row(budget: Any) -> dict[str, Any]:
 
 
 def _subject(scope: str, text: str) -> UUID | None:
-    """Nobody named is oneself; an instance or a team has to be named."""
+    """Parse the subject, which may be empty for the user; an instance or a team has to be named."""
     return None if not text and scope == "member" else parse_public_id(PREFIXES[scope], text)

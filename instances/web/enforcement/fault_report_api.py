@@ -1,4 +1,4 @@
-"""The API's door for reports that an instance does not work."""
+"""API of reports that an instance does not work."""
 
 from typing import ClassVar
 
@@ -16,13 +16,16 @@ from instances.web.responses import instance_id_of, reply_with_instance, shown
 
 
 class FaultReportIn(serializers.Serializer):  # type: ignore[type-arg]  # not generic at run time
-    """What does not work, in the renter's words."""
+    """What does not work, in your own words."""
 
     detail = serializers.CharField(max_length=300, help_text="Staff read it, and the host's owner in the events.")
 
 
 class FaultReportView(APIView):
-    """It does not work although its host says that it runs: stop it, and charge nothing from now on."""
+    """Report that an instance does not work although its host says that it runs.
+
+    It is stopped and costs nothing from now on; the market's staff decide about a refund.
+    """
 
     scopes: ClassVar = {"POST": "instances:write"}
 

@@ -1,4 +1,4 @@
-"""Input of the budget page: over whom one may set a budget is what one may choose."""
+"""Forms of the budget page; subjects are those over which the user may set a budget."""
 
 from typing import Any
 from uuid import UUID
@@ -34,7 +34,7 @@ class BudgetForm(forms.Form):
         return read_amount(self.cleaned_data["limit_micros"])
 
     def wanted(self) -> dict[str, Any]:
-        """What the service takes."""
+        """Return the arguments of `set_budget`."""
         scope, _sign, key = self.cleaned_data.pop("over").partition(":")
         return {**self.cleaned_data, "scope": scope, "subject_id": UUID(key)}
 

@@ -1,4 +1,4 @@
-"""The page of budgets."""
+"""Pages of budgets."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -18,7 +18,7 @@ from instances.web.enforcement.forms import BudgetForm, LimitForm
 
 @signed_in
 def budgets(request: SignedInRequest) -> HttpResponse:
-    """A new budget is posted here."""
+    """Show the budgets, or create the posted one."""
     form, fault = BudgetForm(request.POST or None, user=request.user), None
     if form.is_valid():
         try:

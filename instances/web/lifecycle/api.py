@@ -1,4 +1,4 @@
-"""The API of what changes an instance itself: a fresh root, another size."""
+"""API of re-imaging and resizing instances."""
 
 from typing import Any, ClassVar
 
@@ -21,15 +21,17 @@ from storage.images.selectors import find_image
 
 
 class ReimageView(APIView):
-    """A fresh root file system from an image; the data disk stays."""
+    """Re-imaging: a fresh root file system from an image; the data disk stays."""
 
     scopes: ClassVar = {"POST": "instances:write", "DELETE": "instances:write"}
 
     @extend_schema(operation_id="instances_reimage", request=schemas.ReimageIn, responses={202: web_schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Of a running instance at once, of a stopped one with its next start. If it fails, the former root runs again.
+        """Replace the root file system by a fresh one from an image; the data disk stays.
 
-        An image that is not the market's own needs `instances:connect` as well: its programs run beside the kept data.
+        A running instance gets it at once, a stopped one at its next start. If it fails, the former root runs again.
+        An image that is not the market's own also needs the scope `instances:connect`, since its programs run beside
+        the kept data.
         """
         image = checked(schemas.ReimageIn, request.data)["image"]
         renter, row_id = asker(request), instance_id_of(instance_id)
@@ -40,13 +42,16 @@ class ReimageView(APIView):
 
     @extend_schema(operation_id="instances_reimage_take_back", responses={200: web_schemas.InstanceOut})
     def delete(self, request: Request, instance_id: str) -> Response:
-        """Keep the root that there is, while nothing has been done about the fresh one. Repeating it is harmless."""
+        """Cancel a re-image that has not begun, and keep the present root.
+
+        Repeating it changes nothing.
+        """
         kept = take_back_reimage(renter=asker(request), instance_id=instance_id_of(instance_id))
         return Response(shown(kept, opens=may_connect(request)))
 
 
 class ResizeView(APIView):
-    """The number of GPUs and the size of the data disk."""
+    """Number of GPUs and size of the data disk."""
 
     scopes: ClassVar = {"GET": "instances:read", "POST": "instances:write"}
 
@@ -59,13 +64,17 @@ class ResizeView(APIView):
         },
     )
     def get(self, request: Request, instance_id: str) -> Response:
-        """What a size would cost; nothing changes. Refused like the resize itself where it cannot be had."""
+        """Return what a size would cost, without changing anything.
+
+        A size that is not possible is refused like the resize itself.
+        """
         wanted = checked(schemas.SizeIn, request.query_params)
         instance = instance_of(asker(request), instance_id_of(instance_id))
         return Response(size_shape(price_of_size(instance, **_size(wanted)), size_of(instance)))
 
     @extend_schema(operation_id="instances_resize", request=schemas.ResizeIn, responses={202: web_schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
+        """Change the number of GPUs of a stopped instance, or grow its data disk."""
         wanted = checked(schemas.ResizeIn, request.data)
         limits = {"max_rate_micros": wanted.get("max_hourly_rate"), "max_disk_micros_per_day": wanted.get("max_disk_daily")}
         most: dict[str, Any] = {name: None if text is None else parse_money(text) for name, text in limits.items()}

@@ -1,4 +1,4 @@
-"""What the pages say of fresh roots, other sizes and runs without a GPU."""
+"""Template contexts of re-imaging, resizing and runs without a GPU."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -41,13 +41,13 @@ _GROWTH: Final = "grow_disk"
 
 
 def changes_context(instance: Instance) -> dict[str, Any]:
-    """What the instance's page says of changes that are under way or possible."""
+    """Return the context of changes that are in progress or possible."""
     growing = operations_of(instance.pk).filter(kind=_GROWTH, ended_at=None).first()
     return {"growing": growing, "growing_gb": growing.args["size_gb"] if growing else "", "cpu_run": CPU_RUN}
 
 
 def reimage_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Raises NotFound."""
+    """Return the context of the re-image form, or raise NotFound."""
     instance = instance_of(renter, instance_id)
     images = [image for image in active_images(renter) if image.host_id in (None, instance.host_id)]
     form = ReimageForm(params, instance=instance, images=images)
@@ -55,7 +55,10 @@ def reimage_context(renter: User, instance_id: UUID, params: Mapping[str, Any] |
 
 
 def resize_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The form and what its choices cost; `params` None: as it is. Raises NotFound."""
+    """Return the context of the resize form with its price, or raise NotFound.
+
+    With `params` None, it shows the present size.
+    """
     instance = instance_of(renter, instance_id)
     context: dict[str, Any] = {
         "instance": instance,
@@ -70,7 +73,7 @@ def resize_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | 
 
 
 def _priced(instance: Instance, form: ResizeForm) -> dict[str, Any]:
-    """Nothing for what is no size; a form that nobody has filled in costs what the instance has."""
+    """Return the price of a valid form; an empty form has the price of the present size."""
     if form.is_bound and not form.is_valid():
         return {}
     asked = form.size if form.is_bound else {"gpu_count": None, "data_disk_gb": None}

@@ -1,4 +1,4 @@
-"""Input of the dialogs that give an instance a fresh root or another size."""
+"""Forms of the re-image and resize dialogs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ReimageForm(forms.Form):
-    """Which image, and that its renter knows what is lost."""
+    """The image, and the consent to what is deleted."""
 
     image = forms.ChoiceField(label=_("Image"), widget=forms.RadioSelect)
     understood = forms.BooleanField(label=_("I know that everything outside /data is deleted."))
@@ -31,7 +31,7 @@ class ReimageForm(forms.Form):
 
 
 class ResizeForm(forms.Form):
-    """How many GPUs, how large a disk, and the prices that were shown for them."""
+    """Number of GPUs and size of the disk, with the prices that were shown for them."""
 
     gpu_count = forms.TypedChoiceField(label=_("Number of GPUs"), coerce=int, required=False, empty_value=None)
     data_disk_gb = forms.IntegerField(label=_("Data disk (GB)"), required=False, max_value=DATA_DISK_GB_MAX)
@@ -53,7 +53,7 @@ class ResizeForm(forms.Form):
 
     @property
     def limits(self) -> dict[str, int | None]:
-        """What was accepted. Raises InvalidInput for what is no price."""
+        """Return the accepted prices, or raise InvalidInput for malformed ones."""
         named = {"max_rate_micros": "max_rate", "max_disk_micros_per_day": "max_daily"}
         given = {name: self.cleaned_data[field] for name, field in named.items()}
         return {name: parse_money(text) if text else None for name, text in given.items()}

@@ -1,4 +1,4 @@
-"""The API of saving an instance as an image, and of how far its host is with loading one."""
+"""API of saving an instance as an image, and of the progress of image pulls."""
 
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from storage.web.images import serializers as shapes
 
 
 class SaveImageView(APIView):
-    """Save the root file system of a running or stopped instance as an image of its renter's."""
+    """Save the root file system of a running or stopped instance as one of your images."""
 
     scopes: ClassVar = {"POST": "instances:write"}
 
@@ -34,7 +34,7 @@ class SaveImageView(APIView):
 
 
 class PullView(APIView):
-    """How far the host is with loading the instance's image, layer by layer."""
+    """Return how far the host has pulled the instance's image, layer by layer."""
 
     scopes: ClassVar = {"GET": "instances:read"}
 

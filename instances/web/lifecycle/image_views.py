@@ -1,4 +1,4 @@
-"""The page's action of saving an instance as an image."""
+"""Page action that saves an instance as an image."""
 
 from django.contrib import messages
 from django.http import HttpResponse

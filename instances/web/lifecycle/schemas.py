@@ -1,4 +1,4 @@
-"""What OpenAPI says about re-imaging and resizing."""
+"""OpenAPI schemas of re-imaging and resizing."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from marketplace.constants import DATA_DISK_GB_MAX, MAX_GPUS_PER_HOST
 
 
 class InstanceReimage(serializers.Serializer[Any]):
-    """A fresh root that was asked for and has not run yet."""
+    """A fresh root that was requested and has not run yet."""
 
     image = serializers.CharField()
     former_image = serializers.CharField(help_text="Where a failure, or taking it back, leads")
@@ -17,7 +17,7 @@ class InstanceReimage(serializers.Serializer[Any]):
 
 
 class InstanceSetback(serializers.Serializer[Any]):
-    """Why what was asked last could not be done; the instance goes on as it was."""
+    """Why the last request could not be carried out; the instance goes on as before."""
 
     code = serializers.CharField()
     detail = serializers.CharField(allow_blank=True)
@@ -30,14 +30,17 @@ class ReimageIn(serializers.Serializer[Any]):
 
 
 class SizeIn(serializers.Serializer[Any]):
-    """The size to ask about; left out: as it is."""
+    """The size to price; what you leave out stays as it is."""
 
     gpu_count = serializers.IntegerField(min_value=1, max_value=MAX_GPUS_PER_HOST, required=False, allow_null=True)
     data_disk_gb = serializers.IntegerField(min_value=0, max_value=DATA_DISK_GB_MAX, required=False, allow_null=True)
 
 
 class ResizeIn(SizeIn):
-    """Another size. The GPUs change while it is stopped; the data disk grows at any time and never gets smaller."""
+    """Another size.
+
+    The number of GPUs changes while the instance is stopped; the data disk grows at any time and never gets smaller.
+    """
 
     max_hourly_rate = AmountText(
         required=False, allow_null=True, help_text="Refused when all its GPUs would cost more an hour"

@@ -1,4 +1,4 @@
-"""What the API says of an instance's fresh root, its setbacks, its share of the host and its size."""
+"""JSON of an instance's re-image, setbacks, share of the host and size."""
 
 from typing import Any
 

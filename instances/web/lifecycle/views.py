@@ -1,4 +1,4 @@
-"""Pages of what changes an instance itself: a fresh root, another size."""
+"""Pages of re-imaging and resizing."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -21,7 +21,7 @@ _RESIZE = {"page": "instances/resize.html", "part": "instances/_resize_form.html
 
 @signed_in
 def instance_reimage(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """The choice of images; sent, the order."""
+    """Show the images to choose from, or re-image with the posted one."""
     key = parse_public_id("inst", instance_id)
     context = reimage_context(request.user, key, request.POST if request.method == "POST" else None)
     form = context["form"]
@@ -44,7 +44,10 @@ def instance_keep_root(request: SignedInRequest, instance_id: str) -> HttpRespon
 
 @signed_in
 def instance_resize(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """The form; with `price` in the address, what its choices cost; sent, the order at the prices that were shown."""
+    """Show the resize form, with `price` in the address its price, or resize as posted.
+
+    The posted order is bound to the prices that were shown.
+    """
     key = parse_public_id("inst", instance_id)
     if "price" in request.GET:
         return render_page(request, "instances/_resize_price.html", resize_context(request.user, key, request.GET))

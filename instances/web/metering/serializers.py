@@ -1,4 +1,4 @@
-"""What OpenAPI says about how an instance is billed, and about changing that in place."""
+"""OpenAPI schemas of an instance's billing and of changing it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ Text, Time, Whole, Number = (
 
 
 class Expectations(serializers.Serializer[Any]):
-    """What whoever orders believes the quote to say."""
+    """What you believe the quote to say; the order is refused if it differs."""
 
     max_total = AmountText(required=False, allow_null=True, help_text="Refused when due_now or projected_total is more")
     signature = Text(required=False, allow_null=True, max_length=128, help_text="As the quote has it")
@@ -31,7 +31,7 @@ class ConvertIn(Expectations):
 
 
 class ExtendIn(Expectations):
-    """A term renewed ahead, or by itself at its end, or both."""
+    """A renewal of the term ahead, or automatically at its end, or both."""
 
     quote_id = Text(required=False, allow_null=True, help_text="quot_…: the renewal; it begins when the present term ends")
     auto_renew = serializers.BooleanField(required=False, allow_null=True, default=None)
@@ -78,13 +78,13 @@ class InstanceSpot(serializers.Serializer[Any]):
 
 
 class BidIn(serializers.Serializer[Any]):
-    """Another maximum, in place."""
+    """Another maximum of the bid."""
 
     max_price = AmountText(help_text="Per GPU and hour, the offer's floor at least")
 
 
 class InstanceBilling(serializers.Serializer[Any]):
-    """What it costs."""
+    """What the instance costs, and how it is billed."""
 
     mode = Text()
     hourly_rate = Text(help_text="Of its GPUs, at present; of a run without GPUs what that costs")

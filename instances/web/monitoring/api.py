@@ -1,4 +1,4 @@
-"""The API of alerts, and of everything that happened to one's instances."""
+"""API of alerts, and of the events of all instances of a renter."""
 
 from typing import Any, ClassVar, cast
 
@@ -26,7 +26,7 @@ from instances.web.serializers import event_shape
 
 
 class AlertOut(serializers.Serializer[Any]):
-    """Something amiss with an instance; `resolution` is over, renter or ended."""
+    """A problem of an instance; `resolution` is over, renter or ended."""
 
     id = serializers.CharField()
     instance = serializers.CharField()
@@ -43,19 +43,19 @@ class AlertOut(serializers.Serializer[Any]):
 
 
 class ResolveIn(serializers.Serializer[Any]):
-    """Whether to hear of this kind again for this instance."""
+    """Whether to mute this kind of alert for this instance."""
 
     mute = serializers.BooleanField(default=False)
 
 
 class AlertRules(serializers.Serializer[Any]):
-    """Of which kinds of alerts of an instance its renter does not want to hear."""
+    """The kinds of alerts that are muted for an instance."""
 
     muted = serializers.ListField(child=serializers.ChoiceField(choices=Alert.Kind.values), max_length=20)
 
 
 class AnyEventOut(serializers.Serializer[Any]):
-    """One event of one of the renter's instances."""
+    """One event of one of your instances."""
 
     instance = serializers.CharField()
     name = serializers.CharField()
@@ -69,7 +69,7 @@ class AnyEventOut(serializers.Serializer[Any]):
 
 
 class EventsIn(serializers.Serializer[Any]):
-    """Which events."""
+    """Which events to return."""
 
     instance = serializers.CharField(required=False, default="", help_text="inst_…")
     group = serializers.ChoiceField(choices=list(GROUPS), required=False)
@@ -78,14 +78,14 @@ class EventsIn(serializers.Serializer[Any]):
 
 
 class AlertsIn(serializers.Serializer[Any]):
-    """Which alerts."""
+    """Which alerts to return."""
 
     instance = serializers.CharField(required=False, default="", help_text="inst_…")
     open = serializers.BooleanField(default=False, help_text="Only those that go on")
 
 
 class EventsOfAllView(GenericAPIView[InstanceEvent]):
-    """What happened to one's instances, newest first."""
+    """List what happened to your instances, newest first."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = AnyEventOut
@@ -101,7 +101,7 @@ class EventsOfAllView(GenericAPIView[InstanceEvent]):
 
 
 class AlertsView(GenericAPIView[Alert]):
-    """Alerts of one's instances, newest first; those that are over are kept for 180 days."""
+    """List the alerts of your instances, newest first; closed ones are kept for 180 days."""
 
     scopes: ClassVar = INSTANCE_SCOPES
     serializer_class = AlertOut
@@ -116,7 +116,10 @@ class AlertsView(GenericAPIView[Alert]):
 
 
 class AlertResolveView(APIView):
-    """Set an alert aside; it comes back after a day if it still is so, or never when muted."""
+    """Close an alert.
+
+    It is raised again after a day if the problem is still there, or never when muted.
+    """
 
     scopes: ClassVar = INSTANCE_SCOPES
 
@@ -137,6 +140,7 @@ class AlertRulesView(APIView):
 
     @extend_schema(operation_id="instances_alert_rules_set", request=AlertRules, responses=AlertRules)
     def put(self, request: Request, instance_id: str) -> Response:
+        """Set the kinds of alerts that are muted for an instance; open ones of them are closed."""
         kinds = checked(AlertRules, request.data)["muted"]
         muted = set_muted(renter=asker(request), instance_id=instance_id_of(instance_id), kinds=kinds)
         return Response({"muted": muted})

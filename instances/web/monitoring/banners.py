@@ -1,4 +1,4 @@
-"""What stands on top of every console page while it matters: the wallet's standing, data about to go, budgets."""
+"""Banners on top of every console page: wallet standing, data about to be deleted, budgets, alerts."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,18 +21,18 @@ from instances.retention.selectors import archive_name
 from instances.web.monitoring.context import alert_rows
 from storage.volumes.selectors import storage_ending
 
-# How many stand there in full: on a phone more would push the page itself out of sight.
+# How many banners are unfolded; on a phone, more would push the page itself out of sight.
 _SHOWN: Final = 2
 _TOLD: Final = (StandingState.LOW, StandingState.EXHAUSTED)
 
 
 @dataclass(frozen=True)
 class _Notice:
-    """One banner: what it is about, and the thing itself."""
+    """One banner: its kind, and the object that it is about."""
 
     kind: str
     it: object
-    place: str = ""  # where data that is about to go is archived first
+    place: str = ""  # where data that is about to be deleted is archived first
 
 
 @require_safe
@@ -51,6 +51,6 @@ def banners(request: SignedInRequest) -> HttpResponse:
 
 
 def _shows_alerts(request: SignedInRequest) -> bool:
-    """Whether the page under the banner shows them itself."""
+    """Return whether the page under the banner shows the alerts itself."""
     path = page_named(request, "HX-Current-URL").path
     return path.startswith((reverse("activity"), reverse("instances") + "/"))

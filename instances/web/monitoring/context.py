@@ -1,4 +1,4 @@
-"""What the pages show of alerts: those that go on, in words."""
+"""Template context of open alerts in words."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ ALERT_EVENTS: Final[dict[str, str | Promise]] = {
 
 
 def alert_rows(renter: User, instance: Instance | None = None) -> list[dict[str, Any]]:
-    """What is amiss now, the newest first."""
+    """Return the open alerts, newest first."""
     open_ones = alerts_of(renter, instance_id=instance.pk if instance else None, open_only=True)
     return [alert_row(alert) for alert in open_ones[:_SHOWN]]
 

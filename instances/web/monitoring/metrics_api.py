@@ -1,4 +1,4 @@
-"""The API of use over time."""
+"""API of usage over time."""
 
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ _LATEST_FOR = timedelta(minutes=2)
 
 
 class MetricsIn(serializers.Serializer[Any]):
-    """The stretch of time to look at, and how fine."""
+    """How far to look back, and the distance of the points."""
 
     minutes = serializers.IntegerField(
         min_value=1, max_value=METRICS_MINUTES_MAX, default=60, help_text="How far to look back"
@@ -37,7 +37,7 @@ class MetricsIn(serializers.Serializer[Any]):
 
 
 class MetricsPoint(serializers.Serializer[Any]):
-    """Mean use over one step of time; `_max` is the highest reading in it."""
+    """Mean usage over one step of time; `_max` is the highest reading in it."""
 
     at = serializers.DateTimeField()
     cpu_pct = serializers.FloatField(help_text="Percent of one core")
@@ -65,7 +65,10 @@ class GpuNow(serializers.Serializer[Any]):
 
 
 class MetricsOut(serializers.Serializer[Any]):
-    """Use over time, oldest first. Steps in which nothing was reported are left out."""
+    """Usage over time, oldest first.
+
+    Steps without a report are left out.
+    """
 
     step = serializers.IntegerField(help_text="Seconds")
     made_of = serializers.CharField(help_text="What the points are made of: second, sample, minute, hour, day")
@@ -74,7 +77,7 @@ class MetricsOut(serializers.Serializer[Any]):
 
 
 class MetricsView(APIView):
-    """Use over time: GPU, its memory, power and temperature, CPU, memory, disk, network."""
+    """Return usage over time: GPU, its memory, power and temperature, CPU, memory, disk, network."""
 
     scopes: ClassVar = INSTANCE_SCOPES
 

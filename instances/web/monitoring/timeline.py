@@ -1,4 +1,4 @@
-"""Everything that happened to a renter's instances, in words and by groups, with what is amiss now on top."""
+"""Events of all instances of a renter, in words and by groups, below the open alerts."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -28,7 +28,7 @@ GROUPS: Final[dict[str, Words]] = {
     "access": _("Access"),
     "host": _("Host"),
 }
-# By how an event's kind begins; what fits none belongs to the life of the instance.
+# By the beginning of an event's kind; all other kinds belong to the group of the life cycle.
 _BEGINNINGS: Final[dict[str, tuple[str, ...]]] = {
     "alerts": ("alert_",),
     "money": ("convert", "renew", "auto_renew", "term_", "funds_", "keeping_", "given_back"),
@@ -43,7 +43,7 @@ def group_of(kind: str) -> str:
 
 
 def in_group(events: QuerySet[InstanceEvent], group: str) -> QuerySet[InstanceEvent]:
-    """Raises InvalidInput for a group that there is not."""
+    """Return the events of a group, or raise InvalidInput for an unknown one."""
     if group not in GROUPS:
         raise wrong_field("group", f"Choose from {', '.join(GROUPS)}.")
     if group == "life":
@@ -59,7 +59,7 @@ def _begins_like(*groups: str) -> Q:
 
 
 def timeline_context(renter: User, *, instance: str, group: str, page: str | None) -> dict[str, Any]:
-    """The page of everything; what is no instance of theirs, or no group, filters nothing."""
+    """Return the context of the activity page; an unknown instance or group filters nothing."""
     mine = list(instances_of(renter).order_by("-created_at")[:200])
     chosen = next((row for row in mine if public_id("inst", row.pk) == instance), None)
     events = events_in(renter, instance_id=chosen.pk if chosen else None)
@@ -82,7 +82,7 @@ def _row(event: InstanceEvent) -> dict[str, Any]:
 
 
 def instance_id_in(text: str) -> UUID | None:
-    """Of a filter, which names no thing: what is no id is a wrong field."""
+    """Parse the instance of a filter; a malformed id is a wrong field, not a missing object."""
     try:
         return parse_public_id("inst", text) if text else None
     except NotFound as error:

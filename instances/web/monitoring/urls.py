@@ -1,4 +1,4 @@
-"""Addresses of watching: use over time, alerts, everything that happened."""
+"""URLs of usage, alerts and events."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""Use over time as the page's script draws it: ranges, graphs with their units, gaps where nothing is known."""
+"""Usage over time as the page's script draws it: ranges, graphs with units, gaps without data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _CORE_PCT: Final = 1000
 
 @dataclass(frozen=True)
 class Range:
-    """A length of time that the page offers, and how fine it is drawn."""
+    """A length of time that the page offers, with its resolution."""
 
     key: str
     words: str | Promise
@@ -68,7 +68,7 @@ def instance_use(request: SignedInRequest, instance_id: str) -> HttpResponse:
 
 
 def graphs_of(renter: User, instance_id: UUID, key: str = DEFAULT.key) -> dict[str, Any]:
-    """Times, the graphs that can be drawn of them, and what each GPU does now."""
+    """Return the times, the graphs over them, and the present use of each GPU."""
     chosen = next((one for one in RANGES if one.key == key), DEFAULT)
     instance = instance_of(renter, instance_id)
     now = clock.now()
@@ -88,7 +88,7 @@ Points = Sequence[Sample | None]
 
 
 def _with_gaps(samples: Sequence[Sample], step_s: int) -> list[tuple[int, Sample | None]]:
-    """A point without values in each gap: the line breaks there instead of telling of hours that nobody saw."""
+    """Add a point without values in each gap, where the line breaks instead of covering unknown hours."""
     longest = max(3 * step_s, _LONGEST_GAP_S if step_s > 1 else 30)
     points: list[tuple[int, Sample | None]] = []
     for sample in samples:
@@ -127,7 +127,7 @@ def _graphs(instance: Instance, points: Points, chosen: Range) -> list[dict[str,
 
 
 def _of_reports(instance: Instance, points: Points) -> list[dict[str, Any]]:
-    """What is measured once a report, not each second."""
+    """Return the graphs of what is measured once per report instead of each second."""
     disk: dict[str, Any] = {"name": "disk", "unit": "GB", "series": [_each(points, lambda one: one.disk_mb / _MIB)]}
     disk |= {"max": instance.data_disk_gb} if instance.data_disk_gb else {}
     traffic = [_rates(points, "rx_bytes"), _rates(points, "tx_bytes")]
@@ -140,7 +140,7 @@ def _each(points: Points, value: Callable[[Sample], float]) -> list[float | None
 
 
 def _rates(points: Points, name: str) -> list[float | None]:
-    """Kilobytes a second: a step counts the bytes since the one before it. None where a gap leaves that unknown."""
+    """Return kilobytes per second, from the bytes since the step before; None after a gap."""
     rates: list[float | None] = [None] if points else []
     for before, after in pairwise(points):
         if before is None or after is None or getattr(after, name) is None:

@@ -1,4 +1,4 @@
-"""The pages of watching: everything that happened, and alerts with the buttons that set them aside."""
+"""Pages of events and alerts."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -34,7 +34,7 @@ def alerts_unmute(request: SignedInRequest, instance_id: str) -> HttpResponse:
 
 
 def _seen(request: SignedInRequest) -> HttpResponse:
-    """htmx looks at its live parts again; a browser without it goes to the list."""
+    """Make htmx refresh the live parts of the page, or redirect a browser without it to the list."""
     if request.htmx:  # type: ignore[attr-defined]  # set by HtmxMiddleware
         return HttpResponse(status=204, headers={"HX-Trigger": "changed"})
     return redirect("activity")

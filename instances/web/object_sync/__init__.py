@@ -1,1 +1,1 @@
-"""Object storage sync over HTTP."""
+"""Object-storage sync over HTTP."""

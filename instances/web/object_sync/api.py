@@ -1,4 +1,4 @@
-"""The API of object storage: connections, syncs of volumes and data disks, their schedules, archives before deletion."""
+"""API of object storage: connections, syncs of volumes and data disks, schedules, archives."""
 
 from typing import Any, ClassVar, cast
 
@@ -44,7 +44,7 @@ SCOPES: dict[str, str] = {**STORAGE_SCOPES, "PUT": "storage:write"}
 
 
 class ConnectionsView(GenericAPIView[Any]):
-    """The account's connections to object storages, and new ones."""
+    """Your connections to object storage."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema.ConnectionOut
@@ -60,7 +60,7 @@ class ConnectionsView(GenericAPIView[Any]):
 
     @extend_schema(operation_id="connections_create", request=schema.ConnectionIn, responses={201: schema.ConnectionOut})
     def post(self, request: Request) -> Response:
-        """Saved once the object storage has let this key list the folder."""
+        """Save a connection, after checking that its key can list the folder."""
         wanted, owner = checked(schema.ConnectionIn, request.data), asker(request)
         name = wanted.pop("name")
         tried = try_connection(**wanted)
@@ -68,7 +68,7 @@ class ConnectionsView(GenericAPIView[Any]):
 
 
 class ConnectionView(APIView):
-    """One connection."""
+    """One of your connections."""
 
     scopes: ClassVar = SCOPES
 
@@ -79,20 +79,23 @@ class ConnectionView(APIView):
 
     @extend_schema(operation_id="connections_login", request=schema.ConnectionLogin, responses=schema.ConnectionOut)
     def put(self, request: Request, connection_id: str) -> Response:
-        """Another access key, tried first."""
+        """Replace the access key of a connection, after checking the new one."""
         owner, row_id = asker(request), parse_public_id(CONNECTION_PREFIX, connection_id)
         tried = retry_connection(owner=owner, connection_id=row_id, **checked(schema.ConnectionLogin, request.data))
         return Response(connection_shape(change_login(owner=owner, connection_id=row_id, tried=tried)))
 
     @extend_schema(operation_id="connections_remove", responses={204: None})
     def delete(self, request: Request, connection_id: str) -> Response:
-        """With its schedules. What runs goes on."""
+        """Delete a connection and its schedules.
+
+        Running syncs go on.
+        """
         remove_place(owner=asker(request), connection_id=parse_public_id(CONNECTION_PREFIX, connection_id))
         return Response(status=204)
 
 
 class SyncsView(GenericAPIView[Any]):
-    """All runs of the account, the newest first."""
+    """List all your syncs, newest first."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema.SyncOut
@@ -107,7 +110,7 @@ class SyncsView(GenericAPIView[Any]):
 
 
 class SyncView(APIView):
-    """One run."""
+    """Return one of your syncs."""
 
     scopes: ClassVar = SCOPES
 
@@ -117,7 +120,10 @@ class SyncView(APIView):
 
 
 class SyncCancelView(APIView):
-    """End a run. What was copied stays."""
+    """Cancel a sync.
+
+    Files that were copied stay.
+    """
 
     scopes: ClassVar = SCOPES
 
@@ -132,7 +138,7 @@ class SyncCancelView(APIView):
 
 
 class VolumeSyncsView(GenericAPIView[Any]):
-    """The runs of one volume, and new ones."""
+    """Syncs of one of your volumes."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema.SyncOut
@@ -145,14 +151,14 @@ class VolumeSyncsView(GenericAPIView[Any]):
 
     @extend_schema(operation_id="volumes_syncs_create", request=schema.SyncIn, responses={202: schema.SyncOut})
     def post(self, request: Request, volume_id: str) -> Response:
-        """Copy it, or a folder of it, to or from object storage."""
+        """Copy a volume, or a folder of it, to or from object storage."""
         owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
         order = _order(checked(schema.SyncIn, request.data))
         return reply_once(request, lambda: _begun(owner, sync_volume(owner=owner, volume_id=row_id, **order)))
 
 
 class InstanceSyncsView(GenericAPIView[Any]):
-    """The runs of one instance's data disk, and new ones."""
+    """Syncs of the data disk of one of your instances."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema.SyncOut
@@ -165,14 +171,17 @@ class InstanceSyncsView(GenericAPIView[Any]):
 
     @extend_schema(operation_id="instances_syncs_create", request=schema.SyncIn, responses={202: schema.SyncOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Copy its data disk, or a folder of it, to or from object storage: while it runs, or stopped."""
+        """Copy the data disk of an instance, or a folder of it, to or from object storage.
+
+        The instance may run or be stopped.
+        """
         renter, row_id = asker(request), instance_id_of(instance_id)
         order = _order(checked(schema.SyncIn, request.data))
         return reply_once(request, lambda: _begun(renter, sync_disk(renter=renter, instance_id=row_id, **order)))
 
 
 class SyncSchedulesView(GenericAPIView[Any]):
-    """The syncs that come round, and new ones."""
+    """Your schedules of syncs."""
 
     scopes: ClassVar = SCOPES
     serializer_class = schema.SyncScheduleOut
@@ -195,19 +204,22 @@ class SyncSchedulesView(GenericAPIView[Any]):
 
 
 class SyncScheduleView(APIView):
-    """One of them."""
+    """One of your schedules of syncs."""
 
     scopes: ClassVar = SCOPES
 
     @extend_schema(operation_id="sync_schedules_remove", responses={204: None})
     def delete(self, request: Request, schedule_id: str) -> Response:
-        """What it has begun goes on."""
+        """Delete a schedule.
+
+        Syncs that it has started go on.
+        """
         remove_schedule(owner=asker(request), schedule_id=parse_public_id(SCHEDULE_PREFIX, schedule_id))
         return Response(status=204)
 
 
 class InstanceArchiveView(APIView):
-    """What becomes of an instance's data disk before it is deleted for having been stopped too long."""
+    """Archiving of an instance's data disk before it is deleted after a long stop."""
 
     scopes: ClassVar = SCOPES
 
@@ -225,7 +237,7 @@ class InstanceArchiveView(APIView):
 
 
 class ArchiveDefaultView(APIView):
-    """The same for every instance that says nothing else."""
+    """Archiving of the data disks of all instances without a choice of their own."""
 
     scopes: ClassVar = SCOPES
 
@@ -235,6 +247,7 @@ class ArchiveDefaultView(APIView):
 
     @extend_schema(operation_id="archive_default_set", request=schema.ArchiveDefaultIn, responses=schema.ArchiveDefaultOut)
     def put(self, request: Request) -> Response:
+        """Set where data disks are archived unless an instance says otherwise."""
         renter, wanted = asker(request), checked(schema.ArchiveDefaultIn, request.data)
         set_archive_default(renter=renter, connection_id=connection_id_of(wanted["connection"]))
         return Response(archive_default_shape(archive_default(renter.pk)))

@@ -1,4 +1,4 @@
-"""What the console shows of object storage: connections, runs, schedules, archives before deletion."""
+"""Template contexts of object storage: connections, syncs, schedules, archives before deletion."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +37,7 @@ SYNC_EVENTS: Final[Mapping[str, str | Promise]] = {
     "archive_failed": _("Its data disk could not be archived; it is tried again"),
     "archive_given_up": _("Deleted without an archive: it failed for three days"),
 }
-# Why a sync failed, by its code.
+# Texts of failed syncs, by failure code.
 SYNC_FAULTS: Final[Mapping[str, str | Promise]] = {
     "storage_login_refused": _("The object storage does not take this access key, or does not let it do this."),
     "storage_unreachable": _("The host does not reach the object storage."),
@@ -55,10 +55,10 @@ SYNC_FAULTS: Final[Mapping[str, str | Promise]] = {
 
 
 class SyncRow:
-    """One run as the console shows it."""
+    """One sync as the console shows it."""
 
     def __init__(self, sync: "Sync", disks: Collection[str] = ()) -> None:
-        """`disks`: what can be copied now, as the form names them."""
+        """Store the sync; `disks` are those that can be copied now, as the form names them."""
         self.sync = sync
         self.work = sync.operation if sync.state == SyncState.RUNNING else None
         self.percent = percent_of(self.work)
@@ -101,7 +101,10 @@ def runs_context(user: User, page: str | None) -> dict[str, Any]:
 
 
 def sync_form(user: User, sent: Any, asked: Mapping[str, str]) -> SyncForm:
-    """`asked` may name a disk as `source`, or an earlier sync as `again`. Raises NotFound."""
+    """Return the form of a sync, or raise NotFound.
+
+    `asked` may name a disk as `source`, or an earlier sync as `again`.
+    """
     places = [(public_id("conn", row.pk), f"{row.name} · {row.place}") for row in connections_of(user.pk)]
     return SyncForm(sent, auto_id="sync-%s", initial=_initial(user, asked), sources=_sources(user), connections=places)
 
@@ -120,7 +123,7 @@ def _disk_id(sync: "Sync") -> str:
 
 
 def _sources(user: User) -> list[tuple[str, str]]:
-    """The disks that can be copied now, by their ids, in words."""
+    """Return the disks that can be copied now, as (id, text)."""
     volumes = volumes_of(user.pk).filter(state=VolumeState.READY)
     sources = [(public_id("vol", row.pk), f"{row.name} · {row.size_gb} GB") for row in volumes]
     disks = instances_with_disks(user.pk)
@@ -132,7 +135,7 @@ def connection_form(sent: Any) -> ConnectionForm:
 
 
 def archive_context(instance: Instance, now: "datetime") -> dict[str, Any]:
-    """For the disks of an instance's page: what runs on its disk, and what becomes of it before a deletion."""
+    """Return the context of an instance's disk page about its running sync and its archive."""
     running = running_syncs([instance.pk]).get(instance.pk)
     place = archive_place(instance)
     return {

@@ -1,4 +1,4 @@
-"""A sync as people order it in one form: once, now, or as a schedule."""
+"""Orders of the sync form: once now, or as a schedule."""
 
 from typing import Any
 
@@ -10,7 +10,10 @@ from storage.states import SnapshotSource
 
 
 def begin_or_schedule(*, owner: User, order: dict[str, Any], rhythm: Rhythm | None) -> None:
-    """Raises what the services of syncs and schedules raise."""
+    """Start a sync, or add a schedule where a recurrence is given.
+
+    Raises what `sync_volume`, `sync_disk` and `add_schedule` raise.
+    """
     if rhythm is not None:
         add_schedule(owner=owner, rhythm=rhythm, **order)
         return

@@ -1,4 +1,4 @@
-"""Input of the pages about object storage."""
+"""Forms of the object-storage pages."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class LoginForm(forms.Form):
 
 
 class ConnectionForm(LoginForm):
-    """A place in an object storage."""
+    """A place in object storage."""
 
     name = NameField(label=_("Name"), max_length=60, help_text=_("For you, such as “backups”."))
     endpoint = forms.CharField(
@@ -61,14 +61,14 @@ class ConnectionForm(LoginForm):
 
     @property
     def order(self) -> dict[str, str]:
-        """What `try_connection` is asked for."""
+        """Return the arguments of `try_connection`."""
         given = dict(self.cleaned_data)
         del given["name"]
         return {"prefix": given.pop("root_folder"), **given}
 
 
 class SyncForm(forms.Form):
-    """A sync that begins now, or one that comes round."""
+    """A sync that starts now, or a schedule."""
 
     source = forms.ChoiceField(label=_("Disk"))
     connection = forms.ChoiceField(label=_("Object storage"))
@@ -131,7 +131,7 @@ class SyncForm(forms.Form):
 
     @property
     def order(self) -> dict[str, Any]:
-        """What the services are asked for."""
+        """Return the arguments of `begin_or_schedule` besides the recurrence."""
         given = self.cleaned_data
         which = "volume" if given["source"].startswith("vol_") else "instance"
         kind, subject_id = subject_of({which: given["source"]})
@@ -144,7 +144,7 @@ class SyncForm(forms.Form):
 
     @property
     def rhythm(self) -> Rhythm | None:
-        """None: once, now."""
+        """Return the recurrence, or None for a sync that starts now."""
         given = self.cleaned_data
         if given["repeat"] == "hours":
             return Rhythm(given["every_hours"])

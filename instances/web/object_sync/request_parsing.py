@@ -1,4 +1,4 @@
-"""What a script or a form asks of object storage, as the services take it."""
+"""Parsing of requests and forms about object storage into arguments of services."""
 
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,10 @@ def wish_of(wanted: dict[str, Any]) -> Wish:
 
 
 def connection_id_of(text: str | None, *, needed: bool = False) -> UUID | None:
-    """Raises NotFound, or InvalidInput where one has to be named."""
+    """Parse the id of a connection.
+
+    Raises NotFound, or InvalidInput where one is `needed` and missing.
+    """
     if not text:
         if needed:
             raise wrong_field("connection", "Name a connection: GET /storage-connections lists yours.")
@@ -26,7 +29,10 @@ def connection_id_of(text: str | None, *, needed: bool = False) -> UUID | None:
 
 
 def subject_of(wanted: dict[str, Any]) -> tuple[str, UUID]:
-    """Either a `volume` or an `instance`. Raises InvalidInput or NotFound."""
+    """Parse the disk, either a `volume` or an `instance`.
+
+    Raises InvalidInput or NotFound.
+    """
     volume, instance = wanted.get("volume"), wanted.get("instance")
     if bool(volume) == bool(instance):
         raise wrong_field("volume", "Name either a volume or an instance.")

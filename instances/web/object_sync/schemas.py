@@ -1,4 +1,4 @@
-"""What OpenAPI says about object storage: connections, syncs, schedules, archives. Replies are made by `sync_shapes`."""
+"""OpenAPI schemas of object storage: connections, syncs, schedules, archives."""
 
 from typing import Any
 
@@ -25,7 +25,10 @@ class ConnectionLogin(serializers.Serializer[Any]):
 
 
 class ConnectionIn(ConnectionLogin):
-    """A place in an S3-compatible object storage. It is asked at once."""
+    """A place in S3-compatible object storage.
+
+    Access is checked at once.
+    """
 
     name = NameText(max_length=60)
     endpoint = Text(max_length=300, help_text="https://s3.eu-central-1.amazonaws.com, or only the name")
@@ -37,7 +40,7 @@ class ConnectionIn(ConnectionLogin):
 
 
 class ConnectionOut(serializers.Serializer[Any]):
-    """A place that was tried."""
+    """A place that was checked when it was saved."""
 
     id = Text()
     name = Text()
@@ -52,7 +55,7 @@ class ConnectionOut(serializers.Serializer[Any]):
 
 
 class SyncTermsIn(serializers.Serializer[Any]):
-    """What is copied where."""
+    """What to copy where."""
 
     connection = Text(help_text="conn_…")
     direction = serializers.ChoiceField(choices=SyncDirection.values, help_text="up: to object storage; down: from it")
@@ -62,11 +65,11 @@ class SyncTermsIn(serializers.Serializer[Any]):
 
 
 class SyncIn(SyncTermsIn):
-    """A sync that begins now."""
+    """A sync that starts now."""
 
 
 class SyncProgress(serializers.Serializer[Any]):
-    """How far it is."""
+    """Progress of the copying."""
 
     done_bytes = Whole()
     total_bytes = Whole(help_text="0: not known yet")
@@ -85,7 +88,7 @@ class SyncSubject(serializers.Serializer[Any]):
 
 
 class SyncOut(serializers.Serializer[Any]):
-    """One run."""
+    """One sync."""
 
     id = Text()
     of = SyncSubject()
@@ -109,7 +112,7 @@ class SyncOut(serializers.Serializer[Any]):
 
 
 class SyncScheduleIn(SyncTermsIn):
-    """A sync that comes round: every so many hours, or at a time of chosen days."""
+    """A schedule: every so many hours, or at a time on chosen days."""
 
     volume = Text(required=False, allow_null=True, help_text="vol_…")
     instance = Text(required=False, allow_null=True, help_text="inst_…: its data disk")
@@ -124,7 +127,7 @@ class SyncScheduleIn(SyncTermsIn):
 
 
 class SyncScheduleOut(serializers.Serializer[Any]):
-    """A sync that comes round."""
+    """A schedule of syncs."""
 
     id = Text()
     of = SyncSubject()
@@ -142,14 +145,14 @@ class SyncScheduleOut(serializers.Serializer[Any]):
 
 
 class ArchiveIn(serializers.Serializer[Any]):
-    """Whether the data disk goes to object storage before it is deleted for having been stopped too long."""
+    """Whether the data disk is archived in object storage before it is deleted after a long stop."""
 
     archive = serializers.ChoiceField(choices=ArchiveChoice.values, help_text="account: as the account's default says")
     connection = Text(required=False, allow_null=True, help_text="conn_…, with on")
 
 
 class ArchiveOut(serializers.Serializer[Any]):
-    """What becomes of the data disk."""
+    """Whether and where the data disk is archived."""
 
     archive = serializers.ChoiceField(choices=ArchiveChoice.values)
     connection = Text(allow_null=True, help_text="Where it goes: its own, or the account's")
@@ -161,13 +164,13 @@ class ArchiveOut(serializers.Serializer[Any]):
 
 
 class ArchiveDefaultIn(serializers.Serializer[Any]):
-    """For every instance that says nothing else."""
+    """Where to archive the data disks of all instances without a choice of their own."""
 
     connection = Text(allow_null=True, help_text="conn_…; null: nothing is archived")
 
 
 class ArchiveDefaultOut(serializers.Serializer[Any]):
-    """For every instance that says nothing else."""
+    """Where the data disks of all instances without a choice of their own are archived."""
 
     connection = Text(allow_null=True)
     connection_name = Text(allow_null=True)

@@ -1,4 +1,4 @@
-"""Connections, syncs, schedules and archives as the API shows them."""
+"""JSON of connections, syncs, schedules and archives."""
 
 from typing import TYPE_CHECKING, Any
 

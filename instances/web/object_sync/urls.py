@@ -1,4 +1,4 @@
-"""Addresses of object storage: connections, syncs, schedules, archives."""
+"""URLs of object storage: connections, syncs, schedules, archives."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""The console's pages of object storage."""
+"""Object-storage pages of the console."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def object_storage(request: SignedInRequest) -> HttpResponse:
 
 @signed_in
 def sync_runs(request: SignedInRequest) -> HttpResponse:
-    """The live part: runs and schedules."""
+    """Show syncs and schedules, as the part of the page that htmx refreshes."""
     return render_page(request, "storage/_syncs.html", runs_context(request.user, request.GET.get("page")))
 
 
@@ -112,7 +112,7 @@ def archive_default_set(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @signed_in
 def archive_set(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """`archive` is `account`, `off`, or a connection's id."""
+    """Set where the instance is archived; `archive` is `account`, `off`, or a connection's id."""
     wanted = request.POST.get("archive", "account")
     choice = wanted if wanted in ("account", "off") else "on"
     place = connection_id_of(wanted) if choice == "on" else None

@@ -1,4 +1,4 @@
-"""The rent page beside its form: where the choices begin, and what the other billing modes would cost."""
+"""Template context of the rental page: first choices, images, and prices in the other billing modes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,10 @@ _WORDS = ("image", "billing_mode", "term", "payment", "max_price")
 
 @dataclass(frozen=True)
 class OtherMode:
-    """A way to pay, to compare. The rate is of all GPUs, disk included, to begin with."""
+    """A billing mode to compare.
+
+    The rate is of all GPUs, disk included, at the beginning.
+    """
 
     label: str
     rate_micros: int
@@ -39,7 +42,7 @@ class OtherMode:
 
 
 def first_wishes(params: QueryDict) -> dict[str, Any]:
-    """What the address of the page chooses, as the market's rows link to it."""
+    """Return the first choices from the page's address, as rows of the market link to it."""
     found = {name: params.get(name, "") for name in ("gpu_count", "data_disk_gb")}
     numbers = {name: text for name, text in found.items() if read_whole(text, most=DATA_DISK_GB_MAX) is not None}
     words = {name: str(params[name]) for name in _WORDS if params.get(name)}
@@ -48,7 +51,7 @@ def first_wishes(params: QueryDict) -> dict[str, Any]:
 
 
 def other_modes(offer: OfferView, wishes: Mapping[str, Any]) -> list[OtherMode]:
-    """Hourly, tiers, each reserved term, and spot, where the offer sells them."""
+    """Return the modes that the offer sells: hourly, tiered, each reserved term, and spot."""
     plans: list[tuple[str, Plan | None]] = [
         (str(MODE_WORDS[HOURLY]), offer_plan(offer, HOURLY)),
         (str(MODE_WORDS[TIERED]), offer_plan(offer, TIERED)),
@@ -62,7 +65,7 @@ def other_modes(offer: OfferView, wishes: Mapping[str, Any]) -> list[OtherMode]:
 
 
 def calculator_query(offer: OfferView, wishes: Mapping[str, Any]) -> str:
-    """The same work in the calculator."""
+    """Return the query of the calculator's page for the same work."""
     same = {name: wishes[name] for name in ("hours", "gpu_count", "data_disk_gb") if wishes[name] is not None}
     return urlencode({"offer": public_id("offr", offer.id), **same})
 
@@ -90,8 +93,10 @@ def _note(plan: Plan, gpu_count: int) -> str | Promise:
 
 
 def rent_images(user: User, offer: OfferView, chosen: str) -> list["Image"]:
-    """What can run on this offer's host: the market's images and one's own, and whatever was named, so that the quote says
-    what hinders it."""
+    """Return images that can run on the offer's host, and the one that was named.
+
+    A named image that cannot run there is included, so that its quote says why.
+    """
     own = [image for image in active_images(user) if image_fits(offer, image)]
     others = usable_images(user).filter(slug=chosen) if chosen and chosen not in {image.slug for image in own} else []
     return [*own, *others]

@@ -1,4 +1,4 @@
-"""Input of the rent page and of an instance's name."""
+"""Forms of the rental page, of an instance's name and of wait-list entries."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -30,7 +30,7 @@ _FIRST_DISK_GB: Final = 20
 
 
 class RentForm(MountFields, ModeFields):
-    """What a renter chooses; the offer says how many GPUs there are to choose from."""
+    """A renter's choices; the offer limits them."""
 
     gpu_count = forms.TypedChoiceField(label=_("Number of GPUs"), coerce=int, widget=forms.RadioSelect)
     image = forms.ChoiceField(label=_("Image"), widget=forms.RadioSelect)
@@ -58,7 +58,7 @@ class RentForm(MountFields, ModeFields):
         self.sell(offer)
 
     def _disks(self, offer: "OfferView") -> list[int]:
-        """The usual sizes that fit on the host, and the one that was asked for."""
+        """Return the usual sizes that fit on the host, and the one that was requested."""
         text = str(self.data.get("data_disk_gb", "") or self.initial.get("data_disk_gb", ""))
         asked = read_whole(text, most=DATA_DISK_GB_MAX)
         sizes = {size for size in DISKS_GB if size <= offer.disk_free_gb}
@@ -66,20 +66,20 @@ class RentForm(MountFields, ModeFields):
 
     @property
     def key_ids(self) -> list[UUID] | None:
-        """None when every key is ticked: then those that are added later let in too."""
+        """Return the chosen keys, or None when all are ticked, so that later keys are included."""
         ticked = self.cleaned_data["ssh_key_ids"]
         every = len(ticked) == len(list(self["ssh_key_ids"]))
         return None if every else [parse_public_id("key", text) for text in ticked]
 
     @property
     def order(self) -> dict[str, Any]:
-        """What the order says beside its quote."""
+        """Return the arguments of the order besides its quote."""
         given = self.cleaned_data
         return {"name": given["name"], "ssh_key_ids": self.key_ids, "auto_renew": given["auto_renew"], **self.mounts}
 
     @property
     def wishes(self) -> dict[str, Any]:
-        """What a quote is made of."""
+        """Return the arguments of a quote."""
         wishes = {name: self.cleaned_data[name] for name in ("gpu_count", "image", "data_disk_gb", "hours")}
         modes = self.mode_wishes
         if modes["billing_mode"] == RESERVED:
@@ -102,7 +102,7 @@ _FIRST_WAIT_H: Final = 168
 
 
 class WatchForm(forms.Form):
-    """A place in the wait list; what the service refuses is said above the fields."""
+    """A wait-list entry; errors of the service are shown above the fields."""
 
     q = forms.CharField(label=_("What to wait for"), max_length=500, required=False)
     action = forms.ChoiceField(choices=WatchAction, initial=WatchAction.TELL, widget=forms.RadioSelect)
@@ -127,7 +127,7 @@ class WatchForm(forms.Form):
 
     @property
     def place(self) -> dict[str, Any]:
-        """What `create_watch` is asked for. Raises InvalidInput for a price that is none."""
+        """Return the arguments of `create_watch`, or raise InvalidInput for a malformed price."""
         given = self.cleaned_data
         rents = given["action"] == WatchAction.RENT
         return {

@@ -1,4 +1,4 @@
-"""What the API's requests for a quote and for an instance say, as the services take it."""
+"""Parsing of the API's requests for quotes and instances into arguments of services."""
 
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ _SAME_NAMES = ("image", "gpu_count", "billing_mode", "data_disk_gb", "term", "pa
 
 
 def read_wishes(wanted: dict[str, Any]) -> dict[str, Any]:
-    """From a checked `schema.QuoteIn` the arguments of `create_quote`; null is the same as left out."""
+    """Return the arguments of `create_quote` from a validated `QuoteIn`; null is the same as left out."""
     wishes = {name: value for name, value in wanted.items() if value is not None}
     if "offer" not in wishes:
         raise InvalidInput("Say what is to be rented.", errors=[FieldError("offer", "required", "This field is required.")])
@@ -26,14 +26,16 @@ def read_wishes(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_change(wanted: dict[str, Any]) -> dict[str, Any]:
-    """From a checked `schema.QuoteIn` with an instance the arguments of `quote_change`; what is the instance's own is
-    passed over."""
+    """Return the arguments of `quote_change` from a validated `QuoteIn` with an instance.
+
+    Fields that the instance itself determines are ignored.
+    """
     wishes = {name: wanted[name] for name in _OF_A_CHANGE if wanted.get(name) is not None}
     return {"instance_id": parse_public_id(INSTANCE_PREFIX, wanted["instance"]), **wishes}
 
 
 def read_expected(wanted: dict[str, Any]) -> Expected:
-    """From a checked `schema.InstanceIn` what the quote must say."""
+    """Return what the quote must say, from a validated `InstanceIn`."""
     offer, most = wanted.get("offer"), wanted.get("max_total")
     return Expected(
         offer_id=None if offer is None else parse_public_id(OFFER_PREFIX, offer),
@@ -43,7 +45,7 @@ def read_expected(wanted: dict[str, Any]) -> Expected:
 
 
 def read_choices(wanted: dict[str, Any]) -> dict[str, Any]:
-    """From a checked `schema.InstanceIn` what the renter chooses beside the quote."""
+    """Return what the renter chooses beside the quote, from a validated `InstanceIn`."""
     keys = wanted.get("ssh_key_ids")
     return {
         "name": wanted["name"],
@@ -60,7 +62,7 @@ def read_volume_ids(texts: list[str] | None) -> list[UUID] | None:
 
 
 def read_order(wanted: dict[str, Any]) -> dict[str, Any]:
-    """From a checked `ConvertIn` or `ExtendIn` what the service is asked for."""
+    """Return the arguments of a conversion or extension from a validated `ConvertIn` or `ExtendIn`."""
     quote_id = wanted.get("quote_id")
     return {
         "quote_id": None if quote_id is None else parse_public_id(QUOTE_PREFIX, quote_id),

@@ -1,4 +1,7 @@
-"""The calculator for programs: public, and since it makes nothing it needs no idempotency key and knows no dry run."""
+"""API of the calculator.
+
+It is public and stores nothing, so it takes no idempotency key and no dry run.
+"""
 
 from decimal import Decimal
 from typing import Any
@@ -29,7 +32,7 @@ _SHARE_PLACES = 8
 
 
 class Amount(serializers.DecimalField):
-    """A decimal number of at most six places, as a string or a number, not negative."""
+    """A decimal number with at most six decimal places, as a string or a number, not negative."""
 
     def __init__(self, largest: int, **options: Any) -> None:
         super().__init__(max_digits=20, decimal_places=_PLACES, min_value=Decimal(), max_value=Decimal(largest), **options)
@@ -42,7 +45,7 @@ class Amount(serializers.DecimalField):
 
 @extend_schema_field(OpenApiTypes.STR)
 class Share(serializers.Field):  # type: ignore[type-arg]  # not generic at run time
-    """A share of one such as "0.58", or a percentage that says so, "58%"."""
+    """A share of one such as "0.58", or a percentage with its sign, such as "58%"."""
 
     default_error_messages = {"invalid": 'Write a share below one such as "0.58", or a percentage such as "58%".'}  # noqa: RUF012  # the framework's way
 
@@ -61,7 +64,7 @@ class Share(serializers.Field):  # type: ignore[type-arg]  # not generic at run 
 
 
 class TierStep(serializers.Serializer[Any]):
-    """From so many hours of continuous use on: another price, or so much off the first one."""
+    """A tier: another price, or a discount on the first one, after so many hours of continuous use."""
 
     from_hours = Amount(ESTIMATE_HOURS_MAX)
     unit_price = Amount(ESTIMATE_PRICE_MAX, required=False)
@@ -124,7 +127,7 @@ class ModeEstimate(serializers.Serializer[Any]):
 
 
 class CrossingOut(serializers.Serializer[Any]):
-    """From so many hours of use on one mode costs less than another."""
+    """The hours of use from which on one mode costs less than another."""
 
     cheaper = serializers.CharField()
     dearer = serializers.CharField()
@@ -132,7 +135,7 @@ class CrossingOut(serializers.Serializer[Any]):
 
 
 class EstimateOut(ModeEstimate):
-    """The estimate, and those of all `modes` that were asked for."""
+    """The estimate, and those of all requested `modes`."""
 
     currency = serializers.CharField()
     modes = ModeEstimate(many=True)
@@ -140,7 +143,7 @@ class EstimateOut(ModeEstimate):
 
 
 class EstimatesView(PublicView):
-    """What work costs in any billing mode, at any prices."""
+    """Estimate what work costs in any billing mode, at any prices."""
 
     @extend_schema(operation_id="estimates_create", request=EstimateIn, responses=EstimateOut)
     def post(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The calculator's page: all modes side by side, where one becomes cheaper than another, and the worked examples."""
+"""Template context of the calculator: modes side by side, break-even points, worked examples."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,10 +45,10 @@ Words = str | Promise
 
 _OFFERS_SHOWN: Final = 30
 _AIR: Final = Fraction(5, 4)
-_NEAR: Final = 4  # a break-even further away than so many times the hours does not stretch the chart
+_NEAR: Final = 4  # a break-even point beyond so many times the hours does not stretch the chart
 _PERCENT: Final = 100
 
-# The worked examples of docs/pricing.md: what is worked out, the address that fills the form, the mode to look at.
+# The worked examples of docs/pricing.md: text, the address that fills the form, the mode to look at.
 EXAMPLES: Final[tuple[tuple[Words, Mapping[str, str], str], ...]] = (
     (_("Hourly 3.06, 8,760 hours"), {"unit_price": "3.06", "hours": "8760"}, HOURLY),
     (
@@ -81,7 +81,7 @@ EXAMPLES: Final[tuple[tuple[Words, Mapping[str, str], str], ...]] = (
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example with its total, reckoned by the calculator itself."""
+    """A worked example with its total, computed by the calculator itself."""
 
     words: Words
     query: str
@@ -91,7 +91,10 @@ class Example:
 
 @dataclass(frozen=True)
 class ModeRow:
-    """One mode. `cheaper_from` is the hours from which on it beats hourly; `mean_micros` what an hour of use costs."""
+    """One mode in the table.
+
+    `cheaper_from` is the hours after which it is cheaper than hourly, `mean_micros` the mean price of an hour of use.
+    """
 
     mode: str
     label: str
@@ -106,7 +109,7 @@ class ModeRow:
 
     @property
     def is_owed_whole(self) -> bool:
-        """A term that is not used up costs the same."""
+        """Return whether the whole price is owed even if the term is not used up."""
         return self.found.commitment_micros is not None
 
 
@@ -121,7 +124,7 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class Chart:
-    """Cost over hours of use, with the chosen hours and where one mode overtakes another."""
+    """Chart of costs over hours of use, with the chosen hours and the break-even points."""
 
     lines: list[ChartLine]
     prices: list[Tick]
@@ -131,7 +134,7 @@ class Chart:
 
 
 def calculator_context(params: QueryDict) -> dict[str, Any]:
-    """Raises NotFound for an offer that is none."""
+    """Return the context of the calculator, or raise NotFound for an unknown offer."""
     key = params.get("offer", "")
     offer = offer_view(parse_public_id("offr", key)) if key else None
     form = CalculatorForm(params, _offer_choices(offer))
@@ -154,7 +157,7 @@ def calculator_context(params: QueryDict) -> dict[str, Any]:
 
 
 def _offer_choices(chosen: OfferView | None) -> list[tuple[str, str]]:
-    """The cheapest open offers, and the one that is chosen, open or not."""
+    """Return the cheapest open offers, and the chosen one, open or not."""
     rows = search_offers(OfferQuery(limit=_OFFERS_SHOWN)).offers
     named = {
         public_id("offr", row["id"]): _offer_words(row["gpu_name"], row["region"], row["host_name"], row["price_micros"])
@@ -170,7 +173,7 @@ def _offer_words(gpu: str, region: str, host: str, price_micros: int) -> str:
     return f"{gpu} · {region} · {host} · {format_money(price_micros)}"
 
 
-# -- prices and work
+# Prices and work.
 
 
 def _own_plans(wanted: Mapping[str, Any]) -> dict[str, Plan]:
@@ -202,7 +205,7 @@ def _work(wanted: Mapping[str, Any], offer: OfferView | None) -> Work:
     return Work(hours, wanted["gpu_count"], storage, Fraction(1 if peak is None else peak))
 
 
-# -- the table
+# The table.
 
 
 def _rows(plans: Mapping[str, Plan], work: Work, found: list[Crossing], term: Words) -> list[ModeRow]:
@@ -230,7 +233,7 @@ def _mean(cost: Estimate, work: Work) -> int | None:
 
 
 def _percent(total: int, hourly: int) -> int | None:
-    """How much less than hourly, in whole percent; negative: more."""
+    """Return how much cheaper than hourly it is in whole percent; negative when it costs more."""
     return round_half_up(Fraction((hourly - total) * _PERCENT, hourly)) if hourly else None
 
 
@@ -255,11 +258,11 @@ def _crossing_words(each: Crossing) -> str:
 
 
 def _hours(hours: Fraction) -> str:
-    """To the tenth of an hour, as a person reads it."""
+    """Return hours to one decimal place."""
     return plain_number(Fraction(round_half_up(hours * 10), 10))
 
 
-# -- the chart
+# The chart.
 
 
 def _chart(plans: Mapping[str, Plan], work: Work, found: list[Crossing]) -> Chart:
@@ -287,7 +290,7 @@ def _chart(plans: Mapping[str, Plan], work: Work, found: list[Crossing]) -> Char
     )
 
 
-# -- worked examples
+# Worked examples.
 
 
 def _examples() -> list[Example]:
@@ -297,7 +300,7 @@ def _examples() -> list[Example]:
 
 
 def example_total(query: Mapping[str, str], mode: str) -> int:
-    """What the form makes of it."""
+    """Return the total of a worked example, computed from the form."""
     form = CalculatorForm(QueryDict(urlencode(query)), [])
     if not form.is_valid():
         raise ValueError(f"a worked example is not valid: {form.errors}")

@@ -1,4 +1,4 @@
-"""Input of the calculator, as it stands in the address of the page."""
+"""Form of the calculator, filled from the page's address."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ from marketplace.search.messages import LENGTH_WORDS
 from marketplace.web.forms import MoneyField
 from marketplace.web.pricing.forms import TiersField
 
-# What a first visit shows, and what an address that leaves something out means.
+# FIRST is shown on a first visit, BASE stands for what an address leaves out.
 FIRST: Final[Mapping[str, str]] = {
     "unit_price": "1.00",
     "hours": "720",
@@ -36,7 +36,7 @@ def _number(label: Any, largest: int, **options: Any) -> PlainDecimalField:
 
 
 class CalculatorForm(forms.Form):
-    """An offer's prices or own ones, and the work. A price that is left empty leaves its mode out."""
+    """Prices, from an offer or typed, and the work; a mode whose price is empty is left out."""
 
     offer = forms.ChoiceField(label=_("Prices of"), required=False)
     unit_price = MoneyField(label=_("Hourly price per GPU"), required=False)
@@ -82,7 +82,7 @@ class CalculatorForm(forms.Form):
 
     @property
     def query(self) -> dict[str, str]:
-        """The address that shows the same again: what was filled in, without what is meant anyway."""
+        """Return the query that shows the same result, without values that equal the defaults."""
         return {
             name: str(self.data[name])
             for name in self.fields

@@ -1,4 +1,4 @@
-"""The API of keeping a stopped instance's data for longer."""
+"""API of keeping a stopped instance's data for longer."""
 
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from instances.web.schedules import schemas
 
 
 class KeepView(APIView):
-    """Keep the data of a stopped instance for so many days more, for a fee that is set aside at once."""
+    """Keep the data of a stopped instance so many days longer, for a fee that is held at once."""
 
     scopes: ClassVar = {"POST": "instances:write"}
 

@@ -1,4 +1,4 @@
-"""What the pages say about timers, the week, places in line and kept data."""
+"""Template contexts of timers, weekly schedules, queue positions and data retention."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ _EVERY_DAY: Final = list(range(len(DAYS)))
 
 @dataclass(frozen=True)
 class WeekRow:
-    """One entry in words."""
+    """One entry of the week in words."""
 
     action: str
     days: list[str | Promise]
@@ -53,7 +53,7 @@ class WeekRow:
 
 @dataclass(frozen=True)
 class Timers:
-    """What an instance does by itself, and until when. `until`: of its place in line."""
+    """What an instance will do by itself; `until` is when its place in the queue ends."""
 
     coming: Occurrence | None
     week: list[WeekRow]
@@ -81,12 +81,12 @@ def timers_of(instance: Instance, place: Place | None, now: datetime) -> Timers:
 
 
 def _is_served_soon(instance: Instance) -> bool:
-    """Whether spot rents are making room for it, rather than everybody else having to stop by themselves."""
+    """Return whether spot rents are being stopped for it, so that it need not wait for others to end."""
     return any(claim.pk == instance.pk for claim in view_spot_market(instance.offer_id).claims)
 
 
 def gpus_are_taken(instance: Instance) -> bool:
-    """Whether a start now would have to stand in line."""
+    """Return whether a start now would have to wait for GPUs."""
     idle = instance.state in (InstanceState.STOPPED, InstanceState.FAILED)
     if not idle or instance.holds_gpus or instance.billing_mode == "spot":
         return False
@@ -94,13 +94,16 @@ def gpus_are_taken(instance: Instance) -> bool:
 
 
 def schedule_context(renter: User, instance_id: UUID, params: Any, zone: str) -> dict[str, Any]:
-    """`params` None: the form shows the instance as it is. Raises NotFound."""
+    """Return the context of the schedule form, or raise NotFound.
+
+    With `params` None, the form shows the present settings.
+    """
     instance = instance_of(renter, instance_id)
     return {"instance": instance, "form": ScheduleForm(params, instance=instance, zone=zone)}
 
 
 def keep_context(renter: User, instance_id: UUID) -> dict[str, Any]:
-    """What each choice costs, and what the wallet has. Raises NotFound."""
+    """Return the context of keeping data: the price of each choice and the wallet; or raise NotFound."""
     instance, now = instance_of(renter, instance_id), clock.now()
     prices: list[KeepPrice] = []
     if "keep" in instance.actions:

@@ -1,4 +1,4 @@
-"""Input of the page on which a renter sets what an instance does by itself, and for how long its data is kept."""
+"""Forms of the pages about schedules and data retention."""
 
 from datetime import datetime, time
 from itertools import count
@@ -26,7 +26,7 @@ class _LocalTime(forms.DateTimeInput):
 
 
 class ScheduleForm(forms.Form):
-    """Timers and a week in one time zone, the stop of what idles, the lock. Rows of the week that say nothing are none."""
+    """Timers and week in one time zone, idle rule and lock; empty rows of the week are ignored."""
 
     time_zone = forms.CharField(label=_("Time zone"), max_length=64)
     stop_at = forms.CharField(label=_("Stop it at"), required=False, widget=_LocalTime)
@@ -39,7 +39,10 @@ class ScheduleForm(forms.Form):
     locked = forms.BooleanField(label=_("Locked"), required=False)
 
     def __init__(self, params: Any, *, instance: Instance, zone: str) -> None:
-        """Unbound it shows the instance as it is, times in its own zone or else in `zone`, the reader's."""
+        """Build the rows of the week.
+
+        Unbound, it shows the present settings, with times in the instance's zone, or else in `zone`, the reader's.
+        """
         self.zone = instance.time_zone or (zone if is_zone(zone) else "UTC")
         super().__init__(params, initial=_shown(instance, self.zone))
         rows = len(instance.weekly) if params is None else _rows_sent(params)
@@ -69,7 +72,7 @@ class ScheduleForm(forms.Form):
 
     @property
     def week_rows(self) -> list[dict[str, Any]]:
-        """Their fields, for the template."""
+        """Return the fields of the week's rows, for the template."""
         parts = ("action", "time", "days")
         return [{part: self[f"week-{number}-{part}"] for part in parts} for number in range(self.row_count)]
 

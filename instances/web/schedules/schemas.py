@@ -1,4 +1,4 @@
-"""What OpenAPI says about timers, schedules, idling, locks, places in line and how long data is kept."""
+"""OpenAPI schemas of timers, schedules, idle stops, locks, queue positions and data retention."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 
 
 class WeeklyEntry(serializers.Serializer[Any]):
-    """Start or stop on these days at this time."""
+    """A start or stop on these days at this time."""
 
     action = serializers.ChoiceField(choices=list(ACTIONS))
     days = serializers.ListField(child=serializers.ChoiceField(choices=list(DAYS)), min_length=1, max_length=7)
@@ -21,7 +21,7 @@ class WeeklyEntry(serializers.Serializer[Any]):
 
 
 class SchedulePatch(serializers.Serializer[Any]):
-    """Timers and the week; what is left out stays as it is."""
+    """Timers and the weekly schedule; what you leave out stays as it is."""
 
     stop_at = Time(required=False, allow_null=True, help_text="Stop it then, once; null: never mind")
     release_at = Time(required=False, allow_null=True, help_text="Release it and its data then; null: never mind")
@@ -32,14 +32,14 @@ class SchedulePatch(serializers.Serializer[Any]):
 
 
 class IdleStop(serializers.Serializer[Any]):
-    """Stop it when its GPUs do less than so much for so long and no SSH or terminal session is open."""
+    """Idle rule: stop when GPU usage stays below this without an open SSH or terminal session."""
 
     below_pct = Whole(min_value=1, max_value=100)
     minutes = Whole(min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1])
 
 
 class SettingsPatch(serializers.Serializer[Any]):
-    """What an instance does by itself, and its lock."""
+    """Schedule, idle rule and lock of an instance."""
 
     locked = serializers.BooleanField(required=False, help_text="Refuses release and re-imaging, timed release too")
     schedule = SchedulePatch(required=False)
@@ -47,14 +47,14 @@ class SettingsPatch(serializers.Serializer[Any]):
 
 
 class NextOccurrence(serializers.Serializer[Any]):
-    """What the week does next."""
+    """The next occurrence of the weekly schedule."""
 
     action = serializers.ChoiceField(choices=list(ACTIONS))
     at = Time()
 
 
 class Schedule(serializers.Serializer[Any]):
-    """Timers and the week."""
+    """Timers and the weekly schedule."""
 
     stop_at = Time(allow_null=True)
     release_at = Time(allow_null=True)
@@ -64,7 +64,10 @@ class Schedule(serializers.Serializer[Any]):
 
 
 class PlaceInLine(serializers.Serializer[Any]):
-    """Where it stands in the line for its GPUs: 1 is next. Nobody outside the line is given what fits it."""
+    """Position in the queue for its GPUs; 1 is next.
+
+    GPUs that fit the queue are not rented to anybody outside of it.
+    """
 
     position = Whole()
     of = Whole()
@@ -82,7 +85,7 @@ class Retention(serializers.Serializer[Any]):
 
 
 class KeepIn(serializers.Serializer[Any]):
-    """How much longer."""
+    """How much longer to keep the data."""
 
     days = Whole(min_value=1, max_value=KEEP_DAYS_MAX)
     max_fee = AmountText(required=False, allow_null=True, help_text="Refused when it costs more")

@@ -1,4 +1,4 @@
-"""Timers, schedules, places in line and kept data as the API shows them, and its patches read."""
+"""JSON of timers, schedules, queue positions and data retention, and parsing of changes to them."""
 
 from datetime import datetime, time
 from typing import Any
@@ -39,7 +39,7 @@ def place_shape(place: Place | None) -> Shape | None:
 
 
 def retention_shape(instance: Instance) -> Shape | None:
-    """With its offer loaded."""
+    """Return the retention as JSON; the offer must be loaded."""
     if "keep" not in instance.actions:
         return None
     return {
@@ -51,7 +51,7 @@ def retention_shape(instance: Instance) -> Shape | None:
 
 
 def read_settings(patch: dict[str, Any]) -> Wishes:
-    """A checked patch of the API."""
+    """Return the settings to change, from a validated request."""
     changes: dict[str, Any] = {name: patch[name] for name in ("name", "locked") if name in patch}
     schedule = patch.get("schedule") or {}
     changes |= {name: schedule[name] for name in ("stop_at", "release_at") if name in schedule}

@@ -1,4 +1,4 @@
-"""Pages of what an instance does by itself, and of how long its data is kept."""
+"""Pages of an instance's schedule and of its data retention."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -21,7 +21,10 @@ _KEEP = {"page": "instances/keep.html", "part": "instances/_keep_form.html"}
 
 @signed_in
 def instance_schedule(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """The form; sent, the change. `zone` is the reader's, as the page's script says it."""
+    """Show the schedule form, or save what was posted.
+
+    `zone` is the reader's time zone, which the page's script sends.
+    """
     key = parse_public_id("inst", instance_id)
     bound = request.POST if request.method == "POST" else None
     context = schedule_context(request.user, key, bound, request.GET.get("zone", ""))
@@ -38,7 +41,7 @@ def instance_schedule(request: SignedInRequest, instance_id: str) -> HttpRespons
 
 @signed_in
 def instance_keep(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """What keeping costs; sent, the order."""
+    """Show what keeping the data costs, or keep it as posted."""
     key = parse_public_id("inst", instance_id)
     context = keep_context(request.user, key)
     form = KeepForm(request.POST or None)

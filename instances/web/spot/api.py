@@ -1,4 +1,4 @@
-"""The API of a spot rent's bid."""
+"""API of a spot rent's bid."""
 
 from typing import ClassVar
 
@@ -23,7 +23,10 @@ class BidView(APIView):
 
     @extend_schema(operation_id="instances_bid", request=serializers.BidIn, responses={200: schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Raise or lower it in place: the container is not touched. A notice is taken back when the new one wins in time."""
+        """Change the maximum of a bid without touching the container.
+
+        A notice is withdrawn when the new maximum wins in time.
+        """
         most = parse_money(checked(serializers.BidIn, request.data)["max_price"])
         renter, row_id = asker(request), instance_id_of(instance_id)
         return reply_with_instance(
@@ -32,6 +35,9 @@ class BidView(APIView):
 
     @extend_schema(operation_id="instances_bid_withdraw", responses={200: schemas.InstanceOut})
     def delete(self, request: Request, instance_id: str) -> Response:
-        """What has yielded is not to go on by itself. Repeating it is harmless."""
+        """Withdraw the bid of an instance that has yielded, so that it does not start by itself.
+
+        Repeating it changes nothing.
+        """
         withdrawn = withdraw_bid(renter=asker(request), instance_id=instance_id_of(instance_id))
         return Response(shown(withdrawn, opens=may_connect(request)))

@@ -1,4 +1,4 @@
-"""What the pages say about spot: a bid's chances in words, the panel of a spot rent, the form that changes its bid."""
+"""Template contexts of spot: the chances of a bid in words, and the form that changes one."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -42,13 +42,13 @@ class BidForm(forms.Form):
 
 
 class OutlookForm(BidForm):
-    """A bid that somebody thinks about. What cannot be read is left out of the picture, not complained about."""
+    """A bid to be forecast; unreadable values are ignored."""
 
     gpu_count = forms.IntegerField(min_value=1, max_value=MAX_GPUS_PER_HOST, required=False)
 
 
 def outlook_context(offer_id: UUID, params: Mapping[str, Any], own: Instance | None = None) -> dict[str, Any]:
-    """The market now and lately, and what the bid in `params` would come to. Raises NotFound."""
+    """Return the context of the market and of the bid in `params`, or raise NotFound."""
     form = OutlookForm(params)
     context: dict[str, Any] = {"lately": spot_lately(offer_id)}
     if form.is_valid() and form.max_micros <= PRICE_MICROS_MAX:
@@ -59,7 +59,10 @@ def outlook_context(offer_id: UUID, params: Mapping[str, Any], own: Instance | N
 
 
 def bid_context(renter: User, instance_id: UUID, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The form that changes a bid; `params` None: as it stands. Raises NotFound."""
+    """Return the context of the form that changes a bid, or raise NotFound.
+
+    With `params` None, it shows the present bid.
+    """
     instance = instance_of(renter, instance_id)
     typed = params or {"max_price": format_money(instance.spot_max_micros or 0)}
     offer = instance.offer

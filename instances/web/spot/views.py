@@ -1,4 +1,4 @@
-"""Pages of the spot market: a bid's outlook, and the form that changes a bid."""
+"""Pages of spot: the forecast of a bid, and the form that changes one."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -16,14 +16,14 @@ from instances.web.spot.context import bid_context, outlook_context
 
 
 def spot_outlook(request: HttpRequest, offer_id: str) -> HttpResponse:
-    """Public, as the price history is: what a bid would come to."""
+    """Show what a bid would come to; like the price history it needs no login."""
     context = outlook_context(parse_public_id("offr", offer_id), request.GET)
     return render_page(request, "instances/_spot_outlook.html", context)
 
 
 @signed_in
 def bid(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """The form; looked at with `max_price` in the address, what that would come to; sent, the change."""
+    """Show the form, with `max_price` in the address its forecast, or change the bid as posted."""
     key = parse_public_id("inst", instance_id)
     if request.method == "POST":
         return _change(request, instance_id)

@@ -1,4 +1,4 @@
-"""The API of one line of a statement, explained down to the reports that prove it."""
+"""API of one statement line, explained down to the reports that prove it."""
 
 from typing import Any, ClassVar
 
@@ -28,7 +28,7 @@ class GapOut(serializers.Serializer[Any]):
 
 
 class StepOut(serializers.Serializer[Any]):
-    """A rate, and from how much continuous use on it holds."""
+    """A rate, and the continuous use from which on it holds."""
 
     from_seconds = serializers.SerializerMethodField()
     rate = Micros("rate_micros")
@@ -39,10 +39,10 @@ class StepOut(serializers.Serializer[Any]):
 
 
 class UseOut(serializers.Serializer[Any]):
-    """The period, the meter around it, and the sum with its numbers put in.
+    """The period, its meter, and the computation of the amount.
 
-    amount = cost_after − cost_before, where cost is the price of all continuous use up to then, rounded half up once. Within
-    one rate that is seconds × rate ÷ unit_seconds, to the rounding of its two ends.
+    amount = cost_after − cost_before, where cost is the price of all continuous use up to then, rounded half up once.
+    Within one rate that is seconds × rate ÷ unit_seconds, up to the rounding of its two ends.
     """
 
     given_back = serializers.BooleanField(
@@ -79,7 +79,7 @@ class UseOut(serializers.Serializer[Any]):
 
 
 class ReadingOut(serializers.Serializer[Any]):
-    """What the host's agent measured with one report."""
+    """Usage that the host's agent measured with one report."""
 
     at = serializers.DateTimeField()
     gpu_util_pct = serializers.FloatField()
@@ -89,7 +89,10 @@ class ReadingOut(serializers.Serializer[Any]):
 
 
 class ReportsOut(serializers.Serializer[Any]):
-    """Reports that are still kept of the period. Two at most 120 s apart prove the time between them."""
+    """Stored reports of the period.
+
+    Two that are at most 120 s apart prove the time between them.
+    """
 
     count = serializers.IntegerField()
     first = serializers.DateTimeField(allow_null=True)
@@ -103,7 +106,7 @@ class ReportsOut(serializers.Serializer[Any]):
 
 
 class LineOut(serializers.Serializer[Any]):
-    """One line of a statement with everything that it follows from."""
+    """One statement line with everything that its amount follows from."""
 
     id = serializers.CharField(source="line.id")
     side = serializers.SerializerMethodField()
@@ -136,7 +139,7 @@ class LineOut(serializers.Serializer[Any]):
 
 
 class LineView(APIView):
-    """One line of a statement, explained."""
+    """Return one statement line, explained."""
 
     scopes: ClassVar = {"GET": "billing:read"}
 

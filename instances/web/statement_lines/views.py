@@ -1,4 +1,4 @@
-"""The page of one line of a statement: what it follows from, in words and numbers."""
+"""Page of one statement line: what its amount follows from, in words and numbers."""
 
 from django.http import HttpResponse
 from django.shortcuts import render

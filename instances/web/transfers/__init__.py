@@ -1,1 +1,1 @@
-"""Moves of instances over HTTP."""
+"""Clones and migrations over HTTP."""

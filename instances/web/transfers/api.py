@@ -1,4 +1,4 @@
-"""The API of clones and of moves to another host."""
+"""API of clones and migrations."""
 
 from typing import Any, ClassVar, cast
 
@@ -27,14 +27,18 @@ WRITE: dict[str, str] = {"POST": "instances:write"}
 
 
 class CloneView(APIView):
-    """A new instance from the root of a stopped one, and from its data disk if wished."""
+    """Clones of a stopped instance."""
 
     scopes: ClassVar = WRITE
 
     @extend_schema(operation_id="instances_clone", request=schemas.CloneIn, responses={201: web_schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Rented like any other, hourly at the offer's present price unless a quote says otherwise. It is `copying` until
-        everything has come, and charged from when it runs; the source can be started again after the copying."""
+        """Clone a stopped instance into a new one, with a copy of its data disk or without.
+
+        The clone is rented like any other instance, hourly at the offer's present price unless a quote says
+        otherwise. It is `copying` until everything has arrived, and charged once it runs; the source can be started
+        again after the copying.
+        """
         wanted = checked(schemas.CloneIn, request.data)
         order = {"to": _destination(wanted), "data_disk": wanted["data_disk"], "name": wanted["name"]}
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
@@ -42,21 +46,27 @@ class CloneView(APIView):
 
 
 class MigrateView(APIView):
-    """The same instance on another host."""
+    """Migration of a stopped instance to another host."""
 
     scopes: ClassVar = WRITE
 
     @extend_schema(operation_id="instances_migrate", request=schemas.MigrateIn, responses={202: web_schemas.InstanceOut})
     def post(self, request: Request, instance_id: str) -> Response:
-        """Id, name, history, root and data disk go along. It starts on the new host when all has come; until it has run
-        there, what the old host has stays as it is."""
+        """Migrate a stopped instance to another host, with its id, name, history, root and data disk.
+
+        It starts on the new host when everything has arrived; until it has run there, the old host keeps its data
+        unchanged.
+        """
         to = _destination(checked(schemas.MigrateIn, request.data))
         who: dict[str, Any] = {"renter": asker(request), "instance_id": instance_id_of(instance_id)}
         return reply_with_instance(request, lambda: (202, shown(migrate_instance(**who, to=to))))
 
 
 class CancelMoveView(APIView):
-    """Give the copying up: the source is as it was, and a clone to be is gone."""
+    """Cancel a clone or migration while it copies.
+
+    The source is as before, and an unfinished clone is released.
+    """
 
     scopes: ClassVar = WRITE
 
@@ -67,7 +77,7 @@ class CancelMoveView(APIView):
 
 
 class MovesView(GenericAPIView[Move]):
-    """Every clone and move from or to an instance, newest first, with its progress."""
+    """List all clones and migrations from or to an instance, newest first, with their progress."""
 
     scopes: ClassVar = {"GET": "instances:read"}
     serializer_class = schemas.MoveOut

@@ -1,4 +1,4 @@
-"""What the pages of clones and moves show: offers to choose from, and how far the copying is."""
+"""Template context of clones and migrations: offers to choose from, and the progress of copying."""
 
 from typing import Any, Final
 
@@ -13,19 +13,22 @@ SHOWN: Final = 40
 
 
 def places_for(instance: Instance, *, verb: str) -> list[dict[str, Any]]:
-    """Offers that have room for it: the present host first if it may stay there, then the same model, the cheapest first."""
+    """Return offers with room for the instance.
+
+    For a clone the present host comes first, then the same GPU model, then others, the cheapest first.
+    """
     needs = needs_of_image(instance.image)
     query = OfferQuery(gpu_count=instance.gpu_count, data_disk_gb=instance.data_disk_gb, image_needs=needs)
-    # Nobody waits for spot rents to make room here: the GPUs must be free now.
+    # Only GPUs that are free now, since a transfer does not wait for spot rents to be stopped.
     open_now = [row for row in search_offers(query).offers if row["gpu_free"] >= instance.gpu_count]
     found = [row for row in open_now if row["host_id"] != instance.host_id]
-    found.sort(key=lambda row: row["gpu_model"] != instance.offer.gpu_model)  # stable: by price within
+    found.sort(key=lambda row: row["gpu_model"] != instance.offer.gpu_model)  # a stable sort keeps the order by price
     own = [] if verb == "migrate" else offers_like([instance.offer_id])
     return [row | {"same_host": row["host_id"] == instance.host_id} for row in [*own, *found[:SHOWN]]]
 
 
 class MoveRow:
-    """A move under way as the instance's page shows it."""
+    """An open transfer as the instance's page shows it."""
 
     def __init__(self, move: Move) -> None:
         self.move = move
@@ -41,7 +44,7 @@ class MoveRow:
 
 
 def move_under_way(instance: Instance) -> MoveRow | None:
-    """None without a query for the many that have never been on the way."""
+    """Return the open transfer, or None without a query in states in which there is none."""
     if instance.state in (InstanceState.GONE, InstanceState.REQUESTED, InstanceState.WAITING):
         return None
     found = open_move(instance.pk)

@@ -1,4 +1,4 @@
-"""Input of the pages on which an instance is cloned, or moved to another host."""
+"""Form of clones and migrations."""
 
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -18,7 +18,7 @@ MIGRATE: Final = "migrate"
 
 
 class MoveForm(forms.Form):
-    """Which offer, how many GPUs; of a clone its name, and whether the data disk comes along."""
+    """Offer and number of GPUs; for a clone also its name, and whether to copy the data disk."""
 
     offer = forms.CharField(label=_("Where to"))
     gpu_count = forms.IntegerField(label=_("Number of GPUs"), min_value=1, max_value=64)

@@ -1,4 +1,4 @@
-"""What OpenAPI says about clones and moves. Replies are made by `move_shapes`; a test holds the two equal."""
+"""OpenAPI schemas of clones and migrations; a test compares them with what the serializers return."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _OFFER = "offr_…; left out: the present one, on the same host"
 
 
 class MigrateIn(serializers.Serializer[Any]):
-    """Where to: a quote, or an offer of another host at its present hourly price."""
+    """The destination: a quote, or an offer of another host at its present hourly price."""
 
     quote_id = serializers.CharField(
         required=False, allow_null=True, help_text="quot_…, hourly or tiered, for the instance's image and size of data disk"
@@ -26,7 +26,7 @@ class MigrateIn(serializers.Serializer[Any]):
 
 
 class CloneIn(MigrateIn):
-    """Where to, under which name, and whether the data disk comes along."""
+    """The destination, the name, and whether to copy the data disk."""
 
     offer = serializers.CharField(required=False, allow_null=True, help_text=_OFFER)
     data_disk = serializers.BooleanField(default=True, help_text="False: without it; a quote may bring a fresh one")
@@ -39,7 +39,7 @@ class MoveFailure(serializers.Serializer[Any]):
 
 
 class MoveOut(serializers.Serializer[Any]):
-    """A clone or a move to another host, and how far its copying is."""
+    """A clone or migration, and the progress of its copying."""
 
     id = serializers.CharField()
     kind = serializers.ChoiceField(choices=MoveKind.choices)

@@ -1,4 +1,4 @@
-"""Clones and moves as the API shows them."""
+"""JSON of clones and migrations."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ MOVE_PREFIX = "move"
 
 
 def move_shape(move: Move) -> dict[str, Any]:
-    """With its hosts loaded."""
+    """Return a transfer as JSON; its hosts must be loaded."""
     seen, outcome = progress_of(move), outcome_of(move)
     return {
         "id": public_id(MOVE_PREFIX, move.pk),

@@ -1,4 +1,4 @@
-"""Addresses of clones and moves: pages, and the API below /api/v1."""
+"""URLs of clones and migrations: pages, and the API below /api/v1."""
 
 from django.urls import URLPattern, path, re_path
 

@@ -1,4 +1,4 @@
-"""The pages on which an instance is cloned, or moved to another host."""
+"""Pages that clone or migrate an instance."""
 
 from collections.abc import Callable
 from typing import Final
@@ -32,7 +32,7 @@ def _asked(request: SignedInRequest, instance_id: str, verb: str) -> tuple[Insta
 
 @signed_in
 def instance_move(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
-    """The choices; sent, the order."""
+    """Show the choices, or clone or migrate as posted."""
     (instance, form), fault = _asked(request, instance_id, verb), None
     if form.is_valid():
         try:
@@ -48,7 +48,7 @@ def instance_move(request: SignedInRequest, instance_id: str, verb: str) -> Http
 @require_POST
 @signed_in
 def instance_move_quote(request: SignedInRequest, instance_id: str, verb: str) -> HttpResponse:
-    """What the present choices would cost."""
+    """Show what the present choices would cost."""
     instance, form = _asked(request, instance_id, verb)
     context: dict[str, object] = {"it": instance, "form": form, "verb": verb}
     try:

@@ -1,4 +1,7 @@
-"""The API of volumes, snapshots and public data sets. It stands here, above storage, since instances have and make them."""
+"""API of volumes, snapshots and public data sets.
+
+It is here, above storage, since instances attach volumes and make snapshots.
+"""
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from uuid import UUID
@@ -63,7 +66,7 @@ if TYPE_CHECKING:
 
 
 class StorageHostsView(APIView):
-    """The hosts that take volumes now, with what a GB costs there."""
+    """List the hosts that take volumes now, with their price per GB."""
 
     permission_classes = (AllowAny,)
 
@@ -73,7 +76,7 @@ class StorageHostsView(APIView):
 
 
 class VolumesView(GenericAPIView[Any]):
-    """The account's volumes, and new ones."""
+    """Your volumes."""
 
     scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.VolumeOut
@@ -99,7 +102,7 @@ class VolumesView(GenericAPIView[Any]):
 
 
 class VolumeView(APIView):
-    """One volume."""
+    """One of your volumes."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -109,20 +112,26 @@ class VolumeView(APIView):
 
     @extend_schema(operation_id="volumes_delete", responses={202: schema.VolumeOut})
     def delete(self, request: Request, volume_id: str) -> Response:
-        """It ends with all that is on it. Repeating it is harmless."""
+        """Delete a volume with everything on it.
+
+        Repeating it changes nothing.
+        """
         owner, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
         delete_volume(owner=owner, volume_id=row_id)
         return Response(shown_volume(owner, row_id), status=202)
 
 
 class VolumeAttachView(APIView):
-    """Give a volume to a stopped instance of its host: the one that writes it, from its next start on."""
+    """Attach a volume to a stopped instance of its host."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_attach", request=schema.AttachIn, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
-        """To an instance whose image is not the market's own this needs `instances:connect` as well."""
+        """Attach a volume to a stopped instance of its host, which mounts it at its next start.
+
+        If the instance's image is not the market's own, this also needs the scope `instances:connect`.
+        """
         renter, row_id = asker(request), parse_public_id(VOLUME_PREFIX, volume_id)
         instance_id = instance_id_of(checked(schema.AttachIn, request.data)["instance"])
         require_entry_for(request, instance_of(renter, instance_id).image)
@@ -135,7 +144,7 @@ class VolumeAttachView(APIView):
 
 
 class VolumeDetachView(APIView):
-    """Take a volume from its instance, which must be stopped."""
+    """Detach a volume from its instance, which must be stopped."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -151,7 +160,7 @@ class VolumeDetachView(APIView):
 
 
 class SnapshotsView(GenericAPIView[Any]):
-    """The account's snapshots, and new ones."""
+    """Your snapshots."""
 
     scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.SnapshotOut
@@ -171,7 +180,7 @@ class SnapshotsView(GenericAPIView[Any]):
 
 
 class SnapshotView(APIView):
-    """One snapshot."""
+    """One of your snapshots."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -187,7 +196,10 @@ class SnapshotView(APIView):
 
 
 class SnapshotRestoreView(APIView):
-    """Put the volume, or the stopped instance's data disk, back to what it was then. What was written since is lost."""
+    """Restore a volume, or the data disk of a stopped instance, from a snapshot.
+
+    Whatever was written since is lost.
+    """
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -203,7 +215,7 @@ class SnapshotRestoreView(APIView):
 
 
 class DataSetsView(GenericAPIView[Any]):
-    """The public data sets; staff publish more."""
+    """Public data sets."""
 
     scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.DataSetOut
@@ -219,7 +231,10 @@ class DataSetsView(GenericAPIView[Any]):
 
     @extend_schema(operation_id="datasets_publish", request=schema.DataSetIn, responses={201: schema.DataSetOut})
     def post(self, request: Request) -> Response:
-        """Staff alone: everyone may read one of their own snapshots from now on."""
+        """Publish one of your own snapshots for everyone to read.
+
+        Only staff may do that.
+        """
         wanted, staff = checked(schema.DataSetIn, request.data), asker(request)
         snapshot_id = parse_public_id(SNAPSHOT_PREFIX, wanted.pop("snapshot"))
         order: dict[str, Any] = {"staff": staff, "snapshot_id": snapshot_id, **wanted}
@@ -233,17 +248,21 @@ class DataSetView(APIView):
 
     @extend_schema(operation_id="datasets_retrieve", responses=schema.DataSetOut)
     def get(self, request: Request, slug: str) -> Response:
+        """Return one public data set."""
         return Response(data_set_shape(data_set_named(slug)))
 
     @extend_schema(operation_id="datasets_withdraw", responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
-        """Staff alone: nothing new mounts it."""
+        """Withdraw a public data set, so that no further instance can mount it.
+
+        Only staff may do that.
+        """
         withdraw_data_set(staff=asker(request), slug=slug)
         return Response(status=204)
 
 
 class DataSetAttachView(APIView):
-    """Let a stopped instance of its host read a public data set, from its next start on."""
+    """Mount a public data set in a stopped instance of its host, from the next start on."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -253,7 +272,7 @@ class DataSetAttachView(APIView):
 
 
 class DataSetDetachView(APIView):
-    """Take a public data set from an instance, which must be stopped."""
+    """Unmount a public data set from an instance, which must be stopped."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -263,7 +282,7 @@ class DataSetDetachView(APIView):
 
 
 class InstanceStorageView(APIView):
-    """What an instance stores on, and how full that is."""
+    """Return the disk, volumes and data sets of an instance, and how full they are."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -273,7 +292,7 @@ class InstanceStorageView(APIView):
 
 
 def restore_snapshot(owner: User, snapshot_id: UUID) -> None:
-    """Of a volume or of a data disk, whichever it is a copy of."""
+    """Restore a volume or a data disk, whichever the snapshot is a copy of."""
     if snapshot_of(owner.pk, snapshot_id).source_kind == SnapshotSource.VOLUME:
         restore_volume(owner=owner, snapshot_id=snapshot_id)
     else:

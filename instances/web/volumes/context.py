@@ -1,4 +1,4 @@
-"""What the console shows of volumes, snapshots and public data sets."""
+"""Template contexts of volumes, snapshots and public data sets."""
 
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -46,7 +46,10 @@ def volumes_context(user: User, page: str | None) -> dict[str, Any]:
 
 
 def volume_form(user: User, sent: Any, snapshot_text: str) -> VolumeForm:
-    """Of the snapshot that the address or the form names, or of none. Raises NotFound for somebody else's."""
+    """Return the form of a volume from the named snapshot, if any.
+
+    Raises NotFound for another user's snapshot.
+    """
     text = snapshot_text or (sent or {}).get("snapshot", "")
     snapshot = snapshot_of(user.pk, parse_public_id("snap", text)) if text else None
     return VolumeForm(sent, auto_id="volume-%s", hosts=storage_hosts(), snapshot=snapshot)
@@ -70,7 +73,10 @@ def snapshot_form(user: User, sent: Any, source: str) -> SnapshotForm:
 
 
 def public_context(user: User | None) -> dict[str, Any]:
-    """The catalogue; with it, who is signed in sees which of the own instances could mount what."""
+    """Return the context of public data sets.
+
+    A user with a login sees which of their instances could mount each.
+    """
     found = list(data_sets())
     homes: dict[UUID, list[Any]] = {}
     if user is not None:
@@ -85,7 +91,7 @@ def data_set_form(staff: User, sent: Any) -> DataSetForm:
 
 
 def disks_context(user: User, instance_id: UUID) -> dict[str, Any]:
-    """What one instance stores on."""
+    """Return the context of an instance's disk, volumes and data sets."""
     instance = instance_of(user, instance_id)
     at_rest = instance.state in _AT_REST and instance.is_let_go
     mounts = attachments_of([instance.pk])
@@ -107,7 +113,7 @@ def disks_context(user: User, instance_id: UUID) -> dict[str, Any]:
 
 
 def free_volumes(user: User, host_id: UUID) -> list["Volume"]:
-    """Those that an instance on this host could have."""
+    """Return the user's free volumes on this host."""
     ready = list(volumes_of(user.pk).filter(host_id=host_id, state=VolumeState.READY).order_by("name"))
     return [row.volume for row in volume_rows(ready, clock.now()) if row.is_free]
 

@@ -1,4 +1,4 @@
-"""Input of the pages about volumes, snapshots and public data sets."""
+"""Forms of the pages about volumes, snapshots and public data sets."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ _FIRST_SIZE_GB = 20
 
 
 class VolumeForm(forms.Form):
-    """A new volume; of a snapshot the host is known."""
+    """A new volume; from a snapshot, its host is fixed."""
 
     name = NameField(
         label=_("Name"),
@@ -49,7 +49,7 @@ class VolumeForm(forms.Form):
 
     @property
     def order(self) -> dict[str, Any]:
-        """What `create_volume` is asked for."""
+        """Return the arguments of `create_volume`."""
         given = self.cleaned_data
         return {
             "name": given["name"],
@@ -60,7 +60,7 @@ class VolumeForm(forms.Form):
 
 
 class SnapshotForm(forms.Form):
-    """Which disk to copy."""
+    """The disk to copy."""
 
     source = forms.ChoiceField(label=_("Copy of"))
     name = NameField(label=_("Name"), max_length=80, required=False, help_text=_("Left empty, we make one up."))
@@ -73,7 +73,7 @@ class SnapshotForm(forms.Form):
 
 
 class DataSetForm(forms.Form):
-    """What staff publish."""
+    """A data set to publish."""
 
     snapshot = forms.ChoiceField(label=_("Snapshot"))
     slug = forms.CharField(label=_("Short name"), max_length=40, help_text=_("Instances find it at /pub/<short name>."))
@@ -91,13 +91,13 @@ class DataSetForm(forms.Form):
 
     @property
     def order(self) -> dict[str, Any]:
-        """What `publish_snapshot` is asked for."""
+        """Return the arguments of `publish_snapshot`."""
         given = dict(self.cleaned_data)
         return {"snapshot_id": parse_public_id("snap", given.pop("snapshot")), **given}
 
 
 class MountFields(forms.Form):
-    """What a new instance has mounted beside its data disk: none of it unless its host holds some."""
+    """Volumes and public data sets that a new instance is to mount."""
 
     volume_ids = forms.MultipleChoiceField(label=_("Volumes"), required=False, widget=forms.CheckboxSelectMultiple)
     data_sets = forms.MultipleChoiceField(label=_("Public data"), required=False, widget=forms.CheckboxSelectMultiple)
@@ -105,7 +105,10 @@ class MountFields(forms.Form):
     def offer_mounts(
         self, volumes: Iterable["Volume"], data_sets: Iterable["DataSet"], coming: Iterable[tuple["Volume", str]] = ()
     ) -> None:
-        """`coming`: volumes that would be moved here first, each with words about the way."""
+        """Set the choices.
+
+        `coming` are volumes that would be moved here first, each with a text about the transfer.
+        """
         here = [(public_id("vol", row.pk), f"{row.name} · {row.size_gb} GB") for row in volumes]
         away = [(public_id("vol", row.pk), f"{row.name} · {row.size_gb} GB · {words}") for row, words in coming]
         for name, choices in (
@@ -118,7 +121,7 @@ class MountFields(forms.Form):
 
     @property
     def mounts(self) -> dict[str, Any]:
-        """What `rent_instance` is asked for."""
+        """Return the arguments of `rent_instance` about mounts."""
         ids: list[UUID] = [parse_public_id("vol", text) for text in self.cleaned_data["volume_ids"]]
         return {"volume_ids": ids, "data_sets": self.cleaned_data["data_sets"]}
 

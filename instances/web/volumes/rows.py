@@ -1,4 +1,4 @@
-"""Volumes and snapshots with all that is shown of them: what they cost, who has them, how full they are, what goes on."""
+"""Rows of volumes and snapshots with costs, instance, usage and running operations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class VolumeRow:
     work: "Operation | None"
     move: "VolumeMove | None" = None
     carrying: "Operation | None" = None
-    restore_from: UUID | None = None  # of one that is lost: a snapshot that it can be put back to
+    restore_from: UUID | None = None  # for a lost volume: the snapshot that it can be restored from
 
     @property
     def host_is_silent(self) -> bool:
@@ -46,7 +46,7 @@ class VolumeRow:
 
     @property
     def delete_at(self) -> datetime | None:
-        """When it is deleted, since nobody pays for it."""
+        """Return when it is deleted because nobody pays for it, if so."""
         since = self.volume.unpaid_since
         return None if since is None or self.volume.state == VolumeState.DELETING else since + UNPAID_KEPT
 
@@ -68,7 +68,7 @@ class VolumeRow:
 
     @property
     def can_travel(self) -> bool:
-        """To another host, itself or a copy of it."""
+        """Return whether it can be moved or copied to another host."""
         whole = self.volume.unpaid_since is None and self.volume.lost_at is None
         return self.is_free and whole and self.move is None
 
@@ -100,7 +100,7 @@ class VolumeRow:
 
 @dataclass(frozen=True)
 class SnapshotRow:
-    """One snapshot as it is shown. `work` is on the disk that it is a copy of."""
+    """One snapshot as it is shown; `work` is on the disk that it is a copy of."""
 
     snapshot: "Snapshot"
     cost: Cost
@@ -142,7 +142,7 @@ class SnapshotRow:
 
 
 def percent_of(work: "Operation | None") -> int | None:
-    """How far it is; None where nothing goes on or nobody knows."""
+    """Return the progress in percent, or None where nothing is running or it is unknown."""
     if work is None or not work.total_bytes:
         return None
     return min(_PERCENT, work.done_bytes * _PERCENT // work.total_bytes)
@@ -179,12 +179,12 @@ def snapshot_rows(snapshots: Sequence["Snapshot"], now: datetime) -> list[Snapsh
 
 
 def _work_on(snapshot: "Snapshot", works: dict[UUID, "Operation"]) -> "Operation | None":
-    """The work on its disk, where that makes it or puts it back."""
+    """Return the operation on its disk if that makes or restores this snapshot."""
     work = works.get(snapshot.source_id)
     return work if work is not None and work.args.get("snapshot") == snapshot.pk.hex else None
 
 
 def _published(snapshot: "Snapshot") -> str:
-    """Under which name everyone may read it. Its data set is loaded with it."""
+    """Return the name under which it is published, or ""; its data set must be loaded."""
     found = getattr(snapshot, "data_set", None)
     return "" if found is None else str(found.slug)

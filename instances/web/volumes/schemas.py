@@ -1,4 +1,4 @@
-"""What OpenAPI says about volumes, snapshots and public data sets. Replies are made by `volume_shapes`."""
+"""OpenAPI schemas of volumes, snapshots and public data sets."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ Text, Time, Whole, Yes = (
 
 
 class StoragePlace(serializers.Serializer[Any]):
-    """The host that it lies on."""
+    """The host that it is on."""
 
     id = Text()
     name = Text()
@@ -34,7 +34,7 @@ class StorageHostOut(StoragePlace):
 
 
 class DiskUsage(serializers.Serializer[Any]):
-    """How full it was when its host last said so."""
+    """How full it was at its host's last report."""
 
     used_mb = Whole()
     total_mb = Whole()
@@ -47,7 +47,7 @@ class DiskUsage(serializers.Serializer[Any]):
 
 
 class StorageProgress(serializers.Serializer[Any]):
-    """What its host does on it now."""
+    """What its host is doing with it now."""
 
     kind = Text()
     done_bytes = Whole()
@@ -57,7 +57,7 @@ class StorageProgress(serializers.Serializer[Any]):
 
 
 class StorageFailure(serializers.Serializer[Any]):
-    """Why the last work on it failed."""
+    """Why the last operation on it failed."""
 
     code = Text()
     detail = Text()
@@ -75,14 +75,14 @@ class VolumeIn(serializers.Serializer[Any]):
 
 
 class VolumeGrowth(serializers.Serializer[Any]):
-    """What a volume will be when its host has made it larger."""
+    """Size and price of a volume once its host has made it larger."""
 
     size_gb = Whole()
     daily_rate = Text(help_text="Charged from then on")
 
 
 class VolumeMoveOut(serializers.Serializer[Any]):
-    """A volume on its way to another host, or a copy of it."""
+    """A transfer of a volume to another host, as a move or a copy."""
 
     id = Text()
     kind = serializers.ChoiceField(choices=VolumeMoveKind.values)
@@ -110,14 +110,14 @@ class ResizeVolumeIn(serializers.Serializer[Any]):
 
 
 class MoveVolumeIn(serializers.Serializer[Any]):
-    """Where to."""
+    """The destination."""
 
     host = Text(help_text="host_…: another one of the same region; GET /storage-hosts lists those that take volumes")
     max_daily_rate = AmountText(required=False, allow_null=True, help_text="Refuse when a day of it there would cost more")
 
 
 class CopyVolumeIn(MoveVolumeIn):
-    """Where to, and how the copy is called."""
+    """The destination, and the name of the copy."""
 
     host = Text(help_text="host_…: another one, of any region")
     name = NameText(max_length=40, help_text="Lower-case letters, digits and hyphens")
@@ -148,7 +148,7 @@ class VolumeOut(serializers.Serializer[Any]):
 
 
 class AttachIn(serializers.Serializer[Any]):
-    """Where to."""
+    """The instance."""
 
     instance = Text(help_text="inst_…: one of the same host, stopped")
 
@@ -170,7 +170,7 @@ class SnapshotOrigin(serializers.Serializer[Any]):
 
 
 class SnapshotOut(serializers.Serializer[Any]):
-    """A copy of a disk as it was at one moment."""
+    """A copy of a disk at one moment."""
 
     id = Text()
     name = Text()
@@ -191,7 +191,7 @@ class SnapshotOut(serializers.Serializer[Any]):
 
 
 class DataSetIn(serializers.Serializer[Any]):
-    """What staff publish."""
+    """A data set to publish."""
 
     snapshot = Text(help_text="snap_…: one's own")
     slug = Text(max_length=40, help_text="It is found at /pub/<slug>")
@@ -201,7 +201,7 @@ class DataSetIn(serializers.Serializer[Any]):
 
 
 class DataSetOut(serializers.Serializer[Any]):
-    """What every instance on its host may read."""
+    """A public data set, which every instance on its host may read."""
 
     slug = Text()
     title = Text()
@@ -224,7 +224,7 @@ class DataDiskOut(serializers.Serializer[Any]):
 
 
 class MountedVolume(serializers.Serializer[Any]):
-    """A volume that it has."""
+    """A volume that is attached to the instance."""
 
     id = Text()
     name = Text()
@@ -232,14 +232,14 @@ class MountedVolume(serializers.Serializer[Any]):
 
 
 class MountedDataSet(serializers.Serializer[Any]):
-    """A data set that it reads."""
+    """A data set that the instance mounts."""
 
     slug = Text()
     path = Text()
 
 
 class InstanceStorageOut(serializers.Serializer[Any]):
-    """What an instance stores on."""
+    """Data disk, volumes and data sets of an instance."""
 
     data_disk = DataDiskOut()
     volumes = MountedVolume(many=True)

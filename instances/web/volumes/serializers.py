@@ -1,4 +1,4 @@
-"""Volumes, snapshots and public data sets as the API shows them."""
+"""JSON of volumes, snapshots and public data sets."""
 
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -20,7 +20,7 @@ VOLUME_PREFIX, SNAPSHOT_PREFIX, VOLUME_MOVE_PREFIX = "vol", "snap", "vmov"
 
 
 def shown_volume(owner: User, volume_id: UUID) -> Shape:
-    """One volume of `owner`, now."""
+    """Return one volume of `owner` as JSON."""
     return volume_shape(volume_rows([volume_of(owner.pk, volume_id)], clock.now())[0])
 
 
@@ -50,7 +50,7 @@ def volume_shape(row: VolumeRow) -> Shape:
 
 
 def volume_move_shape(move: "VolumeMove") -> Shape:
-    """With its hosts loaded."""
+    """Return a transfer as JSON; its hosts must be loaded."""
     return {
         "id": public_id(VOLUME_MOVE_PREFIX, move.pk),
         "kind": move.kind,
@@ -125,7 +125,7 @@ def storage_host_shape(host: StorageHost) -> Shape:
 
 
 def disks_shape(data_disk_gb: int, use: "DiskUse | None", work: "Operation | None", mounts: list["Attachment"]) -> Shape:
-    """What an instance stores on: its data disk, its volumes, and the public data sets that it reads."""
+    """Return the data disk, volumes and public data sets of an instance as JSON."""
     return {
         "data_disk": {
             "size_gb": data_disk_gb,
@@ -183,14 +183,14 @@ def progress_shape(work: "Operation | None") -> Shape | None:
 
 
 def _growth(row: VolumeRow) -> Shape | None:
-    """What it will be, and cost, when its host has made it larger."""
+    """Return size and price of the volume once its host has made it larger."""
     if row.grows_to_gb is None:
         return None
     return {"size_gb": row.grows_to_gb, "daily_rate": format_money(row.grown_micros_per_day or 0)}
 
 
 def _failure(kept: "Volume | Snapshot") -> Shape | None:
-    """Of a volume that is ready: why its last restore failed."""
+    """Return why it failed; for a ready volume, why its last restore failed."""
     if not kept.failure_code or kept.state == VolumeState.GONE:
         return None
     return {"code": kept.failure_code, "detail": kept.failure_detail}

@@ -1,4 +1,4 @@
-"""The API of volumes that grow, and of those that go to another host."""
+"""API of growing volumes, and of moving and copying them to other hosts."""
 
 from typing import Any, ClassVar, cast
 
@@ -26,14 +26,17 @@ from storage.volumes.transfer_selectors import moves_of_volume
 
 
 class VolumeResizeView(APIView):
-    """A larger volume, attached or not."""
+    """Growing of a volume, attached or not."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_resize", request=schema.ResizeVolumeIn, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
-        """In use it grows where the host's kernel lets it, else with the next start. `growth` says what it will be and cost;
-        with ?dry_run=true nothing else happens."""
+        """Make a volume larger.
+
+        In use it grows where the host's kernel can do that, else at the instance's next start. `growth` says which
+        size and price it will have; with ?dry_run=true nothing else happens.
+        """
         wanted, owner = checked(schema.ResizeVolumeIn, request.data), asker(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "size_gb": wanted["size_gb"], **_most(wanted)}
@@ -41,13 +44,16 @@ class VolumeResizeView(APIView):
 
 
 class VolumeMoveView(APIView):
-    """A free volume goes to another host of its region."""
+    """Moving of a volume that is not attached."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_move", request=schema.MoveVolumeIn, responses={202: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
-        """It keeps its id and name. Where it lies nothing changes until the other host has all of it."""
+        """Move a volume that is not attached to another host of its region.
+
+        It keeps its id and name. The old host keeps all data unchanged until the other has all of it.
+        """
         wanted, owner = checked(schema.MoveVolumeIn, request.data), asker(request)
         row_id = parse_public_id(VOLUME_PREFIX, volume_id)
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, **_place(wanted), **_most(wanted)}
@@ -55,13 +61,16 @@ class VolumeMoveView(APIView):
 
 
 class VolumeCopyView(APIView):
-    """A new volume on another host, of any region, with what a free one has."""
+    """Copying of a volume that is not attached."""
 
     scopes: ClassVar = STORAGE_SCOPES
 
     @extend_schema(operation_id="volumes_copy", request=schema.CopyVolumeIn, responses={201: schema.VolumeOut})
     def post(self, request: Request, volume_id: str) -> Response:
-        """Answers the new volume, which is charged from when it is ready."""
+        """Copy a volume that is not attached into a new one on another host, of any region.
+
+        It returns the new volume, which is charged once it is ready.
+        """
         wanted, owner = checked(schema.CopyVolumeIn, request.data), asker(request)
         row_id, name = parse_public_id(VOLUME_PREFIX, volume_id), wanted["name"]
         order: dict[str, Any] = {"owner": owner, "volume_id": row_id, "name": name, **_place(wanted), **_most(wanted)}
@@ -69,7 +78,10 @@ class VolumeCopyView(APIView):
 
 
 class VolumeCancelMoveView(APIView):
-    """Give the copying up: the volume is as it was, and of a copy nothing comes."""
+    """Cancel a transfer while it copies.
+
+    The volume is as before, and an unfinished copy is discarded.
+    """
 
     scopes: ClassVar = STORAGE_SCOPES
 
@@ -80,7 +92,7 @@ class VolumeCancelMoveView(APIView):
 
 
 class VolumeMovesView(GenericAPIView[Any]):
-    """Every move and copy that carried a volume, or made it, newest first."""
+    """List all transfers from or to a volume, newest first."""
 
     scopes: ClassVar = STORAGE_SCOPES
     serializer_class = schema.VolumeMoveOut

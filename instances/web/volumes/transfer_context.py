@@ -1,4 +1,4 @@
-"""What the pages show on which volumes are made larger, moved and copied."""
+"""Template contexts of growing, moving and copying volumes."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def size_context(user: User, volume_id: UUID, sent: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The form, and what its size costs. Raises NotFound."""
+    """Return the context of the size form and its price, or raise NotFound."""
     volume = volume_of(user.pk, volume_id)
     form = VolumeSizeForm(sent, auto_id="size-%s", volume=volume)
     context: dict[str, Any] = {"it": volume, "form": form, "kind": "size"}
@@ -35,7 +35,7 @@ def size_context(user: User, volume_id: UUID, sent: Mapping[str, Any] | None) ->
 
 
 def travel_context(user: User, volume_id: UUID, sent: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The form with every host that has room for it. Raises NotFound."""
+    """Return the context of the transfer form with every host that has room, or raise NotFound."""
     volume = volume_of(user.pk, volume_id)
     carried, hosts = carried_bytes_of(volume), places_for(volume)
     form = VolumeTravelForm(sent, auto_id="travel-%s", volume=volume, hosts=hosts, carried_bytes=carried)
@@ -48,7 +48,7 @@ def places_for(volume: "Volume") -> Sequence[StorageHost]:
 
 
 def volumes_that_could_come(user: User, host_id: UUID) -> list[tuple["Volume", str]]:
-    """Free ones on other hosts of its region, with words about the way."""
+    """Return the user's free volumes on other hosts of the region, each with a text about its transfer."""
     there = next((host for host in storage_hosts() if host.id == host_id), None)
     if there is None:
         return []
@@ -58,7 +58,7 @@ def volumes_that_could_come(user: User, host_id: UUID) -> list[tuple["Volume", s
 
 
 def way_words(volume: "Volume", there: StorageHost) -> str:
-    """That it is moved first, and about how long that takes."""
+    """Return a text that the volume is moved first, and about how long that takes."""
     minutes = minutes_of_way(carried_bytes_of(volume), volume.host.net_up_mbps, there.net_down_mbps)
     if minutes is None:
         return gettext("moved here from %(host)s first") % {"host": volume.host.name}
@@ -69,7 +69,7 @@ def way_words(volume: "Volume", there: StorageHost) -> str:
 
 
 def volumes_on_the_way(instance: Instance) -> list[VolumeRow]:
-    """What the instance waits for."""
+    """Return the volumes that the instance waits for."""
     if instance.state != InstanceState.COPYING:
         return []
     ids = [move.source_id for move in moves_waited_for(instance.pk)]

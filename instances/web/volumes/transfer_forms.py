@@ -1,4 +1,4 @@
-"""Input of the pages on which volumes are made larger, moved and copied."""
+"""Forms of growing, moving and copying volumes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class VolumeSizeForm(forms.Form):
-    """How large; `max_daily` is the price that was shown."""
+    """The new size; `max_daily` is the price that was shown."""
 
     size_gb = forms.IntegerField(label=_("Size (GB)"), max_value=DATA_DISK_GB_MAX)
     max_daily = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -37,13 +37,13 @@ class VolumeSizeForm(forms.Form):
 
     @property
     def order(self) -> dict[str, Any]:
-        """What `resize_volume` is asked for."""
+        """Return the arguments of `resize_volume`."""
         most = self.cleaned_data["max_daily"]
         return {"size_gb": self.cleaned_data["size_gb"], "max_micros_per_day": parse_money(most) if most else None}
 
 
 class VolumeTravelForm(forms.Form):
-    """Move it or copy it, and where to; the choice of a host holds the price that was shown."""
+    """Move or copy, and the host; the value of a host includes the price that was shown."""
 
     kind = forms.ChoiceField(
         label=_("What to do"),
@@ -84,7 +84,7 @@ class VolumeTravelForm(forms.Form):
 
     @property
     def order(self) -> dict[str, Any]:
-        """What `move_volume_to_host` or `copy_volume_to_host` is asked for."""
+        """Return the arguments of `move_volume_to_host` or `copy_volume_to_host`."""
         host, _colon, most = self.cleaned_data["place"].partition(":")
         named = {"name": self.cleaned_data["name"]} if self.copies else {}
         return {"host_id": parse_public_id("host", host), "max_micros_per_day": int(most), **named}

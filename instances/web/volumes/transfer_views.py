@@ -1,4 +1,4 @@
-"""The pages on which volumes are made larger, moved and copied."""
+"""Pages of growing, moving and copying volumes."""
 
 from typing import Final
 
@@ -24,7 +24,10 @@ _TRAVEL: Final = {"page": "storage/volume_change.html", "part": "storage/_volume
 
 @signed_in
 def volume_resize(request: SignedInRequest, volume_id: str) -> HttpResponse:
-    """The form; with `price` in the address, what its size costs; sent, the order at the price that was shown."""
+    """Show the size form, with `price` in the address its price, or grow the volume as posted.
+
+    The posted order is bound to the price that was shown.
+    """
     key = parse_public_id("vol", volume_id)
     if "price" in request.GET:
         return render_page(request, "storage/_volume_size_price.html", size_context(request.user, key, request.GET))
@@ -42,7 +45,7 @@ def volume_resize(request: SignedInRequest, volume_id: str) -> HttpResponse:
 
 @signed_in
 def volume_travel(request: SignedInRequest, volume_id: str) -> HttpResponse:
-    """The form; sent, the move or the copy at the price that was shown."""
+    """Show the transfer form, or move or copy as posted, at the price that was shown."""
     key = parse_public_id("vol", volume_id)
     context = travel_context(request.user, key, request.POST if request.method == "POST" else None)
     form = context["form"]

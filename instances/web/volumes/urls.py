@@ -1,4 +1,4 @@
-"""Addresses of volumes, snapshots and public data sets."""
+"""URLs of volumes, snapshots and public data sets."""
 
 from django.urls import URLPattern, path
 

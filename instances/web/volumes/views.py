@@ -1,4 +1,4 @@
-"""The console's pages of volumes, snapshots and public data sets."""
+"""Console pages of volumes, snapshots and public data sets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ from storage.volumes.volumes import create_volume, delete_volume
 
 @signed_in
 def volumes(request: SignedInRequest) -> HttpResponse:
-    """The user's volumes; sent, a new one."""
+    """Show the user's volumes, or create the posted one."""
     if request.method == "POST":
         form = volume_form(request.user, request.POST, "")
         return _ordered(request, form, "volume", lambda: create_volume(owner=request.user, **form.order), "volumes")
@@ -48,7 +48,7 @@ def volumes(request: SignedInRequest) -> HttpResponse:
 
 @signed_in
 def volume_new(request: SignedInRequest) -> HttpResponse:
-    """The form: a page of its own, or a part for a dialog."""
+    """Show the form of a volume, as a page or as part of a dialog."""
     return _form(request, "volume", {"form": volume_form(request.user, None, request.GET.get("snapshot", ""))})
 
 
@@ -76,7 +76,7 @@ def volume_detach(request: SignedInRequest, volume_id: str) -> HttpResponse:
 
 @signed_in
 def snapshots(request: SignedInRequest) -> HttpResponse:
-    """The user's snapshots; sent, a new one."""
+    """Show the user's snapshots, or take the posted one."""
     if request.method == "POST":
         form = snapshot_form(request.user, request.POST, "")
         return _ordered(request, form, "snapshot", lambda: _take(request.user, form.cleaned_data), "snapshots")
@@ -108,14 +108,14 @@ def snapshot_restore(request: SignedInRequest, snapshot_id: str) -> HttpResponse
 
 
 def public_data(request: HttpRequest) -> HttpResponse:
-    """The catalogue, for everyone."""
+    """Show the public data sets; it needs no login."""
     user = request.user if isinstance(request.user, User) else None
     return render(request, page="storage/public.html", part="storage/_public.html", context=public_context(user))
 
 
 @signed_in
 def data_set_new(request: SignedInRequest) -> HttpResponse:
-    """Staff publish one of their snapshots."""
+    """Show the form for staff, or publish a snapshot as posted."""
     form = data_set_form(request.user, request.POST or None)
     if request.method == "POST":
         return _ordered(request, form, "set", lambda: publish_snapshot(staff=request.user, **form.order), "public_data")
@@ -147,7 +147,7 @@ def data_set_detach(request: SignedInRequest, slug: str) -> HttpResponse:
 
 @signed_in
 def instance_disks(request: SignedInRequest, instance_id: str) -> HttpResponse:
-    """What an instance stores on: a part of its page, or alone."""
+    """Show the disk, volumes and data sets of an instance, as part of its page or alone."""
     context = disks_context(request.user, parse_public_id("inst", instance_id))
     return render(request, page="storage/instance.html", part="storage/_instance.html", context=context)
 
@@ -164,7 +164,7 @@ def _form(request: SignedInRequest, kind: str, context: dict[str, Any]) -> HttpR
 
 
 def _ordered(request: SignedInRequest, form: Any, kind: str, order: Callable[[], object], then: str) -> HttpResponse:
-    """Carry it out and go on; what is wrong is said in the form, which stays as it was."""
+    """Carry out a valid order and go to `then`; errors are shown in the unchanged form."""
     fault = None
     try:
         if form.is_valid():

@@ -1,1 +1,1 @@
-"""Waiting searches over HTTP."""
+"""The wait list over HTTP."""

@@ -1,4 +1,4 @@
-"""What the console shows of the wait list: rows, the form's first values, and what a place would hold."""
+"""Template contexts of the wait list: rows, first values of the form, and what an entry would hold."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,18 +26,18 @@ from marketplace.web.search.language.query_string import write_params
 from storage.images.selectors import active_images
 
 ROWS_ON_A_PAGE: Final = 20
-FIRST_DISK_GB: Final = 20  # as on the rent page
+FIRST_DISK_GB: Final = 20  # the same as on the rental page
 WAITING_FIRST: Final = (F("ended_at").desc(nulls_first=True), "place")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One place in the wait list as the console shows it."""
+    """One wait-list entry as the console shows it."""
 
     watch: Watch
     ahead: int
     held_micros: int
-    search: str  # the market's address of the same search
+    search: str  # query of the market page for the same search
 
     @property
     def waits(self) -> bool:
@@ -67,13 +67,13 @@ def watches_context(user: User, page: str | None) -> dict[str, Any]:
 
 
 def watch_form(user: User, sent: Any, line: str) -> WatchForm:
-    """Bound to what was sent; else filled from a search line."""
+    """Return the form, bound to what was sent or filled from a search line."""
     images, keys = list(active_images()), ssh_keys_of(user, None)
     return WatchForm(sent, auto_id="watch-%s", initial=_first_values(line), images=images, keys=keys)
 
 
 def preview_context(user: User, form: WatchForm) -> dict[str, Any]:
-    """What the place would hold and what fits right now; or what is wrong, in `refused`."""
+    """Return what the entry would hold and how many offers match now, or the error in `refused`."""
     if not form.is_valid():
         return {"form": form}
     try:
@@ -92,7 +92,7 @@ def _search_of(watch: Watch) -> str:
 
 
 def _first_values(line: str) -> dict[str, Any]:
-    """A highest price in the search is offered as that of the order."""
+    """Return first values of the form; a highest price in the search becomes that of the order."""
     try:
         asked = parse_line(line)
     except DomainError:

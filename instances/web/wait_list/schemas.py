@@ -1,4 +1,4 @@
-"""What OpenAPI says about the wait list."""
+"""OpenAPI schemas of the wait list."""
 
 from typing import Any
 
@@ -13,7 +13,10 @@ Text, Time, Whole = serializers.CharField, serializers.DateTimeField, serializer
 
 
 class WatchIn(serializers.Serializer[Any]):
-    """A place in the wait list. To rent, it needs an image (here or in the search) and a highest price."""
+    """An entry of the wait list.
+
+    To rent, it needs an image (here or in the search) and a highest price.
+    """
 
     q = Text(max_length=500, allow_blank=True, help_text="What to wait for, as in the search line of the market")
     action = serializers.ChoiceField(choices=WatchAction.values, default=WatchAction.TELL)
@@ -32,7 +35,7 @@ class WatchIn(serializers.Serializer[Any]):
 
 
 class WatchOut(serializers.Serializer[Any]):
-    """A place in the wait list and what has come of it."""
+    """An entry of the wait list, and what became of it."""
 
     id = Text()
     q = Text(allow_blank=True)

@@ -25,7 +25,7 @@ SCOPES: dict[str, str] = {"GET": "instances:read", "POST": "instances:write", "D
 
 
 class ImagesView(GenericAPIView[Image]):
-    """List the images that an instance can run: official, community and, with a login, your own ones."""
+    """Images that an instance can run."""
 
     permission_classes = (PublicToRead,)
     scopes: ClassVar = SCOPES
@@ -136,5 +136,9 @@ class RegistryView(APIView):
 
     @extend_schema(operation_id="registries_remove", responses={204: None})
     def delete(self, request: Request, registry_id: str) -> Response:
+        """Delete a saved login.
+
+        Its images cannot be rented with until you save a login again.
+        """
         remove_registry(owner=asker(request), registry_id=parse_public_id(REGISTRY_PREFIX, registry_id))
         return Response(status=204)
