@@ -35,7 +35,7 @@ IMAGE_BYTES_MAX: Final = 60 * 1000**3  # compressed
 IMAGE_UNPACKS_TO: Final = 3
 IMAGE_UNPACKED: Final = 40 * 1000**3  # bytes to assume for an unpacked image that is not known to be larger
 PREFETCHED_AT_MOST: Final = 10  # official images that each host pulls in advance
-# How long what a registry said of a name is used for rents without reading it again.
+# A name that its registry was asked about in this time is rented without asking again.
 IMAGE_FRESH: Final = timedelta(minutes=10)
 SAVE_WITHIN: Final = timedelta(minutes=60)
 DROP_IMAGE_WITHIN: Final = timedelta(hours=6)  # long, since its host may be offline

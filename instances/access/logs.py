@@ -107,7 +107,7 @@ def conclude_log(operation: Any) -> None:
 
 
 def _lines(text: str) -> list[list[str]]:
-    """Parse a host's log into pairs of a time and a printable line; anything else is dropped."""
+    """Parse a host's log into pairs of a time and a printable line; drop everything else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -77,7 +77,7 @@ def instances_in(renter: User, states: Sequence[str]) -> QuerySet[Instance]:
 
 
 def instance_of(renter: User, instance_id: UUID) -> Instance:
-    """Return the renter's instance, or raise NotFound; whether others own it is not told."""
+    """Return the renter's instance; raise NotFound for any other, existing or not."""
     instance = _INSTANCE.first(pk=instance_id, renter_id=renter.pk)
     if instance is None:
         raise NotFound("There is no such instance.")

@@ -12,8 +12,8 @@ from instances.states import BidState
 def stop_barred_bids() -> int:
     """Stop instances that wait on such a bid, and return their number.
 
-    Running ones go on until they yield, and then do not come back. The auction leaves these bids out in any case;
-    this sweep releases what is held for them.
+    Running ones continue until they yield, and then are not started again. The auction ignores these bids in any
+    case; this sweep releases what is held for them.
     """
     waiting = SpotBid.objects.filter(state=BidState.WAITING).select_related("instance__host").order_by("instance__host")
     by_owner = groupby(waiting, key=lambda bid: bid.instance.host.owner_id)

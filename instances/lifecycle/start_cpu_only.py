@@ -88,7 +88,7 @@ def _take_room(instance: Instance) -> None:
 def _leave_spot(instance: Instance) -> None:
     """End the bid of a spot rent that has yielded, since it would otherwise start by itself meanwhile.
 
-    It stands again with the next start.
+    The bid is placed again with the next start on GPUs.
     """
     bid = bid_of(instance.pk) if instance.billing_mode == SPOT else None
     if bid is not None and bid.state != BidState.ENDED:

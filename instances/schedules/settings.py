@@ -81,7 +81,10 @@ def _due(instance: Instance, now: datetime, *, new_week: bool) -> datetime | Non
 
 
 def _check_open(instance: Instance, changes: dict[str, Any]) -> None:
-    """Raise UnlawfulMove for a released instance, except for its name, which stands on statements."""
+    """Raise UnlawfulMove for an instance that is being released, unless only its name changes.
+
+    Statements show the name even later.
+    """
     if instance.state in ENDING and set(changes) - {"name"}:
         raise UnlawfulMove(
             f"An instance that is {instance.state} does nothing by itself any more.",

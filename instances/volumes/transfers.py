@@ -155,7 +155,7 @@ def _look(holder: UUID) -> bool:
 
 
 def _run(instance: Instance, names: str) -> None:
-    """Let an instance go on once its volumes have arrived: a rent is requested, a start begins."""
+    """Start an instance whose volumes have arrived: a new one as requested, a stopped one as starting."""
     open_disk(instance, at=clock.now(), payee_id=payee_of(instance))
     if _is_new(instance):
         move_instance(instance, InstanceState.REQUESTED, kind="volume_arrived", actor=SYSTEM, detail=names, progress="")

@@ -36,7 +36,7 @@ _LINE_CHARS: Final = 500
 class Order:
     """What a `rent` entry orders, and what narrows a `tell` entry.
 
-    None for disk and image: as the search line says.
+    An image or disk of None is taken from the search line.
     """
 
     image: str = ""

@@ -31,7 +31,7 @@ def watches_in(user: User, states: Sequence[str]) -> QuerySet[Watch]:
 
 
 def watch_of(user: User, watch_id: UUID) -> Watch:
-    """Return the user's entry, or raise NotFound; whether others own it is not told."""
+    """Return the user's entry; raise NotFound for any other, existing or not."""
     watch = watches_of(user).filter(pk=watch_id).first()
     if watch is None:
         raise NotFound("There is no such place in the wait list.")

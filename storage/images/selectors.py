@@ -82,7 +82,7 @@ def own_images(owner: User) -> QuerySet[Image]:
 
 
 def own_image(owner: User, image_id: UUID) -> Image:
-    """Return an image of this owner, or raise NotFound; whether others own it is not told."""
+    """Return an image of this owner; raise NotFound for any other, existing or not."""
     return _one(own_images(owner).filter(pk=image_id))
 
 
@@ -173,7 +173,7 @@ def registries_of(owner: User) -> QuerySet[Registry]:
 
 
 def registry_of(owner: User, registry_id: UUID) -> Registry:
-    """Return a registry login of this owner, or raise NotFound; whether others own it is not told."""
+    """Return a registry login of this owner; raise NotFound for any other, existing or not."""
     found = registries_of(owner).filter(pk=registry_id).first()
     if found is None:
         raise NotFound("There is no such registry.")

@@ -21,7 +21,7 @@ def connections_of(owner_id: UUID) -> QuerySet[Connection]:
 
 
 def connection_of(owner_id: UUID, connection_id: UUID) -> Connection:
-    """Return a connection of this owner, or raise NotFound; whether others own it is not told."""
+    """Return a connection of this owner; raise NotFound for any other, existing or not."""
     found = connections_of(owner_id).filter(pk=connection_id).first()
     if found is None:
         raise NotFound("There is no such connection.")
@@ -35,7 +35,7 @@ def syncs_of(owner_id: UUID, subject_id: UUID | None = None) -> QuerySet[Sync]:
 
 
 def sync_of(owner_id: UUID, sync_id: UUID) -> Sync:
-    """Return a sync of this owner, or raise NotFound; whether others own it is not told."""
+    """Return a sync of this owner; raise NotFound for any other, existing or not."""
     found = syncs_of(owner_id).filter(pk=sync_id).first()
     if found is None:
         raise NotFound("There is no such sync.")

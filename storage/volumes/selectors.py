@@ -59,7 +59,7 @@ def volumes_of(owner_id: UUID) -> QuerySet[Volume]:
 
 
 def volume_of(owner_id: UUID, volume_id: UUID) -> Volume:
-    """Return a volume of this owner, or raise NotFound; whether others own it is not told."""
+    """Return a volume of this owner; raise NotFound for any other, existing or not."""
     volume = volumes_of(owner_id).filter(pk=volume_id).first()
     if volume is None:
         raise NotFound("There is no such volume.")
@@ -73,7 +73,7 @@ def snapshots_of(owner_id: UUID) -> QuerySet[Snapshot]:
 
 
 def snapshot_of(owner_id: UUID, snapshot_id: UUID) -> Snapshot:
-    """Return a snapshot of this owner, or raise NotFound; whether others own it is not told."""
+    """Return a snapshot of this owner; raise NotFound for any other, existing or not."""
     snapshot = snapshots_of(owner_id).filter(pk=snapshot_id).first()
     if snapshot is None:
         raise NotFound("There is no such snapshot.")
