@@ -1,4 +1,4 @@
-"""What a host is told about the image of an instance beside its reference."""
+"""Properties of an instance's image for its host, beside the reference."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a host's report contains about one instance."""
+"""Contents of a host's report about one instance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class Use(Protocol):
 
 @dataclass(frozen=True)
 class ObservedRow:
-    """What a host's agent observes of one instance."""
+    """A host agent's observation of one instance."""
 
     id: UUID
     generation: int

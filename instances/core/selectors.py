@@ -22,7 +22,7 @@ from storage.volumes.selectors import MountRow, mounts_on_host
 
 @dataclass(frozen=True)
 class DesiredRow:
-    """What the host should make of one instance, field for field as its agent reads it."""
+    """Desired state of one instance on its host, field for field as its agent reads it."""
 
     id: UUID
     generation: int

@@ -1,6 +1,6 @@
-"""What a report proves of the use of an instance.
+"""Proof of an instance's use by reports of its host.
 
-The time of its receipt counts, never the host's clock.
+The time of a report's receipt counts, never the host's clock.
 """
 
 from collections.abc import Iterable, Sequence

@@ -34,7 +34,7 @@ _ENDED: Final = (InstanceState.STOPPED, InstanceState.FAILED, InstanceState.RELE
 
 @dataclass(frozen=True)
 class HeldRow:
-    """What a host holds of one instance: the highest numbers that it knows, and its last order."""
+    """A host's record of one instance: the highest numbers that it knows, and its last order."""
 
     id: UUID
     generation: int

@@ -1,4 +1,4 @@
-"""Who is at fault for a failure; the host only is where its renter cannot have caused it."""
+"""Party at fault for a failure; it is the host only where the renter cannot have caused it."""
 
 from instances.constants import FAULT_OF, UNTOUCHED_ONLY
 from instances.models import Instance

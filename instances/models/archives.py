@@ -41,7 +41,7 @@ class Archived(models.Model):
 
 
 class ArchiveDefault(models.Model):
-    """Where the data disks of a user's instances are archived, unless an instance says otherwise."""
+    """Destination of archived data disks of a user's instances, unless an instance says otherwise."""
 
     id = models.BigAutoField(primary_key=True)
     renter = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

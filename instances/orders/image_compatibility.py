@@ -1,4 +1,4 @@
-"""Whether an image can run on an offer's host; checked before anything is paid."""
+"""Compatibility of an image with an offer's host; checked before anything is paid."""
 
 from typing import TYPE_CHECKING
 

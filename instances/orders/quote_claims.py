@@ -35,7 +35,7 @@ _CLAIM = Prepared(
 
 @dataclass(frozen=True)
 class Expected:
-    """What the client believes the quote to say; None for what it did not state.
+    """The client's expectations of a quote; None for what it did not state.
 
     `image` is a slug or a public id.
     """

@@ -1,4 +1,4 @@
-"""Where the data of stopped instances is archived, and whether its deletion waits for that."""
+"""Reads of archives before deletion: where data goes, and whether a deletion waits for that."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING

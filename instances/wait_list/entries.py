@@ -1,4 +1,4 @@
-"""What a wait-list entry requests: its search, its order, and its hold."""
+"""Search, order and hold of a wait-list entry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ _LINE_CHARS: Final = 500
 
 @dataclass(frozen=True)
 class Order:
-    """What a `rent` entry orders, and what narrows a `tell` entry.
+    """Order of a `rent` entry, which also narrows a `tell` entry.
 
     An image or disk of None is taken from the search line.
     """

@@ -1,4 +1,4 @@
-"""How often images are rented, as `instances` counts it."""
+"""Counts of rents per image, which `instances` computes."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -52,7 +52,7 @@ class Connection(models.Model):
 
 
 class SyncTerms(models.Model):
-    """What a sync copies: a folder of a disk, a folder of the connection, and the direction.
+    """Terms of a sync: a folder of a disk, a folder of the connection, and the direction.
 
     The disk is a volume or the data disk of an instance.
     """

@@ -106,7 +106,7 @@ class Attachment(models.Model):
 
 
 class DiskUse(models.Model):
-    """How full a disk was when its host last reported it.
+    """Last reported fill level of a disk.
 
     `subject` is the id of the volume, or of the instance whose data disk it is.
     """

@@ -1,4 +1,4 @@
-"""Whether hosts have reported lately; time on a silent host is not charged after its last report."""
+"""Presence of hosts by their last report; time on a silent host is not charged after it."""
 
 from datetime import datetime
 from uuid import UUID

@@ -38,7 +38,7 @@ class BudgetIn(serializers.Serializer[Any]):
 
 
 class BudgetChange(serializers.Serializer[Any]):
-    """What of a budget can be changed."""
+    """Changes of a budget."""
 
     limit = AmountText(required=False)
     hard = serializers.BooleanField(required=False)

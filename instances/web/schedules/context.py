@@ -53,7 +53,7 @@ class WeekRow:
 
 @dataclass(frozen=True)
 class Timers:
-    """What an instance will do by itself; `until` is when its place in the queue ends."""
+    """Schedule of an instance for its page; `until` is when its place in the queue ends."""
 
     coming: Occurrence | None
     week: list[WeekRow]
