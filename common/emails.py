@@ -27,11 +27,11 @@ _TOGETHER: Final = (
     {"LATIN", "CJK", "HANGUL"},
 )
 _REFUSALS: Final = {
-    "too_long": _("An e-mail address has at most 254 characters, 64 of them before the @."),
-    "hidden_characters": _("Write the e-mail address without spaces, line breaks and invisible characters."),
-    "quoted": _("Write the part before the @ without quotation marks."),
-    "domain": _("What follows the @ is no domain name, or it mixes letters that look alike."),
-    "invalid": _("Write an e-mail address such as name@example.com."),
+    "too_long": _("An email address can have at most 254 characters, 64 of them before the @."),
+    "hidden_characters": _("Remove spaces, line breaks and invisible characters from the email address."),
+    "quoted": _("Remove the quotation marks before the @."),
+    "domain": _("Check the part after the @: it isn't a valid domain, or it mixes letters that look alike."),
+    "invalid": _("Enter an email address, such as name@example.com."),
 }
 
 

@@ -23,7 +23,7 @@ _NOT_PRINTABLE: Final = (
 _FOUND: Final = re.compile(rf"[\u0000\ud800-\udfff{_NOT_PRINTABLE}]")
 # Characters that are invisible on their own: spaces, combining marks, variation selectors.
 _BLANK: Final = re.compile(r"[\s\u0300-\u036f\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]*")
-_REFUSED: Final = _("Use printable characters only: no line breaks, control characters or invisible marks.")
+_REFUSED: Final = _("Use printable characters only, without line breaks or invisible characters.")
 
 
 def is_printable(text: str) -> bool:

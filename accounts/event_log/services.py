@@ -61,7 +61,7 @@ def _tell(user: User, event: AccountEvent) -> None:
         }
         sentences = [
             _("%(what)s: %(subject)s") % facts if event.subject else str(facts["what"]),
-            _("At %(at)s, from the address %(address)s, with %(agent)s.") % facts,
+            _("%(at)s, from %(address)s, using %(agent)s.") % facts,
             _(
                 "If this was you, you don't need to do anything. If it wasn't, change your password, "
                 "sign out everywhere else and check your account log:"

@@ -33,7 +33,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     """User; `is_host_owner` opens the host panel, `is_staff` with `is_superuser` the staff panel."""
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
-    email = models.EmailField(_("e-mail address"), unique=True)
+    email = models.EmailField(_("email address"), unique=True)
     display_name = PrintableField(_("name"), max_length=80, blank=True)
     is_host_owner = models.BooleanField(_("host owner"), default=False)
     is_staff = models.BooleanField(_("staff"), default=False)
@@ -151,7 +151,7 @@ class Membership(models.Model):
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", null=True, blank=True)
-    email = models.EmailField(_("e-mail address"))
+    email = models.EmailField(_("email address"))
     role = models.CharField(_("role"), max_length=6, choices=Role, default=Role.MEMBER)
     invite_hash = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the invitation's secret.")
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -125,8 +125,8 @@ class OutgoingMail(models.Model):
     given_up_at = models.DateTimeField(_("given up at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("outgoing mail")
-        verbose_name_plural = _("outgoing mail")
+        verbose_name = _("outgoing email")
+        verbose_name_plural = _("outgoing email")
         ordering = ("created_at", "id")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(sent_at=None) | Q(given_up_at=None), name="mail_ends_one_way"),

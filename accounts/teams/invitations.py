@@ -104,9 +104,9 @@ def _queue_mail(user: User, member: Membership, secret: str) -> None:
             "each other."
         )
         % facts,
-        _("To join, sign in or sign up with this very address and open the link within %(days)s days:") % facts,
+        _("To join, sign in or sign up with this email address and open the link within %(days)s days:") % facts,
         settings.SITE_URL + reverse("team_join", args=[secret]),
-        _("If you don't know the sender, ignore this mail. Nobody else can use this link."),
+        _("If you don't know the sender, ignore this email. No one else can use this link."),
     ]
     queue_mail(to=member.email, subject=_("Invitation to a team"), body="\n\n".join(sentences))
 

@@ -69,7 +69,9 @@ class StaffPanel(Panel):
         """Redirect staff without a second factor to its setup; refuse everybody else."""
         if not (request.user.is_active and request.user.is_staff):
             return super().refuse(request)
-        messages.warning(request, _("Staff need two-factor authentication. Turn it on here, then open the panel again."))
+        messages.warning(
+            request, _("Staff accounts need two-factor authentication. Turn it on here, then open the panel again.")
+        )
         return redirect("mfa_activate_totp")
 
 

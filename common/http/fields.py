@@ -37,7 +37,7 @@ class PlainDecimalField(forms.DecimalField):
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, str) and value.strip() and not is_plain_decimal(value.strip()):
-            raise forms.ValidationError(_("Write a decimal number such as 12.50."), code="invalid")
+            raise forms.ValidationError(_("Enter a number, such as 12.50."), code="invalid")
         return super().to_python(value)
 
 
@@ -70,7 +70,7 @@ def in_calendar(day: date) -> None:
     """Validate a day, excluding those at the ends of the calendar, around which days cannot be computed."""
     if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
         span = {"first": _FIRST_YEAR, "last": _LAST_YEAR}
-        raise ValidationError(_("Choose a day in the years %(first)s to %(last)s."), code="invalid", params=span)
+        raise ValidationError(_("Choose a date between %(first)s and %(last)s."), code="invalid", params=span)
 
 
 class DayText(serializers.DateField):

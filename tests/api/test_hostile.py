@@ -33,7 +33,7 @@ OF_A_PATH: Final = (BIDI, "-1", "9" * 40, "NaN", "x" * 3_000, "a\x00", "..", "in
 @pytest.fixture(autouse=True)
 def no_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Answer:
-        raise OutboundFault("unresolved", "The name cannot be found.")
+        raise OutboundFault("unresolved", "The domain name can't be resolved.")
 
     monkeypatch.setattr("storage.clients.oci_registry.client.ask", refuse)
     monkeypatch.setattr("common.object_store.ask", refuse)

@@ -67,7 +67,7 @@ def no_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of images are made up here: nobody out there is to be asked about them."""
 
     def refuse(*_: Any, **__: Any) -> Answer:
-        raise OutboundFault("unresolved", "The name cannot be found.")
+        raise OutboundFault("unresolved", "The domain name can't be resolved.")
 
     monkeypatch.setattr("storage.clients.oci_registry.client.ask", refuse)
     monkeypatch.setattr("common.object_store.ask", refuse)

@@ -42,7 +42,7 @@ def test_the_api_names_the_field(hanas: Client, address: str, day: str) -> None:
     field = address.partition("?")[2].partition("=")[0]
     (error,) = reply.json()["errors"]
     assert (reply.status_code, error["field"]) == (400, field)
-    assert error["detail"] == "Choose a day in the years 2000 to 2999."
+    assert error["detail"] == "Choose a date between 2000 and 2999."
 
 
 def test_the_last_day_that_can_be_asked_for(hanas: Client) -> None:

@@ -29,7 +29,7 @@ def test_guide_opens_in_both_languages(client: Client, slug: str, language: str)
 def test_unknown_guide_is_404(client: Client) -> None:
     response = client.get("/docs/nothing")
     assert response.status_code == 404
-    assert "There is nothing here" in response.content.decode()
+    assert "Page not found" in response.content.decode()
 
 
 def test_api_reference_names_every_operation(client: Client) -> None:
@@ -60,7 +60,7 @@ def test_events_stream_is_named_only_to_the_signed_in(client: Client, alice: Use
 
 def test_500_needs_nothing_but_its_template() -> None:
     with translation.override("en"):
-        assert "Something went wrong on our side" in render_to_string("500.html")
+        assert "Something went wrong on our end" in render_to_string("500.html")
 
 
 @pytest.mark.parametrize("name", ["400.html", "403.html", "404.html", "403_csrf.html"])

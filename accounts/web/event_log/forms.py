@@ -14,7 +14,7 @@ from common.http.fields import DayField
 _GROUPS = (
     ("", _("everything")),
     ("login", _("sign-ins and sessions")),
-    ("password", _("password, e-mail, two-factor")),
+    ("password", _("password, email, two-factor")),
     ("token", _("API tokens")),
     ("key", _("SSH keys")),
     ("webhook", _("webhooks")),

@@ -55,7 +55,7 @@ class ChangePasswordForm(PlainChangePasswordForm):  # type: ignore[misc]  # alla
         label=_("Revoke my API tokens too"),
         required=False,
         initial=True,
-        help_text=_("Clear this only if you are sure that nobody else knows your password."),
+        help_text=_("Clear this only if you're sure that no one else knows your password."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -10,23 +10,23 @@ from accounts.constants import MAX_SSH_KEY_CHARS, SCOPES
 from common import clock
 from common.http.fields import NameField
 
-_LIFETIMES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("No end")}
+_LIFETIMES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("Never expires")}
 SCOPE_WORDS = {
     "instances:read": _("See instances and quotes"),
     "instances:write": _("Rent, stop, start and release instances"),
     "instances:connect": _("Connect to instances: terminal, files, tunnels, JupyterLab, passwords, SSH keys, ports"),
-    "storage:read": _("See volumes, snapshots and public data sets"),
-    "storage:write": _("Make, attach, copy, restore and delete volumes and snapshots"),
+    "storage:read": _("See volumes, snapshots and public datasets"),
+    "storage:write": _("Create, attach, copy, restore and delete volumes and snapshots"),
     "billing:read": _("See the wallet and the statement"),
-    "billing:write": _("Top up, redeem coupons, set limits and be paid out"),
+    "billing:write": _("Top up, redeem coupons, set limits and request payouts"),
     "keys:read": _("See SSH keys"),
-    "keys:write": _("Remove SSH keys; add them if it may also connect to instances"),
-    "hosts:read": _("See own hosts and earnings"),
-    "hosts:write": _("Enrol hosts and set prices"),
-    "account:read": _("See the account's log"),
+    "keys:write": _("Remove SSH keys; add them if connecting to instances is allowed too"),
+    "hosts:read": _("See your hosts and earnings"),
+    "hosts:write": _("Add hosts and set prices"),
+    "account:read": _("See the account log"),
     "account:write": _("Change the profile"),
     "tokens:write": _("See, create and revoke API tokens"),
-    "webhooks:read": _("See webhooks and what was sent to them"),
+    "webhooks:read": _("See webhooks and their deliveries"),
     "webhooks:write": _("Add, change, test and remove webhooks"),
 }
 
@@ -36,7 +36,7 @@ class ProfileForm(forms.Form):
         label=_("Name"), max_length=80, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
     )
     is_host_owner = forms.BooleanField(
-        label=_("I offer GPUs on Berth"), required=False, help_text=_("Opens the panel for your hosts, prices and earnings.")
+        label=_("I offer GPUs on Berth"), required=False, help_text=_("Adds the pages for your hosts, prices and earnings.")
     )
 
 
@@ -52,17 +52,15 @@ class SshKeyForm(forms.Form):
                 "spellcheck": "false",
             }
         ),
-        help_text=_("The content of your .pub file. Make a key with: ssh-keygen -t ed25519"),
+        help_text=_("Paste your .pub file. To create a key, run: ssh-keygen -t ed25519"),
     )
-    name = NameField(
-        label=_("Name"), max_length=80, required=False, help_text=_("Left empty, the key's comment is its name.")
-    )
+    name = NameField(label=_("Name"), max_length=80, required=False, help_text=_("Leave blank to use the key's comment."))
 
 
 class TokenForm(forms.Form):
-    name = NameField(label=_("Name"), max_length=80, help_text=_("Which program will use it."))
+    name = NameField(label=_("Name"), max_length=80, help_text=_("The program that will use the token."))
     scopes = forms.MultipleChoiceField(
-        label=_("It may"),
+        label=_("Permissions"),
         choices=[(scope, SCOPE_WORDS.get(scope, text)) for scope, text in SCOPES.items()],
         widget=forms.CheckboxSelectMultiple,
         initial=["instances:read", "instances:write", "billing:read"],

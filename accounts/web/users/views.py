@@ -24,7 +24,7 @@ def profile(request: SignedInRequest) -> HttpResponse:
     form = ProfileForm(request.POST or None, initial=initial)
     if form.is_valid():
         edit_profile(user_id=user.pk, **form.cleaned_data)
-        messages.success(request, _("Your profile is saved."))
+        messages.success(request, _("Profile saved"))
         return redirect("profile")
     context = {"form": form, "verified": has_verified_email(user, user.email)}
     return render(request, "accounts/profile.html", context)
@@ -36,7 +36,7 @@ def ssh_keys(request: SignedInRequest) -> HttpResponse:
     if form.is_valid():
         try:
             key = add_ssh_key(user=request.user, **form.cleaned_data)
-            messages.success(request, _("The key “%(name)s” is added.") % {"name": key.name})
+            messages.success(request, _("SSH key “%(name)s” added") % {"name": key.name})
             return redirect("ssh_keys")
         except DomainError as error:
             fault = error
@@ -48,7 +48,7 @@ def ssh_keys(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def ssh_key_remove(request: SignedInRequest, key_id: str) -> HttpResponse:
     remove_ssh_key(user=request.user, key_id=parse_public_id("key", key_id))
-    messages.success(request, _("The key is removed."))
+    messages.success(request, _("SSH key removed"))
     return redirect("ssh_keys")
 
 
@@ -67,5 +67,5 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def token_revoke(request: SignedInRequest, token_id: str) -> HttpResponse:
     revoke_token(user=request.user, token_id=parse_public_id("tok", token_id))
-    messages.success(request, _("The token is revoked. Programs that use it are refused from now on."))
+    messages.success(request, _("Token revoked. Programs using it no longer have access."))
     return redirect("tokens")

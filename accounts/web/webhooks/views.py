@@ -45,7 +45,7 @@ def webhook(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     if form.is_valid():
         try:
             settings.change_webhook(user=request.user, webhook_id=hook.pk, **form.cleaned_data)
-            messages.success(request, _("The webhook is saved."))
+            messages.success(request, _("Webhook saved"))
             return redirect("webhook", webhook_id)
         except DomainError as error:
             fault = error
@@ -74,7 +74,7 @@ def webhook_rotate(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 @signed_in
 def webhook_test(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.send_test(user=request.user, webhook_id=_id(webhook_id))
-    messages.success(request, _("A test message is on its way; its result appears in the log."))
+    messages.success(request, _("Test message sent. See the result under Deliveries."))
     return redirect("webhook", webhook_id)
 
 
@@ -83,7 +83,7 @@ def webhook_test(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 def webhook_again(request: SignedInRequest, webhook_id: str, delivery_id: str) -> HttpResponse:
     place = parse_public_id("dlv", delivery_id)
     settings.send_again(user=request.user, webhook_id=_id(webhook_id), delivery_id=place)
-    messages.success(request, _("It is sent once more; the result appears in the log."))
+    messages.success(request, _("Message sent again. See the result under Deliveries."))
     return redirect("webhook", webhook_id)
 
 
@@ -91,7 +91,7 @@ def webhook_again(request: SignedInRequest, webhook_id: str, delivery_id: str) -
 @signed_in
 def webhook_pause(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.change_webhook(user=request.user, webhook_id=_id(webhook_id), paused=True)
-    messages.success(request, _("The webhook is paused: nothing is sent to it."))
+    messages.success(request, _("Webhook paused"))
     return redirect("webhook", webhook_id)
 
 
@@ -99,7 +99,7 @@ def webhook_pause(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 @signed_in
 def webhook_resume(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.change_webhook(user=request.user, webhook_id=_id(webhook_id), paused=False)
-    messages.success(request, _("The webhook is told of events again."))
+    messages.success(request, _("Webhook resumed"))
     return redirect("webhook", webhook_id)
 
 
@@ -107,7 +107,7 @@ def webhook_resume(request: SignedInRequest, webhook_id: str) -> HttpResponse:
 @signed_in
 def webhook_remove(request: SignedInRequest, webhook_id: str) -> HttpResponse:
     settings.remove_webhook(user=request.user, webhook_id=_id(webhook_id))
-    messages.success(request, _("The webhook is removed."))
+    messages.success(request, _("Webhook deleted"))
     return redirect("webhooks")
 
 

@@ -1,4 +1,4 @@
-"""E-mail addresses that hide something are refused at every door, with a code that says what is wrong."""
+"""Email addresses that hide something are refused at every door, with a code that says what is wrong."""
 
 import json
 from collections.abc import Callable

@@ -115,8 +115,8 @@ def test_a_change_is_made_and_the_page_loaded_anew(page: Client, rin: User, spot
     ("typed", "words"),
     [
         ("0.4", "Name the most that you pay per GPU and hour, 0.50 or more."),
-        ("much", "Something in the form is not right."),
-        ("", "Something in the form is not right."),
+        ("much", "Check the highlighted fields."),
+        ("", "Check the highlighted fields."),
         ("900000", "Your wallet cannot pay"),
     ],
 )
