@@ -30,7 +30,7 @@ _REFUSALS: Final = {
     "too_long": _("An email address can have at most 254 characters, 64 of them before the @."),
     "hidden_characters": _("Remove spaces, line breaks and invisible characters from the email address."),
     "quoted": _("Remove the quotation marks before the @."),
-    "domain": _("Check the part after the @: it isn't a valid domain, or it mixes letters that look alike."),
+    "domain": _("Check the part after the @: the domain is not valid or mixes letters that look alike."),
     "invalid": _("Enter an email address, such as name@example.com."),
 }
 

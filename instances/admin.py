@@ -82,11 +82,11 @@ class FaultReportAdmin(ReadOnlyAdmin):
     search_fields = ("instance__id", "instance__renter__email", "instance__host__name")
     actions = ("uphold", "reject")
 
-    @admin.action(description=_("Agree: it did not work; the end of the run is given back"))
+    @admin.action(description=_("Accept: refund the end of the run"))
     def uphold(self, request: HttpRequest, rows: QuerySet[FaultReport]) -> None:
         self._decide(request, rows, upheld=True)
 
-    @admin.action(description=_("Reject: it did work"))
+    @admin.action(description=_("Reject: it was working"))
     def reject(self, request: HttpRequest, rows: QuerySet[FaultReport]) -> None:
         self._decide(request, rows, upheld=False)
 
@@ -119,6 +119,6 @@ class WatchAdmin(ReadOnlyAdmin):
     search_fields = ("id", "user__email", "line")
     ordering = ("-place",)
 
-    @admin.display(description=_("highest price"), ordering="max_price_micros")
+    @admin.display(description=_("max price"), ordering="max_price_micros")
     def max_price(self, row: Watch) -> str:
         return "" if row.max_price_micros is None else format_money(row.max_price_micros)

@@ -10,9 +10,9 @@ from common.transitions import Machine
 
 
 class InstanceState(models.TextChoices):
-    REQUESTED = "requested", _("requested")
+    REQUESTED = "requested", _("queued")
     WAITING = "waiting", _("waiting for GPUs")
-    PROVISIONING = "provisioning", _("provisioning")
+    PROVISIONING = "provisioning", _("creating")
     RUNNING = "running", _("running")
     STOPPING = "stopping", _("stopping")
     STOPPED = "stopped", _("stopped")
@@ -22,7 +22,7 @@ class InstanceState(models.TextChoices):
     COPYING = "copying", _("copying")
     FAILED = "failed", _("failed")
     RELEASING = "releasing", _("releasing")
-    GONE = "gone", _("gone")
+    GONE = "gone", _("released")
 
 
 ENDING: Final = (InstanceState.RELEASING, InstanceState.GONE)  # no state after these ever leads back
@@ -33,7 +33,7 @@ class Desired(models.TextChoices):
 
     RUNNING = "running", _("running")
     STOPPED = "stopped", _("stopped")
-    GONE = "gone", _("gone")
+    GONE = "gone", _("released")
 
 
 class FaultOf(models.TextChoices):
@@ -50,14 +50,14 @@ class ReportVerdict(models.TextChoices):
 
 
 class WatchAction(models.TextChoices):
-    TELL = "tell", _("tell me")
-    RENT = "rent", _("rent for me")
+    TELL = "tell", _("notify me")
+    RENT = "rent", _("rent automatically")
 
 
 class WatchState(models.TextChoices):
     WAITING = "waiting", _("waiting")
-    TOLD = "told", _("told")
-    RENTED = "rented", _("rented")
+    TOLD = "told", _("notified")
+    RENTED = "rented", _("rented for you")
     FAILED = "failed", _("failed")  # an order could not be made; the detail says why
     EXPIRED = "expired", _("expired")
     CANCELLED = "cancelled", _("cancelled")
@@ -114,7 +114,7 @@ PROTECTED: Final = frozenset({"release", "reimage"})
 
 
 class TermState(models.TextChoices):
-    NEXT = "next", _("to come")  # agreed on: it begins with the first run, or when the present term ends
+    NEXT = "next", _("upcoming")  # agreed on: it begins with the first run, or when the present term ends
     ACTIVE = "active", _("active")
     ENDED = "ended", _("ended")
     EXITED = "exited", _("ended early")
@@ -123,8 +123,8 @@ class TermState(models.TextChoices):
 class BidState(models.TextChoices):
     WAITING = "waiting", _("waiting")
     HOLDING = "holding", _("holding GPUs")
-    NOTICE = "notice", _("has notice")  # its GPUs go to others at `yields_at`
-    YIELDING = "yielding", _("yielding")  # told to stop, but its GPUs are not free yet
+    NOTICE = "notice", _("interruption notice")  # its GPUs go to others at `yields_at`
+    YIELDING = "yielding", _("interrupting")  # told to stop, but its GPUs are not free yet
     ENDED = "ended", _("ended")
 
 
@@ -181,7 +181,7 @@ class MoveState(models.TextChoices):
     COPYING = "copying", _("copying")
     STARTING = "starting", _("starting on the new host")  # the source is kept until the target has run
     CLEARING = "clearing", _("removing the old copy")
-    UNDOING = "undoing", _("taking it back")
+    UNDOING = "undoing", _("reverting")
     DONE = "done", _("done")
     FAILED = "failed", _("failed")
     CANCELLED = "cancelled", _("cancelled")

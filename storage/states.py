@@ -37,7 +37,7 @@ class ImageSource(models.TextChoices):
 
 
 class ImageState(models.TextChoices):
-    SAVING = "saving", _("being saved")
+    SAVING = "saving", _("saving")
     READY = "ready", _("ready")
     FAILED = "failed", _("failed")
     DROPPING = "dropping", _("being deleted")
@@ -59,7 +59,7 @@ IMAGE_MACHINE = Machine(
 
 
 class VolumeState(models.TextChoices):
-    CREATING = "creating", _("being made")
+    CREATING = "creating", _("creating")
     READY = "ready", _("ready")
     RESTORING = "restoring", _("being restored")
     MOVING = "moving", _("being moved")  # its host is sending it to another one
@@ -70,7 +70,7 @@ class VolumeState(models.TextChoices):
 
 
 class SnapshotState(models.TextChoices):
-    CREATING = "creating", _("being made")
+    CREATING = "creating", _("creating")
     READY = "ready", _("ready")
     FAILED = "failed", _("failed")
     DELETING = "deleting", _("being deleted")
@@ -120,7 +120,7 @@ class VolumeMoveKind(models.TextChoices):
 class VolumeMoveState(models.TextChoices):
     COPYING = "copying", _("copying")
     CLEARING = "clearing", _("removing the old copy")
-    UNDOING = "undoing", _("removing what had arrived")
+    UNDOING = "undoing", _("deleting the partial copy")
     DONE = "done", _("done")
     FAILED = "failed", _("failed")
     CANCELLED = "cancelled", _("cancelled")
@@ -150,7 +150,7 @@ class SyncDirection(models.TextChoices):
 
 
 class SyncCause(models.TextChoices):
-    ASKED = "asked", _("asked for")
+    ASKED = "asked", _("manual")
     SCHEDULE = "schedule", _("schedule")
     ARCHIVE = "archive", _("archive before deletion")
 

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             fields={
                 "instance": {
                     "all_keys": "all SSH keys",
-                    "allow_from": "addresses let in",
+                    "allow_from": "IP allowlist",
                     "archive_choice": "choice of archive",
                     "archive_to": "archived to",
                     "archive_tried_at": "last try to archive",
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                     "idle_minutes": "idle for (minutes)",
                     "image": "image",
                     "jupyter_token": "JupyterLab token",
-                    "locked": "locked against release",
+                    "locked": "release protection",
                     "observed_at": "observed at",
                     "observed_generation": "observed generation",
                     "offer": "offer",
@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
                     "spot_max_micros": "spot maximum (micro-units)",
                     "ssh_keys": "SSH keys",
                     "started_at": "started at",
-                    "stop_requested_at": "stop asked for at",
+                    "stop_requested_at": "stop requested at",
                     "stopped_at": "stopped at",
                     "system_disk_gb": "system disk (GB)",
                     "tiers": "steps by hours of use",

@@ -99,7 +99,7 @@ class Instance(Scheduled, Rooted, Archived):
     )
     password_set_at = models.DateTimeField(_("password set at"), null=True, blank=True)
     allow_from = models.JSONField(
-        _("addresses let in"), default=list, blank=True, help_text="Networks from which SSH answers; none: everywhere."
+        _("IP allowlist"), default=list, blank=True, help_text="Networks from which SSH answers; none: everywhere."
     )
     ports_from_generation = models.PositiveIntegerField(
         _("ports since generation"), default=0, help_text="`ports` are published from this run on."
@@ -114,7 +114,7 @@ class Instance(Scheduled, Rooted, Archived):
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     started_at = models.DateTimeField(_("started at"), null=True, blank=True)
     stopped_at = models.DateTimeField(_("stopped at"), null=True, blank=True)
-    stop_requested_at = models.DateTimeField(_("stop asked for at"), null=True, blank=True)
+    stop_requested_at = models.DateTimeField(_("stop requested at"), null=True, blank=True)
     release_at = models.DateTimeField(
         _("to be released at"), null=True, blank=True, help_text="A stopped instance's data is kept until then."
     )

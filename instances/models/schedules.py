@@ -12,7 +12,7 @@ class Scheduled(models.Model):
     """
 
     locked = models.BooleanField(
-        _("locked against release"), default=False, help_text="It is neither released nor given a fresh root."
+        _("release protection"), default=False, help_text="It is neither released nor given a fresh root."
     )
     timed_stop_at = models.DateTimeField(_("timed stop"), null=True, blank=True)
     timed_release_at = models.DateTimeField(_("timed release"), null=True, blank=True)

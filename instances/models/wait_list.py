@@ -66,8 +66,8 @@ class Watch(models.Model):
     )
 
     class Meta:
-        verbose_name = _("place in the wait list")
-        verbose_name_plural = _("wait list")
+        verbose_name = _("waitlist entry")
+        verbose_name_plural = _("waitlist")
         ordering = ("place",)
         constraints: ClassVar = [
             Printable(column="name", name="watch_name_is_printable"),

@@ -18,23 +18,23 @@ from marketplace.search.messages import LENGTH_WORDS, MODE_WORDS
 if TYPE_CHECKING:
     from marketplace.leasing.offer_selectors import OfferView
 
-PAYMENTS: Final = ((UPFRONT, _("The whole term now")), (NO_UPFRONT, _("Nothing now, each hour as it passes")))
+PAYMENTS: Final = ((UPFRONT, _("Pay upfront")), (NO_UPFRONT, _("Pay as each hour passes")))
 MODE_HINTS: Final = {
-    "hourly": _("By the second while it runs. Stop whenever you like."),
-    "tiered": _("As hourly, and cheaper the longer it runs without a break."),
-    "reserved": _("Cheaper for a fixed time. The GPUs stay yours, running or stopped."),
-    "spot": _("The cheapest. It yields to others after two minutes' notice, and goes on by itself."),
+    "hourly": _("Billed per second while running. Stop anytime."),
+    "tiered": _("Like on-demand, but cheaper the longer it runs without a break."),
+    "reserved": _("Lower price for a fixed term. GPUs stay yours, running or stopped."),
+    "spot": _("Lowest price. Can be interrupted on two minutes' notice; resumes automatically."),
 }
 
 
 class ModeFields(forms.Form):
     """Form fields about the billing mode; call `sell` with the offer before anything is read."""
 
-    billing_mode = forms.ChoiceField(label=_("How to pay"), widget=forms.RadioSelect, required=False)
+    billing_mode = forms.ChoiceField(label=_("Billing mode"), widget=forms.RadioSelect, required=False)
     term = forms.ChoiceField(label=_("Term"), widget=forms.RadioSelect, required=False)
     payment = forms.ChoiceField(label=_("Payment"), choices=PAYMENTS, widget=forms.RadioSelect, required=False)
-    auto_renew = forms.BooleanField(label=_("Renew by itself at the end, at the price then"), required=False)
-    max_price = forms.CharField(label=_("The most that you pay per GPU and hour"), max_length=20, required=False)
+    auto_renew = forms.BooleanField(label=_("Auto-renew at the then-current price"), required=False)
+    max_price = forms.CharField(label=_("Max price per GPU-hour"), max_length=20, required=False)
     quote_id = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def sell(self, offer: "OfferView", modes: Iterable[str] = MODES) -> None:

@@ -36,15 +36,17 @@ def mail_words(sync: "Sync") -> tuple[str, str]:
     }
     if sync.mail == SyncMail.ARCHIVED:
         return _("%(name)s was archived") % told, _(
-            "The data disk of %(name)s is in %(place)s, folder %(folder)s (%(files)s files). The instance is deleted now."
+            "The data disk of %(name)s was archived to %(place)s, folder %(folder)s (%(files)s files). The"
+            " instance is being deleted."
         ) % told
     if sync.mail == SyncMail.FAILED:
-        return _("%(name)s could not be archived") % told, _(
-            "The data disk of %(name)s is to be deleted and could not be copied to %(place)s: %(why)s It is tried "
-            "again every hour for three days; after that the data is deleted. Check the connection, or start the instance."
+        return _("%(name)s couldn't be archived") % told, _(
+            "The data disk of %(name)s is due for deletion and couldn't be copied to %(place)s: %(why)s"
+            " We'll retry every hour for three days; then the data is deleted. Check the bucket connection,"
+            " or start the instance."
         ) % told
     return _("%(name)s was deleted without an archive") % told, _(
-        "Its data disk could not be copied to %(place)s for three days: %(why)s"
+        "The data disk couldn't be copied to %(place)s for three days: %(why)s"
     ) % told
 
 

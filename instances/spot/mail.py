@@ -46,9 +46,9 @@ def _words(bid: SpotBid) -> tuple[str, str]:
     }
     address = settings.SITE_URL + reverse("instance", args=[public_id("inst", bid.pk)])
     sentences = [
-        _("%(name)s stops at %(at)s UTC: its GPUs go to others. Save your work now; the data disk is kept.") % facts,
-        _("Raise your maximum of %(max)s per GPU and hour above the market price before that, and it may go on.") % facts,
-        _("Otherwise it starts again by itself, on the same host, as soon as your bid wins."),
+        _("%(name)s stops at %(at)s UTC: its GPUs go to another renter. Save your work now; the data disk is kept.") % facts,
+        _("Raise your max price (now %(max)s per GPU-hour) above the spot price before then to try to keep it.") % facts,
+        _("Otherwise it starts again automatically, on the same host, when the spot price allows."),
         address,
     ]
-    return _("Notice: %(name)s is about to stop") % facts, "\n\n".join(sentences)
+    return _("%(name)s will be interrupted") % facts, "\n\n".join(sentences)

@@ -18,10 +18,10 @@ from marketplace.gpu_catalogue.catalogue import by_slug
 
 # Why an entry failed, by the code in `Watch.detail`.
 REASONS: Final[dict[str, str | Promise]] = {
-    "image_gone": gettext_lazy("The image is not offered any more."),
-    "keys_gone": gettext_lazy("An SSH key that was chosen for it is not in the account any more."),
+    "image_gone": gettext_lazy("The image is no longer available."),
+    "keys_gone": gettext_lazy("An SSH key chosen for it is no longer in your account."),
     "account_closed": gettext_lazy("The account is closed."),
-    "search_unreadable": gettext_lazy("The search cannot be read any more."),
+    "search_unreadable": gettext_lazy("The search is no longer valid."),
 }
 
 
@@ -52,33 +52,33 @@ def _words(watch: Watch) -> tuple[str, list[str]]:
         case WatchState.RENTED:
             return _rented(watch)
         case WatchState.EXPIRED:
-            return _("Your place in the wait list has expired"), [
-                _("Nothing that you were waiting for became free in time."),
-                _("What was set aside for it is yours to spend again."),
+            return _("Your waitlist entry has expired"), [
+                _("No matching GPUs became available in time."),
+                _("The held funds were released."),
             ]
         case _:
-            return _("Your place in the wait list has ended"), [
+            return _("Your waitlist entry has ended"), [
                 reason_of(watch),
-                _("What was set aside for it is yours to spend again."),
+                _("The held funds were released."),
             ]
 
 
 def _told(watch: Watch) -> tuple[str, list[str]]:
-    subject = _("GPUs that you were waiting for are free")
+    subject = _("GPUs you're waiting for are available")
     if watch.offer is None:
-        return subject, [_("Look at the market now: nothing is kept for you.")]
+        return subject, [_("View the offer now. It isn't reserved for you.")]
     # the host owner's own words
     host = {"host": name_in_mail(watch.offer.host.name), "region": name_in_mail(watch.offer.region)}
     gpu = {"gpu": by_slug(watch.offer.gpu_model).name, **host}
-    free = _("%(gpu)s is free on %(host)s in %(region)s. Nothing is kept for you: rent it before someone else does.") % gpu
+    free = _("%(gpu)s is available on %(host)s in %(region)s. It isn't reserved, so rent it soon.") % gpu
     return subject, [free, _address("offer", public_id("offr", watch.offer.pk))]
 
 
 def _rented(watch: Watch) -> tuple[str, list[str]]:
     assert watch.instance is not None
     order = {"name": watch.instance.name, "rate": format_money(watch.instance.rate_micros_per_hour)}
-    rented = _("%(name)s was rented for you at %(rate)s an hour. It is charged from the moment it runs.") % order
-    return _("Rented for you from the wait list"), [rented, _address("instance", public_id("inst", watch.instance.pk))]
+    rented = _("%(name)s was rented for you at %(rate)s/hr. You're charged once it runs.") % order
+    return _("Rented for you from the waitlist"), [rented, _address("instance", public_id("inst", watch.instance.pk))]
 
 
 def _address(name: str, *words: str) -> str:

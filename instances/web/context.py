@@ -212,7 +212,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "moved_back": _("It did not run on the new host: it is stopped where it was, as it was"),
     "move_failed": _("It could not be moved; it is as it was, and nothing was charged"),
     "move_cancelled": _("The move was given up; it is as it was, and nothing was charged"),
-    "maintenance_announced": _("The host's owner announced maintenance"),
+    "maintenance_announced": _("Maintenance scheduled"),
     "maintenance_cancelled": _("The host's owner called the maintenance off"),
     **SCHEDULE_WORDS,
     **ALERT_EVENTS,

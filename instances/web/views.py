@@ -181,7 +181,7 @@ def _take_place(request: SignedInRequest) -> HttpResponse:
     try:
         if form.is_valid():
             create_watch(user=request.user, **form.place)
-            messages.success(request, _("You are in the wait list."))
+            messages.success(request, _("You joined the waitlist"))
             return _gone_to(request, "watches")
     except DomainError as error:
         fault = error

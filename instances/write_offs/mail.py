@@ -28,15 +28,15 @@ def mail_words(instance: Instance, *, since: datetime) -> tuple[str, str]:
     """Return subject and body in the active language."""
     told = {"name": instance.name, "host": name_in_mail(instance.host.name), "at": f"{clock.minute(since)} UTC"}
     sentences = [
-        _("%(name)s has ended: its host %(host)s did not come back and was written off.") % told,
+        _("%(name)s has ended: its host %(host)s didn't come back and was written off.") % told,
         _(
-            "That is the host's fault. Nothing is charged for the time since its last report at %(at)s; what was held "
-            "for it or paid ahead is in your wallet again."
+            "This is the host's fault. Time since its last report at %(at)s isn't billed, and money held or"
+            " paid ahead is back in your wallet."
         )
         % told,
-        _("What lay on the host, its disks, volumes and snapshots, is lost with it."),
+        _("The disks, volumes and snapshots stored on the host are lost."),
         *_rescues(instance),
-        _("Rent the like elsewhere: %(url)s") % {"url": market_url(instance)},
+        _("Find similar GPUs: %(url)s") % {"url": market_url(instance)},
         settings.SITE_URL + reverse("instance", args=[public_id("inst", instance.pk)]),
     ]
     return _("%(name)s has ended: its host is lost") % told, "\n\n".join(sentences)
@@ -58,9 +58,9 @@ def _rescues(instance: Instance) -> list[str]:
             "folder": copy.folder,
             "at": clock.minute(copy.ended_at or copy.created_at),
         }
-        found.append(_("A copy of its data disk of %(at)s UTC is in %(place)s, folder %(folder)s.") % told)
+        found.append(_("A copy of its data disk from %(at)s UTC is in %(place)s, folder %(folder)s.") % told)
     images = own_saved_images(instance.pk)
     if images:
         names = ", ".join(name_in_mail(image.title) for image in images)
-        found.append(_("Images saved of it that you can start from: %(names)s.") % {"names": names})
+        found.append(_("Images saved from it that you can use: %(names)s.") % {"names": names})
     return found

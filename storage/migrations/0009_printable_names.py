@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='dataset',
             name='licence',
-            field=common.printable.PrintableField(blank=True, max_length=120, verbose_name='licence'),
+            field=common.printable.PrintableField(blank=True, max_length=120, verbose_name='license'),
         ),
         migrations.AlterField(
             model_name='dataset',

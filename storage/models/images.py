@@ -80,7 +80,7 @@ class Image(models.Model):
     has_jupyter = models.BooleanField(_("has JupyterLab"), default=False)
     has_tensorboard = models.BooleanField(_("has TensorBoard"), default=False)
     has_ssh = models.BooleanField(_("has an SSH server"), default=True, help_text="It starts an SSH server of its own.")
-    official = models.BooleanField(_("of the market"), default=True)
+    official = models.BooleanField(_("official"), default=True)
     active = models.BooleanField(_("in use"), default=True)
     created_at = models.DateTimeField(_("created at"), default=clock.now)
     owner = models.ForeignKey(
@@ -104,7 +104,7 @@ class Image(models.Model):
     registry = models.ForeignKey(
         Registry, on_delete=models.SET_NULL, null=True, blank=True, related_name="images", verbose_name=_("registry")
     )
-    private = models.BooleanField(_("only with a login"), default=False, help_text="Only a login reads it.")
+    private = models.BooleanField(_("private"), default=False, help_text="Only a login reads it.")
     host = models.ForeignKey(
         "marketplace.Host", on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("host")
     )

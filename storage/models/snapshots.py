@@ -78,7 +78,7 @@ class DataSet(models.Model):
     slug = models.SlugField(_("short name"), max_length=40, unique=True, help_text="Found at /pub/<short name>.")
     title = PrintableField(_("title"), max_length=120)
     description = models.TextField(_("description"), max_length=2000, blank=True)
-    licence = PrintableField(_("licence"), max_length=120, blank=True)
+    licence = PrintableField(_("license"), max_length=120, blank=True)
     snapshot = models.OneToOneField(Snapshot, on_delete=models.PROTECT, related_name="data_set", verbose_name=_("snapshot"))
     published_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", verbose_name=_("published by")
@@ -91,8 +91,8 @@ class DataSet(models.Model):
             Printable(column="title", name="data_set_title_is_printable"),
             Printable(column="licence", name="data_set_licence_is_printable"),
         ]
-        verbose_name = _("public data set")
-        verbose_name_plural = _("public data sets")
+        verbose_name = _("public dataset")
+        verbose_name_plural = _("public datasets")
         ordering = ("title", "id")
 
     def __str__(self) -> str:

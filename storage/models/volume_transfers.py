@@ -39,7 +39,7 @@ class VolumeMove(models.Model):
     )
     waits_for = models.UUIDField(_("waits for"), null=True, blank=True, help_text="The instance that runs when it has come.")
     checksum = models.CharField(_("checksum"), max_length=64, blank=True)
-    carried_bytes = models.BigIntegerField(_("bytes to carry"), default=0)
+    carried_bytes = models.BigIntegerField(_("bytes to transfer"), default=0)
     cuts = models.PositiveIntegerField(
         _("interruptions"), default=0, help_text="How often the way broke and the copying went on."
     )

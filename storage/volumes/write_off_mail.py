@@ -26,11 +26,11 @@ def queue_lost_mail(*, owner: User, names: Sequence[str], host: "Host", since: d
             "names": ", ".join(name_in_mail(name) for name in names),
             "at": f"{clock.minute(since)} UTC",
         }
-        subject = _("Data on the host %(host)s is lost") % told
+        subject = _("Data on host %(host)s was lost") % told
         body = "\n\n".join(
             (
-                _("The host %(host)s did not come back and was written off. Lost with it: %(names)s.") % told,
-                _("Nothing is charged for the time since its last report at %(at)s.") % told,
+                _("Host %(host)s didn't come back and was written off. Lost with it: %(names)s.") % told,
+                _("Time since its last report at %(at)s isn't billed.") % told,
                 settings.SITE_URL + reverse("volumes"),
             )
         )

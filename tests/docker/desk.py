@@ -20,7 +20,7 @@ PASSWORD = "correct-horse-battery"
 PATIENCE_MS = 60_000
 SHOTS = os.environ.get("BERTH_SHOTS", "")  # a folder: pictures of every step, for people to look at
 SIZES = ((1440, 900), (390, 844))
-TOO_LATE = "It has changed meanwhile, so that is not possible any more."
+TOO_LATE = "This changed while you were viewing it, so nothing was done."
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def test_rent_page_offers_the_choices_of_the_address(page: Client, host: FakeHos
     text = page.get(f"/offers/{_offr(host)}/rent?gpu_count=2").content.decode()
     assert '<input type="radio" name="gpu_count" value="2" checked' in text
     assert "Berth base" in text
-    assert "You have no SSH key here yet" in text
+    assert "No SSH keys yet" in text
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "٣", "100001", "-1", "1e1"])
@@ -191,7 +191,7 @@ def test_wrong_key_is_told_to_who_has_chosen_none_of_theirs(page: Client, host: 
 
 
 def test_empty_list_leads_to_the_market(page: Client) -> None:
-    assert "No instance yet" in page.get("/instances").content.decode()
+    assert "No instances yet" in page.get("/instances").content.decode()
 
 
 def test_row_has_all_that_a_renter_needs(page: Client, host: FakeHost, rin: User, hours: Clock) -> None:
@@ -209,7 +209,7 @@ def test_gone_ones_are_a_list_of_their_own(page: Client, host: FakeHost, rin: Us
     page.post(f"/instances/{_inst(instance)}/release")
     host.settle()
     assert again(instance).state == InstanceState.GONE
-    assert "No instance yet" in page.get("/instances").content.decode()
+    assert "No instances yet" in page.get("/instances").content.decode()
     assert ">box<" in page.get("/instances", {"gone": "1"}).content.decode()
 
 
@@ -248,7 +248,7 @@ def test_strangers_are_sent_to_sign_in(client: Client) -> None:
 def test_page_of_a_running_instance(page: Client, host: FakeHost, rin: User) -> None:
     instance = order_running(rin, host)
     text = page.get(f"/instances/{_inst(instance)}").content.decode()
-    for wanted in ("Running", "Cost so far", "lab?token=", "What happened", "Rented", instance.gpu_uuids[0], "/use"):
+    for wanted in ("Running", "Cost so far", "lab?token=", "Activity", "Rented", instance.gpu_uuids[0], "/use"):
         assert wanted in text
 
 
@@ -259,13 +259,13 @@ def test_failure_says_whose_fault_it_is(page: Client, host: FakeHost, rin: User)
     host.sync()
     text = page.get(f"/instances/{_inst(instance)}").content.decode()
     assert "SSH did not answer inside the instance." in text
-    assert "The host's fault: you are not charged for it." in text.replace("&#x27;", "'")
+    assert "This is the host's fault. You aren't charged for it." in text.replace("&#x27;", "'")
 
 
 def test_silent_host_is_told(page: Client, host: FakeHost, rin: User, hours: Clock) -> None:
     instance = order_running(rin, host)
     hours.advance(minutes=5)
-    assert "Its host is silent" in page.get(f"/instances/{_inst(instance)}").content.decode()
+    assert "Host not responding" in page.get(f"/instances/{_inst(instance)}").content.decode()
 
 
 def test_stop_start_restart_release(page: Client, host: FakeHost, rin: User) -> None:
@@ -319,7 +319,7 @@ def test_risen_price_is_asked_about_and_accepted(page: Client, host: FakeHost, r
     host.settle()
     set_price(actor_id=hana.pk, offer_id=host.offer.pk, price_micros=4_000_000)
     text = page.get(f"/instances/{_inst(instance)}").content.decode()
-    assert "Starting now costs $4.00 per hour; before it was $3.60." in text
+    assert "Starting now costs $4.00/hr, up from $3.60/hr." in text
     assert 'name="max_rate" value="4.00"' in text
     assert page.post(f"/instances/{_inst(instance)}/start", headers=HTMX).status_code == 409
     page.post(f"/instances/{_inst(instance)}/start", {"max_rate": "4.00"})

@@ -37,7 +37,7 @@ def upload(page: Page, big: Path) -> None:
     page.set_input_files("#files-input", big)
     page.set_input_files("#files-input", small)  # type: ignore[arg-type]  # payloads as playwright takes them
     expect(page.locator("#uploads-title")).to_have_text("4 of 4 uploaded", timeout=90_000)
-    expect(page.locator("#upload-list .upload-state")).to_have_text(["done, checksum equal"] * 4)
+    expect(page.locator("#upload-list .upload-state")).to_have_text(["done, checksum matches"] * 4)
     assert page.evaluate("window.cuts") == 1, "it was cut, and went on"
     expect(page.locator("#files-rows tr")).to_have_count(4)
 
@@ -49,13 +49,13 @@ def change(page: Page) -> None:
     expect(page.locator("#look-text")).to_have_text("你好\n")
     page.keyboard.press("Escape")
     page.set_input_files("#files-input", {"name": "-rf", "mimeType": "text/plain", "buffer": b"another\n"})
-    expect(page.locator(".upload[data-state=exists]")).to_contain_text("There is something of that name already.")
+    expect(page.locator(".upload[data-state=exists]")).to_contain_text("A file or folder with this name already exists.")
     page.click(".upload[data-state=exists] [data-do=replace]")
     expect(page.locator("#uploads-title")).to_have_text("5 of 5 uploaded")
     page.click("#new-folder")
     page.fill("#folder-name", "-rf")
     page.click("#folder-dialog [value=yes]")
-    expect(page.locator("#folder-dialog [role=alert]")).to_have_text("There is something of that name already.")
+    expect(page.locator("#folder-dialog [role=alert]")).to_have_text("A file or folder with this name already exists.")
     page.fill("#folder-name", "新 folder")
     page.click("#folder-dialog [value=yes]")
     expect(row(page, "新 folder")).to_be_visible()

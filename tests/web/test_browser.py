@@ -66,7 +66,7 @@ def test_life_of_an_instance_by_clicking(site: Site, world: World) -> None:
     page.get_by_role("button", name="Start", exact=True).click()
     report_when_starting(page, instance)
     page.get_by_role("button", name="Release").click()
-    page.locator("#ask").get_by_role("button", name="Delete everything").click()
+    page.locator("#ask").get_by_role("button", name="Release").click()
     expect(page.locator("#instance .state").first).to_have_text("Releasing")
     observe_report(host_id=instance.host_id, rows=[], absent=[instance.pk], foreign=[], at=clock.now())
     expect(page.locator("#instance .state").first).to_have_text("Gone")
@@ -161,7 +161,7 @@ def test_gpu_taken_by_someone_else_is_told_in_place(lonely_site: Site, world: Wo
     order(world.alice, world.hosts["attic"], gpus=2, name="faster")
     page.click("#confirm")
     expect(page.locator("#fault")).to_contain_text("these GPUs have just been taken")
-    expect(page.locator("#bill")).to_contain_text("No GPU free right now")
+    expect(page.locator("#bill")).to_contain_text("No GPUs available right now")
 
 
 def test_changed_price_shows_the_new_one(lonely_site: Site, world: World) -> None:
@@ -187,9 +187,9 @@ def test_a_start_whose_gpus_are_taken_offers_a_place_in_line(lonely_site: Site, 
     order(world.alice, world.hosts["attic"], gpus=1, name="faster")
     page.reload()
     page.locator("article", has_text="box").get_by_role("button", name="Start", exact=True).click()
-    asked = page.get_by_role("dialog", name="Its GPUs are in use by others")
-    expect(asked).to_contain_text("before the public")
-    asked.get_by_role("button", name="Stand in line").click()
+    asked = page.get_by_role("dialog", name="The GPUs are in use")
+    expect(asked).to_contain_text("before new renters")
+    asked.get_by_role("button", name="Join queue").click()
     expect(page.locator("article", has_text="box").locator(".state")).to_have_text("Waiting for GPUs")
 
 
@@ -228,7 +228,7 @@ def test_sign_up_verify_and_two_factor(site: Site, world: World) -> None:
     page.fill("#id_login", "new@example.com")
     page.fill("#id_password", "a-long-enough-secret-7")
     page.click("main button[type=submit]")
-    expect(page.locator("main")).to_contain_text("No instance yet")
+    expect(page.locator("main")).to_contain_text("No instances yet")
     page.goto("/settings/security")
     page.click('text="Turn on"')
     page.fill("#id_password", "a-long-enough-secret-7")

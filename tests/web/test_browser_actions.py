@@ -46,20 +46,20 @@ def test_every_change_from_the_instance_page(site: Site, world: World, width: in
     page.goto(address)
     # Somebody who types as soon as the form is there: the price follows what is in the field.
     page.evaluate(TYPE_AT_ONCE, ["resize-disk", "150"])
-    page.click('text="Choose a size"')
-    expect(dialog).to_contain_text("Stop it to change its number of GPUs")
+    page.click('text="Choose size"')
+    expect(dialog).to_contain_text("Stop the instance to change the number of GPUs")
     expect(dialog).to_contain_text("→")
     send(page)
-    expect(page.locator("main")).to_contain_text("The data disk is being made 150 GB large")
+    expect(page.locator("main")).to_contain_text("Expanding the data disk to 150 GB")
     assert Operation.objects.get().args["size_gb"] == "150"
     Operation.objects.all().delete()
 
-    page.click("main >> text=Choose an image")
+    page.click("main >> text=Choose image")
     dialog.locator("button[type=submit]").click()
     expect(dialog).to_be_visible()  # the browser asks for the confirmation first
     dialog.locator("[name=understood]").check()
     send(page)
-    expect(page.locator("main")).to_contain_text("A fresh root from Berth base")
+    expect(page.locator("main")).to_contain_text("Changing the image to Berth base")
     instance.refresh_from_db()
     assert (instance.state, instance.root_number) == ("restarting", 1)
     report(instance, "running")
@@ -70,14 +70,14 @@ def test_every_change_from_the_instance_page(site: Site, world: World, width: in
     expect(page.locator("main")).to_contain_text("You asked to stop it")
     report(instance, "stopped")
     page.reload()
-    page.click('text="Choose a size"')
+    page.click('text="Choose size"')
     dialog.locator("#resize-gpus").select_option("1")
     send(page)
     expect(page.locator("main")).to_contain_text("You changed its number of GPUs")
-    page.click("main >> text=Choose an image")
+    page.click("main >> text=Choose image")
     dialog.locator("[name=understood]").check()
     send(page)
-    page.click('text="Keep the present root"')
+    page.click('text="Cancel image change"')
     expect(page.locator("main")).to_contain_text("You keep the root that there is")
 
     page.locator("form[action$='/start_cpu'] button").click()
@@ -87,7 +87,7 @@ def test_every_change_from_the_instance_page(site: Site, world: World, width: in
     assert (instance.cpu_only, instance.gpu_count) == (True, 1)
     report(Instance.objects.get(pk=instance.pk), "running")
     page.reload()
-    expect(page.locator("main")).to_contain_text("It runs without a GPU")
+    expect(page.locator("main")).to_contain_text("Running without a GPU")
     over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert over <= 0
 
@@ -99,7 +99,7 @@ def test_what_is_chosen_and_not_sent_outlives_a_part_that_comes_anew(site: Site,
     page = site.sign_in("alice@example.com")
     page.goto(f"/instances/{public_id('inst', instance.pk)}")
     disks, choice = page.locator("#disks"), page.get_by_role("combobox", name="Archive before deletion")
-    disks.get_by_text("Deleted without an archive when its time is over").click()
+    disks.get_by_text("Deleted without an archive when retention ends").click()
     choice.select_option("backups")
     page.evaluate("document.activeElement.blur()")
     with page.expect_response("**/disks"):
@@ -108,10 +108,10 @@ def test_what_is_chosen_and_not_sent_outlives_a_part_that_comes_anew(site: Site,
         page.evaluate("htmx.trigger('#disks', 'live')")
     expect(choice.locator("option:checked")).to_have_text("backups")
     disks.locator("form[action$='/archive'] button").click()
-    expect(disks).to_contain_text("Archived to backups before it is deleted")
+    expect(disks).to_contain_text("Archived to backups before deletion")
     choice.select_option("No archive")
     disks.locator("form[action$='/archive'] button").click()
-    expect(disks).to_contain_text("Deleted without an archive when its time is over")
+    expect(disks).to_contain_text("Deleted without an archive when retention ends")
     expect(choice.locator("option:checked")).to_have_text("No archive")
 
 

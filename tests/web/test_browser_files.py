@@ -32,7 +32,7 @@ def test_a_day_with_files_on_a_phone(site: Site, host: StreamHost, tmp_path: Pat
     assert sorted(path.name for path in inside.iterdir()) == ["big.bin", "two\nlines", "新 folder"]
 
     page.goto(f"{address}#/no/such")
-    expect(page.locator("#files-note")).to_contain_text("It is no longer there.")
+    expect(page.locator("#files-note")).to_contain_text("It no longer exists.")
 
 
 def test_what_does_not_run_says_how_to_reach_its_files(site: Site, host: StreamHost, running: Instance) -> None:
@@ -42,10 +42,10 @@ def test_what_does_not_run_says_how_to_reach_its_files(site: Site, host: StreamH
     expect(page.locator("#files-count")).not_to_be_empty()  # it has asked for its line: after the stop that is refused
     stop_instance(renter=running.renter, instance_id=running.pk)
     report(running, "stopped")
-    expect(page.locator("#files-state")).to_contain_text("start it without a GPU to reach your files")
+    expect(page.locator("#files-state")).to_contain_text("Start without GPU to access your files")
     expect(page.locator("#files")).to_be_hidden()
     page.click("#files-state form button")
     page.click("#ask [value=yes]")
-    expect(page.locator("#files-state")).to_contain_text("Its files appear here as soon as it runs.")
+    expect(page.locator("#files-state")).to_contain_text("Files appear here once the instance is running.")
     report(running, "running")
     expect(page.locator("#files")).to_be_visible()

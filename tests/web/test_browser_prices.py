@@ -45,7 +45,7 @@ def test_it_reckons_while_one_types(site: Site, world: World) -> None:
         page.keyboard.type(text)
     results = page.locator("#calculator-results")
     expect(results).to_contain_text("$2,682.40")
-    expect(results).to_contain_text("No price given: Reserved, Spot.")
+    expect(results).to_contain_text("No price entered: Reserved, Spot.")
     expect(page).to_have_url(re.compile(r"/calculator\?unit_price=2\.80&tiers=720%3A15&hours=1000$"))
     assert page.evaluate("document.body.dataset.stays") == "1"
     page.reload()
@@ -64,7 +64,7 @@ def test_an_offer_brings_its_own_prices(site: Site, world: World) -> None:
     expect(page.locator("#calculator-results")).to_contain_text("Look at RTX 4090 on lab-03")
     expect(page.locator("#id_unit_price")).to_be_hidden()
     expect(page.locator("#id_data_disk_gb")).to_be_visible()
-    page.get_by_role("link", name="Hourly 3.06, 8,760 hours").click()
+    page.get_by_role("link", name="On-demand at 3.06, 8,760 hours").click()
     expect(page.locator("#id_unit_price")).to_have_value("3.06")
     expect(page.locator("#calculator-results")).to_contain_text("$26,805.60")
 

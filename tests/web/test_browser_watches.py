@@ -23,8 +23,8 @@ PHONE = {"width": 390, "height": 844}
 def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, viewport: object, scheme: str) -> None:
     page = site.sign_in("alice@example.com", viewport=viewport, color_scheme=scheme)
     page.goto("/watches")
-    expect(page.locator("#watches")).to_contain_text("You wait for nothing")
-    page.click('text="Wait for GPUs"')
+    expect(page.locator("#watches")).to_contain_text("Your waitlist is empty")
+    page.click('text="Join waitlist"')
     page.fill("#watch-q", "rtx-4090 count=2 not simulated")
     expect(page.locator("#watch-image")).to_be_hidden()
     page.check("#watch-form input[value=rent]")
@@ -33,9 +33,9 @@ def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, vie
     page.fill("#watch-name", "night")
     expect(page.locator("#watch-preview")).to_contain_text("$0.80")
     page.evaluate("window.sameDocument = true")
-    page.click('text="Join the wait list"')
+    page.click('#watch-form >> text="Join waitlist"')
     waiting = page.locator("#watches article")
-    expect(waiting).to_contain_text("You are first")
+    expect(waiting).to_contain_text("You're first")
     expect(waiting).to_contain_text("$0.80")
     expect(page.locator(".live-up")).to_be_visible()
     assert Wallet.objects.get(owner=world.alice, kind="renter").held_micros == 800_000
@@ -49,7 +49,7 @@ def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, vie
     assert page.evaluate("window.sameDocument") is True
     page.locator("#watches").get_by_role("link", name="night").click()
     expect(page.locator("h1")).to_contain_text("night")
-    expect(page.locator("main")).to_contain_text("Rented for you from the wait list")
+    expect(page.locator("main")).to_contain_text("Rented for you from the waitlist")
     assert Instance.objects.get().rate_micros_per_hour == 780_000
 
 
@@ -61,11 +61,11 @@ def test_a_place_is_taken_on_the_market_and_given_up(site: Site, world: World) -
     expect(dialog.locator("#watch-q")).to_have_value("gpu=rtx-2080-ti price<0.05")
     expect(dialog.locator("#watch-max_price")).to_have_value("0.05")
     expect(page).to_have_url(re.compile("/market"))
-    dialog.get_by_role("button", name="Join the wait list").click()
+    dialog.get_by_role("button", name="Join waitlist").click()
     page.wait_for_url("**/watches")
-    expect(page.locator("#toasts")).to_contain_text("You are in the wait list.")
+    expect(page.locator("#toasts")).to_contain_text("You joined the waitlist")
     page.locator("#watches").get_by_role("button", name="Cancel").click()
-    page.locator("#ask").get_by_role("button", name="Leave the list").click()
+    page.locator("#ask").get_by_role("button", name="Leave waitlist").click()
     expect(page.locator("#watches .state")).to_have_text("Cancelled")
     assert Watch.objects.get().state == "cancelled"
 

@@ -40,7 +40,7 @@ def test_ranges_alerts_activity_and_a_webhook(site: Site, world: World, width: i
     expect(page.locator(".note-alert")).to_have_count(0)
     assert page.evaluate("window.sameDocument") is True
     assert Alert.objects.get().resolution == "renter"
-    page.click('text="All, with filters"')
+    page.click('text="View all"')
     page.wait_for_url("**/activity*")
     page.wait_for_load_state()  # a filter that is changed before htmx has taken up the form would change nothing
     page.select_option("#f-group", "alerts")

@@ -72,7 +72,7 @@ def test_error_pages_render(name: str, client: Client) -> None:
 def test_expired_form_is_told_in_words() -> None:
     response = Client(enforce_csrf_checks=True).post("/i18n/setlang/", {"language": "en"})
     assert response.status_code == 403
-    assert "open for too long" in response.content.decode()
+    assert "This form has expired" in response.content.decode()
 
 
 @pytest.mark.parametrize(

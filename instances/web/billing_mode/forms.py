@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from instances.models import Instance
     from marketplace.leasing.offer_selectors import OfferView
 
-_ENDS = _("Ends the reserved term now: what was used is priced anew without the discount, plus 5 %.")
-_RENEWS = _("Another term, which begins when the present one ends.")
+_ENDS = _("Ends the term now. Time used is recalculated without the discount, plus 5%; the rest is refunded.")
+_RENEWS = _("Another term, starting when the current one ends.")
 
 
 class ChangeForm(ModeFields):

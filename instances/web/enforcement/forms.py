@@ -15,15 +15,15 @@ from instances.core.selectors import instances_in
 
 
 class BudgetForm(forms.Form):
-    over = forms.ChoiceField(label=_("What it covers"))
+    over = forms.ChoiceField(label=_("Scope"))
     limit_micros = forms.CharField(label=_("Limit"), max_length=30, widget=DecimalInput())
     period = forms.ChoiceField(
         label=_("Period"), choices=PERIODS, initial="month", help_text=_("Months are counted in UTC.")
     )
     hard = forms.BooleanField(
-        label=_("Stop what it covers before the limit is passed"),
+        label=_("Hard limit: stop instances before it is exceeded"),
         required=False,
-        help_text=_("Otherwise you are told at 50, 80 and 100 percent, and nothing stops."),
+        help_text=_("Otherwise you only get alerts at 50%, 80% and 100%, and no instances are stopped."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -52,4 +52,4 @@ def _subjects(user: User) -> list[Any]:
     people = [(f"member:{member.pk}", str(member)) for member in seen_members(user)]
     teams = [(f"team:{team.pk}", team.name) for team in owned_teams(user)]
     groups = ((_("Instances"), instances), (_("Members of my teams"), people), (_("Whole teams"), teams))
-    return [(f"member:{user.pk}", _("everything that I spend")), *((label, rows) for label, rows in groups if rows)]
+    return [(f"member:{user.pk}", _("all my spending")), *((label, rows) for label, rows in groups if rows)]

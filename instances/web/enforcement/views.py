@@ -23,7 +23,7 @@ def budgets(request: SignedInRequest) -> HttpResponse:
     if form.is_valid():
         try:
             set_budget(owner=request.user, **form.wanted())
-            messages.success(request, _("The budget is set."))
+            messages.success(request, _("Budget created"))
             return redirect("budgets")
         except DomainError as error:
             fault = error
@@ -38,7 +38,7 @@ def budget_change(request: SignedInRequest, budget_id: str) -> HttpResponse:
     form, key = LimitForm(request.POST), parse_public_id("budg", budget_id)
     if form.is_valid():
         change_budget(owner_id=request.user.pk, budget_id=key, **form.cleaned_data)
-        messages.success(request, _("The budget is changed."))
+        messages.success(request, _("Budget saved"))
     else:
         messages.error(request, str(form.errors["limit_micros"][0]))
     return redirect("budgets")
@@ -48,5 +48,5 @@ def budget_change(request: SignedInRequest, budget_id: str) -> HttpResponse:
 @signed_in
 def budget_remove(request: SignedInRequest, budget_id: str) -> HttpResponse:
     remove_budget(owner_id=request.user.pk, budget_id=parse_public_id("budg", budget_id))
-    messages.success(request, _("The budget is gone; nothing is stopped by it any more."))
+    messages.success(request, _("Budget deleted"))
     return redirect("budgets")

@@ -19,7 +19,7 @@ class ReimageForm(forms.Form):
     """The image, and the consent to what is deleted."""
 
     image = forms.ChoiceField(label=_("Image"), widget=forms.RadioSelect)
-    understood = forms.BooleanField(label=_("I know that everything outside /data is deleted."))
+    understood = forms.BooleanField(label=_("I understand that everything outside /data is deleted."))
 
     def __init__(self, *args: Any, instance: Instance, images: Sequence["Image"], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -20,5 +20,5 @@ def instance_save_image(request: SignedInRequest, instance_id: str) -> HttpRespo
         name=request.POST.get("name", ""),
         description=request.POST.get("description", ""),
     )
-    messages.success(request, _("“%(name)s” is being saved; it appears among your images.") % {"name": saved.title})
+    messages.success(request, _("Saving “%(name)s”. It will appear in My images.") % {"name": saved.title})
     return redirect("images")

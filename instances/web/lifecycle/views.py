@@ -28,7 +28,7 @@ def instance_reimage(request: SignedInRequest, instance_id: str) -> HttpResponse
     try:
         if form.is_valid():
             reimage_instance(renter=request.user, instance_id=key, image=form.cleaned_data["image"])
-            messages.success(request, _("A fresh root is on its way; /data stays as it is."))
+            messages.success(request, _("Changing the image. /data is kept."))
             return gone_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error
@@ -56,7 +56,7 @@ def instance_resize(request: SignedInRequest, instance_id: str) -> HttpResponse:
     try:
         if form.is_valid() and "refused" not in context:
             resize_instance(renter=request.user, instance_id=key, **form.size, **form.limits)
-            messages.success(request, _("The new size is on its way."))
+            messages.success(request, _("Resizing"))
             return gone_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error

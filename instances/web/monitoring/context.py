@@ -14,7 +14,7 @@ _SHOWN: Final = 20
 
 ALERT_EVENTS: Final[dict[str, str | Promise]] = {
     **{f"alert_{kind}": words for kind, words in TITLES.items()},
-    "alert_over": _("An alert is over"),
+    "alert_over": _("An alert ended"),
 }
 
 

@@ -23,7 +23,7 @@ Words = str | Promise
 GROUPS: Final[dict[str, Words]] = {
     "life": _("Start, stop, changes"),
     "alerts": _("Alerts"),
-    "money": _("Money and terms"),
+    "money": _("Billing and terms"),
     "spot": _("Spot"),
     "access": _("Access"),
     "host": _("Host"),

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 ROWS_ON_A_PAGE: Final = 15
 SYNC_EVENTS: Final[Mapping[str, str | Promise]] = {
     "sync_asked": _("You began a sync with object storage"),
-    "sync_done": _("A sync with object storage is done"),
-    "sync_failed": _("A sync with object storage failed"),
+    "sync_done": _("A sync finished"),
+    "sync_failed": _("A sync failed"),
     "archive_set": _("You changed whether its data is archived before deletion"),
     "archive_begun": _("Its data disk is being archived before its deletion"),
     "archived": _("Its data disk is archived"),
-    "archive_failed": _("Its data disk could not be archived; it is tried again"),
+    "archive_failed": _("The data disk couldn't be archived and will be retried"),
     "archive_given_up": _("Deleted without an archive: it failed for three days"),
 }
 # Texts of failed syncs, by failure code.

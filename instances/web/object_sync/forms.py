@@ -25,7 +25,8 @@ class LoginForm(forms.Form):
         max_length=200,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         help_text=_(
-            "Tried at once, kept encrypted, told to nobody but the host that copies. Use a key for this bucket alone."
+            "Tested immediately, stored encrypted, and shared only with the host that copies. Use a key"
+            " limited to this bucket."
         ),
     )
 
@@ -33,12 +34,12 @@ class LoginForm(forms.Form):
 class ConnectionForm(LoginForm):
     """A place in object storage."""
 
-    name = NameField(label=_("Name"), max_length=60, help_text=_("For you, such as “backups”."))
+    name = NameField(label=_("Name"), max_length=60, help_text=_("A name for your reference, such as “backups”."))
     endpoint = forms.CharField(
         label=_("Endpoint"),
         max_length=300,
         help_text=_(
-            "Such as s3.eu-central-1.amazonaws.com, oss-cn-beijing.aliyuncs.com or your own MinIO at a public address."
+            "For example, s3.eu-central-1.amazonaws.com, oss-cn-beijing.aliyuncs.com, or your own MinIO at a public address."
         ),
         widget=forms.TextInput(attrs=_PLAIN),
     )
@@ -46,7 +47,7 @@ class ConnectionForm(LoginForm):
         label=_("Region"),
         max_length=60,
         required=False,
-        help_text=_("Left empty: us-east-1."),
+        help_text=_("Leave blank to use us-east-1."),
         widget=forms.TextInput(attrs=_PLAIN),
     )
     bucket = forms.CharField(label=_("Bucket"), max_length=63, widget=forms.TextInput(attrs=_PLAIN))
@@ -54,7 +55,7 @@ class ConnectionForm(LoginForm):
         label=_("Folder in the bucket"),
         max_length=300,
         required=False,
-        help_text=_("Left empty: all of it."),
+        help_text=_("Leave blank to sync everything."),
         widget=forms.TextInput(attrs=_PLAIN),
     )
     field_order = ("name", "endpoint", "region", "bucket", "root_folder", "key_id", "secret")
@@ -73,29 +74,31 @@ class SyncForm(forms.Form):
     source = forms.ChoiceField(label=_("Disk"))
     connection = forms.ChoiceField(label=_("Object storage"))
     direction = forms.ChoiceField(
-        label=_("Which way"), choices=[("up", _("Disk → object storage")), ("down", _("Object storage → disk"))]
+        label=_("Direction"), choices=[("up", _("Disk → object storage")), ("down", _("Object storage → disk"))]
     )
     path = forms.CharField(
         label=_("Folder on the disk"),
         max_length=300,
         required=False,
-        help_text=_("Left empty: all of it."),
+        help_text=_("Leave blank to sync everything."),
         widget=forms.TextInput(attrs=_PLAIN),
     )
     folder = forms.CharField(
         label=_("Folder in object storage"),
         max_length=300,
         required=False,
-        help_text=_("Inside the folder of the connection."),
+        help_text=_("Relative to the connection's folder."),
         widget=forms.TextInput(attrs=_PLAIN),
     )
-    delete_extra = forms.BooleanField(label=_("Delete at the destination what the source does not have"), required=False)
+    delete_extra = forms.BooleanField(
+        label=_("Delete files at the destination that the source doesn't have"), required=False
+    )
     repeat = forms.ChoiceField(
         label=_("How often"),
-        choices=[("once", _("Once, now")), ("hours", _("Every few hours")), ("days", _("On chosen days"))],
+        choices=[("once", _("Once, now")), ("hours", _("Every few hours")), ("days", _("On selected days"))],
     )
     every_hours = forms.IntegerField(
-        label=_("Hours between two"), min_value=1, max_value=HOURS_MAX, required=False, initial=24
+        label=_("Interval in hours"), min_value=1, max_value=HOURS_MAX, required=False, initial=24
     )
     days = forms.MultipleChoiceField(
         label=_("Days"),
@@ -122,11 +125,11 @@ class SyncForm(forms.Form):
         given = super().clean() or {}
         repeat = given.get("repeat")
         if repeat == "hours" and not given.get("every_hours"):
-            self.add_error("every_hours", _("Say how many hours."))
+            self.add_error("every_hours", _("Enter the number of hours."))
         if repeat == "days" and not (given.get("days") and given.get("at")):
-            self.add_error("days", _("Choose days and a time."))
+            self.add_error("days", _("Choose the days and a time."))
         if repeat == "days" and not is_zone(given.get("time_zone", "")):
-            self.add_error("time_zone", _("Name a time zone such as Europe/Berlin or Asia/Shanghai."))
+            self.add_error("time_zone", _("Enter a time zone, such as Europe/Berlin or Asia/Shanghai."))
         return given
 
     @property

@@ -44,7 +44,7 @@ def connection_new(request: SignedInRequest) -> HttpResponse:
         if request.method == "POST" and form.is_valid():
             tried = try_connection(**form.order)
             saved = save_connection(owner=request.user, name=form.cleaned_data["name"], tried=tried)
-            messages.success(request, _("“%(name)s” works; it is saved.") % {"name": saved.name})
+            messages.success(request, _("“%(name)s” connected") % {"name": saved.name})
             return redirect("object_storage")
     except DomainError as error:
         fault = error
@@ -59,7 +59,7 @@ def connection_login(request: SignedInRequest, connection_id: str) -> HttpRespon
         if request.method == "POST" and form.is_valid():
             tried = retry_connection(owner=request.user, connection_id=row_id, **form.cleaned_data)
             change_login(owner=request.user, connection_id=row_id, tried=tried)
-            messages.success(request, _("“%(name)s” works; it is saved.") % {"name": connection.name})
+            messages.success(request, _("“%(name)s” connected") % {"name": connection.name})
             return redirect("object_storage")
     except DomainError as error:
         fault = error
@@ -70,7 +70,7 @@ def connection_login(request: SignedInRequest, connection_id: str) -> HttpRespon
 @signed_in
 def connection_remove(request: SignedInRequest, connection_id: str) -> HttpResponse:
     remove_place(owner=request.user, connection_id=parse_public_id("conn", connection_id))
-    messages.success(request, _("The connection is removed; what lies in the object storage stays."))
+    messages.success(request, _("Connection deleted. Files in the bucket are kept."))
     return redirect("object_storage")
 
 
@@ -80,7 +80,7 @@ def sync_new(request: SignedInRequest) -> HttpResponse:
     try:
         if request.method == "POST" and form.is_valid():
             begin_or_schedule(owner=request.user, order=form.order, rhythm=form.rhythm)
-            messages.success(request, _("The schedule is set.") if form.rhythm else _("The sync begins."))
+            messages.success(request, _("Schedule saved") if form.rhythm else _("Sync started"))
             return redirect("object_storage")
     except DomainError as error:
         fault = error

@@ -85,9 +85,9 @@ def _note(plan: Plan, gpu_count: int) -> str | Promise:
         case "tiered":
             step = plan.steps[0]
             names = {"price": format_money(step.unit_micros * gpu_count), "hours": plain_number(step.from_hours)}
-            return gettext("%(price)s from %(hours)s h on") % names
+            return gettext("%(price)s after %(hours)s h") % names
         case "spot":
-            return gettext("now; the market may ask more")
+            return gettext("now; the spot price can rise")
         case _:
             return ""
 

@@ -39,7 +39,7 @@ class RentForm(MountFields, ModeFields):
         coerce=int,
         widget=forms.RadioSelect,
     )
-    hours = forms.TypedChoiceField(label=_("If it runs for"), coerce=int, choices=HOURS, initial=24)
+    hours = forms.TypedChoiceField(label=_("Estimated run time"), coerce=int, choices=HOURS, initial=24)
     name = NameField(label=_("Name"), max_length=80, required=False)
     ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
 
@@ -104,14 +104,14 @@ _FIRST_WAIT_H: Final = 168
 class WatchForm(forms.Form):
     """A wait-list entry; errors of the service are shown above the fields."""
 
-    q = forms.CharField(label=_("What to wait for"), max_length=500, required=False)
+    q = forms.CharField(label=_("Search"), max_length=500, required=False)
     action = forms.ChoiceField(choices=WatchAction, initial=WatchAction.TELL, widget=forms.RadioSelect)
-    max_price = forms.CharField(label=_("Highest price per GPU-hour"), max_length=20, required=False)
+    max_price = forms.CharField(label=_("Max price per GPU-hour"), max_length=20, required=False)
     image = forms.ChoiceField(label=_("Image"), required=False)
     data_disk_gb = forms.IntegerField(label=_("Data disk (GB)"), required=False, min_value=0, max_value=DATA_DISK_GB_MAX)
     ssh_key_ids = forms.MultipleChoiceField(label=_("SSH keys"), required=False, widget=forms.CheckboxSelectMultiple)
     name = NameField(label=_("Name of the instance"), max_length=80, required=False)
-    hours = forms.TypedChoiceField(label=_("Wait for at most"), coerce=int, choices=WAITS, initial=_FIRST_WAIT_H)
+    hours = forms.TypedChoiceField(label=_("Wait for up to"), coerce=int, choices=WAITS, initial=_FIRST_WAIT_H)
 
     def __init__(self, *args: Any, images: Sequence["Image"], keys: Iterable["SshKey"], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -50,24 +50,24 @@ _PERCENT: Final = 100
 
 # The worked examples of docs/pricing.md: text, the address that fills the form, the mode to look at.
 EXAMPLES: Final[tuple[tuple[Words, Mapping[str, str], str], ...]] = (
-    (_("Hourly 3.06, 8,760 hours"), {"unit_price": "3.06", "hours": "8760"}, HOURLY),
+    (_("On-demand at 3.06, 8,760 hours"), {"unit_price": "3.06", "hours": "8760"}, HOURLY),
     (
         _("One year reserved at 1.38, 8,760 hours"),
         {"unit_price": "1.38", "hours": "8760", "term": "year", "discount": "0"},
         RESERVED,
     ),
     (
-        _("Three years at 58 percent off 3.06, nothing upfront: the first 8,760 hours"),
+        _("Three years at 58% off 3.06, nothing upfront: the first 8,760 hours"),
         {"unit_price": "3.06", "hours": "8760", "term": "year3", "payment": "none", "discount": "58"},
         RESERVED,
     ),
     (
-        _("Tiered 2.80, from 720 hours 15 percent off: 720 hours"),
+        _("Tiered at 2.80, 15% off after 720 hours: 720 hours"),
         {"unit_price": "2.80", "hours": "720", "tiers": "720:15"},
         TIERED,
     ),
     (
-        _("Tiered 2.80, from 720 hours 15 percent off: 1,000 hours"),
+        _("Tiered at 2.80, 15% off after 720 hours: 1,000 hours"),
         {"unit_price": "2.80", "hours": "1000", "tiers": "720:15"},
         TIERED,
     ),
@@ -247,14 +247,14 @@ def _line_words(line: Line) -> Words:
         case "Storage":
             return gettext("Storage")
         case "Peak factor":
-            return gettext("Peak factor: %(quantity)s of %(sum)s more") % {"quantity": quantity, "sum": unit}
+            return gettext("Peak surcharge: %(quantity)s × %(sum)s") % {"quantity": quantity, "sum": unit}
         case _:
             return gettext("%(quantity)s GPU-hours × %(price)s") % {"quantity": quantity, "price": unit}
 
 
 def _crossing_words(each: Crossing) -> str:
     names = {"cheaper": MODE_WORDS[each.cheaper], "dearer": MODE_WORDS[each.dearer], "hours": _hours(each.hours)}
-    return gettext("From %(hours)s hours of use on, %(cheaper)s costs less than %(dearer)s.") % names
+    return gettext("Beyond %(hours)s hours of use, %(cheaper)s costs less than %(dearer)s.") % names
 
 
 def _hours(hours: Fraction) -> str:

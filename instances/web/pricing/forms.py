@@ -38,13 +38,11 @@ def _number(label: Any, largest: int, **options: Any) -> PlainDecimalField:
 class CalculatorForm(forms.Form):
     """Prices, from an offer or typed, and the work; a mode whose price is empty is left out."""
 
-    offer = forms.ChoiceField(label=_("Prices of"), required=False)
-    unit_price = MoneyField(label=_("Hourly price per GPU"), required=False)
-    discount = _number(_("Percent off"), _PERCENT - 1, required=False)
-    tiers = TiersField(
-        label=_("Steps of the tiered mode"), required=False, help_text=_("Hours and percent off, such as 720:15.")
-    )
-    spot_price = MoneyField(label=_("Spot price now"), required=False)
+    offer = forms.ChoiceField(label=_("Prices from"), required=False)
+    unit_price = MoneyField(label=_("On-demand price per GPU"), required=False)
+    discount = _number(_("Discount (%)"), _PERCENT - 1, required=False)
+    tiers = TiersField(label=_("Tiers"), required=False, help_text=_("Enter hours and discount, such as 720:15."))
+    spot_price = MoneyField(label=_("Current spot price"), required=False)
     hours = _number(_("Hours of use"), ESTIMATE_HOURS_MAX)
     gpu_count = forms.IntegerField(
         label=_("Number of GPUs"),
@@ -54,30 +52,30 @@ class CalculatorForm(forms.Form):
     )
     term = forms.ChoiceField(label=_("Reserved term"), choices=list(LENGTH_WORDS.items()), required=False)
     payment = forms.ChoiceField(
-        label=_("Paid"), choices=[(UPFRONT, _("upfront")), (NO_UPFRONT, _("hour by hour"))], required=False
+        label=_("Payment"), choices=[(UPFRONT, _("upfront")), (NO_UPFRONT, _("hour by hour"))], required=False
     )
     data_disk_gb = forms.IntegerField(
-        label=_("Data disk in GB"),
+        label=_("Data disk (GB)"),
         min_value=0,
         max_value=DATA_DISK_GB_MAX,
         required=False,
         widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
-    storage_total = MoneyField(label=_("Storage, total"), required=False)
-    peak_factor = _number(_("Peak factor"), ESTIMATE_PEAK_MAX, required=False, help_text=_("Multiplies everything."))
+    storage_total = MoneyField(label=_("Total storage cost"), required=False)
+    peak_factor = _number(_("Peak factor"), ESTIMATE_PEAK_MAX, required=False, help_text=_("Multiplies all costs."))
 
     def __init__(self, params: QueryDict, offers: Sequence[tuple[str, str]]) -> None:
         given = params.dict()
         super().__init__({**BASE, **(given if given else FIRST)})
-        self.fields["data_disk_gb"].help_text = gettext("%(size)s GB are included.") % {"size": FREE_DATA_DISK_GB}
+        self.fields["data_disk_gb"].help_text = gettext("%(size)s GB included.") % {"size": FREE_DATA_DISK_GB}
         field = self.fields["offer"]
         assert isinstance(field, forms.ChoiceField)
-        field.choices = [("", _("own prices")), *offers]
+        field.choices = [("", _("custom prices")), *offers]
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
         if not found.get("offer") and found.get("unit_price") is None and "unit_price" not in self.errors:
-            self.add_error("unit_price", _("Write a price such as 1.50."))
+            self.add_error("unit_price", _("Enter a price, such as 1.50."))
         return found
 
     @property

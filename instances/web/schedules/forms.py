@@ -29,14 +29,14 @@ class ScheduleForm(forms.Form):
     """Timers and week in one time zone, idle rule and lock; empty rows of the week are ignored."""
 
     time_zone = forms.CharField(label=_("Time zone"), max_length=64)
-    stop_at = forms.CharField(label=_("Stop it at"), required=False, widget=_LocalTime)
-    release_at = forms.CharField(label=_("Release it at"), required=False, widget=_LocalTime)
-    idle = forms.BooleanField(label=_("Stop it when it idles"), required=False)
-    below_pct = forms.IntegerField(label=_("GPU use below, %"), min_value=1, max_value=100, required=False)
+    stop_at = forms.CharField(label=_("Stop at"), required=False, widget=_LocalTime)
+    release_at = forms.CharField(label=_("Release at"), required=False, widget=_LocalTime)
+    idle = forms.BooleanField(label=_("Stop when idle"), required=False)
+    below_pct = forms.IntegerField(label=_("GPU usage below (%)"), min_value=1, max_value=100, required=False)
     minutes = forms.IntegerField(
-        label=_("for so many minutes"), min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1], required=False
+        label=_("for (minutes)"), min_value=IDLE_MINUTES[0], max_value=IDLE_MINUTES[1], required=False
     )
-    locked = forms.BooleanField(label=_("Locked"), required=False)
+    locked = forms.BooleanField(label=_("Release protection"), required=False)
 
     def __init__(self, params: Any, *, instance: Instance, zone: str) -> None:
         """Build the rows of the week.
@@ -54,7 +54,7 @@ class ScheduleForm(forms.Form):
     def _add_row(self, number: int, row: dict[str, Any]) -> None:
         days = [str(day) for day in row.get("days", ())]
         self.fields[f"week-{number}-action"] = forms.ChoiceField(
-            choices=_ACTIONS, required=False, initial=row.get("action", ""), label=_("What to do")
+            choices=_ACTIONS, required=False, initial=row.get("action", ""), label=_("Action")
         )
         self.fields[f"week-{number}-time"] = forms.TimeField(
             required=False,
@@ -79,7 +79,7 @@ class ScheduleForm(forms.Form):
     def clean_time_zone(self) -> str:
         name = str(self.cleaned_data["time_zone"])
         if not is_zone(name):
-            raise forms.ValidationError(_("Name a time zone such as Europe/Berlin or Asia/Shanghai."))
+            raise forms.ValidationError(_("Enter a time zone, such as Europe/Berlin or Asia/Shanghai."))
         return name
 
     def clean(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class ScheduleForm(forms.Form):
         for name in ("stop_at", "release_at"):
             given[name] = self._moment(name, given.get(name, ""), given.get("time_zone", "UTC"))
         if given.get("idle") and not (given.get("below_pct") and given.get("minutes")):
-            self.add_error("idle", _("Say below how much use, and for how long."))
+            self.add_error("idle", _("Enter the usage threshold and the duration."))
         return given
 
     def _moment(self, name: str, text: str, zone: str) -> datetime | None:
@@ -96,7 +96,7 @@ class ScheduleForm(forms.Form):
         try:
             return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
         except ValueError:
-            self.add_error(name, _("This is no date and time."))
+            self.add_error(name, _("Enter a date and time."))
             return None
 
     @property

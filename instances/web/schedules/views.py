@@ -32,7 +32,7 @@ def instance_schedule(request: SignedInRequest, instance_id: str) -> HttpRespons
     try:
         if bound is not None and form.is_valid():
             change_settings(renter=request.user, instance_id=key, wishes=form.wishes)
-            messages.success(request, _("Saved: it acts by itself from now on."))
+            messages.success(request, _("Saved. The schedule is active."))
             return gone_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error
@@ -49,7 +49,7 @@ def instance_keep(request: SignedInRequest, instance_id: str) -> HttpResponse:
         if form.is_valid():
             wish = {"days": form.cleaned_data["days"], "max_fee_micros": parse_money(form.cleaned_data["max_fee"])}
             keep_data(renter=request.user, instance_id=key, **wish)
-            messages.success(request, _("Its data is kept for longer."))
+            messages.success(request, _("Data retention extended"))
             return gone_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error

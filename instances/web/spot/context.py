@@ -19,22 +19,20 @@ from marketplace.spot_market.selectors import spot_lately
 from marketplace.web.spot_market.charts import spot_chart
 
 CHANCES: Final[Mapping[str, str | Promise]] = {
-    "below_floor": _("Below the floor: nobody gets GPUs for that."),
-    "too_many": _("Rents at the full price hold so many GPUs now that this bid cannot be served: it waits."),
-    "none": _("Over the last 24 hours it would not have won at any time."),
-    "some": _("Over the last 24 hours it would have won for a small part of the time."),
-    "half": _("Over the last 24 hours it would have won for about half of the time."),
-    "most": _("Over the last 24 hours it would have won for most of the time."),
-    "all": _("Over the last 24 hours it would have won all the time."),
+    "below_floor": _("Below the floor price: no GPUs at this price."),
+    "too_many": _("Full-price rentals currently hold too many GPUs, so this bid would wait."),
+    "none": _("In the last 24 hours, this price would never have run."),
+    "some": _("In the last 24 hours, this price would have run a small part of the time."),
+    "half": _("In the last 24 hours, this price would have run about half of the time."),
+    "most": _("In the last 24 hours, this price would have run most of the time."),
+    "all": _("In the last 24 hours, this price would have run all the time."),
 }
 
 
 class BidForm(forms.Form):
     """The most per GPU and hour."""
 
-    max_price = PlainDecimalField(
-        label=_("The most that you pay, per GPU-hour"), min_value=0, max_digits=12, decimal_places=6
-    )
+    max_price = PlainDecimalField(label=_("Max price per GPU-hour"), min_value=0, max_digits=12, decimal_places=6)
 
     @property
     def max_micros(self) -> int:

@@ -39,7 +39,7 @@ def _change(request: SignedInRequest, instance_id: str) -> HttpResponse:
     try:
         if form.is_valid():
             change_bid(renter=request.user, instance_id=key, max_price_micros=form.max_micros)
-            messages.success(request, _("Your bid has changed; the instance was not touched."))
+            messages.success(request, _("Max price changed. The instance keeps running."))
             return gone_to(request, "instance", instance_id)
     except DomainError as error:
         context["refused"] = error

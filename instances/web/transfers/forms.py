@@ -20,9 +20,9 @@ MIGRATE: Final = "migrate"
 class MoveForm(forms.Form):
     """Offer and number of GPUs; for a clone also its name, and whether to copy the data disk."""
 
-    offer = forms.CharField(label=_("Where to"))
+    offer = forms.CharField(label=_("Destination"))
     gpu_count = forms.IntegerField(label=_("Number of GPUs"), min_value=1, max_value=64)
-    data_disk = forms.BooleanField(label=_("With the data disk"), required=False)
+    data_disk = forms.BooleanField(label=_("Include the data disk"), required=False)
     name = NameField(label=_("Name"), max_length=80, required=False)
     max_rate = forms.CharField(required=False)
 

@@ -25,13 +25,13 @@ class VolumeForm(forms.Form):
     name = NameField(
         label=_("Name"),
         max_length=40,
-        help_text=_("Lower-case letters, digits and hyphens. Instances find it at /mnt/<name>."),
+        help_text=_("Lowercase letters, digits and hyphens. Mounted at /mnt/<name>."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}),
     )
     host = forms.ChoiceField(
         label=_("Host"),
         required=False,
-        help_text=_("Its instances have it at once; for others of the region it is moved first."),
+        help_text=_("Available to instances on this host immediately; for others in the region it is moved first."),
     )
     size_gb = forms.IntegerField(label=_("Size (GB)"), min_value=1, max_value=DATA_DISK_GB_MAX)
     snapshot = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -63,7 +63,7 @@ class SnapshotForm(forms.Form):
     """The disk to copy."""
 
     source = forms.ChoiceField(label=_("Copy of"))
-    name = NameField(label=_("Name"), max_length=80, required=False, help_text=_("Left empty, we make one up."))
+    name = NameField(label=_("Name"), max_length=80, required=False, help_text=_("Leave blank to generate a name."))
 
     def __init__(self, *args: Any, sources: Sequence[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,12 +76,12 @@ class DataSetForm(forms.Form):
     """A data set to publish."""
 
     snapshot = forms.ChoiceField(label=_("Snapshot"))
-    slug = forms.CharField(label=_("Short name"), max_length=40, help_text=_("Instances find it at /pub/<short name>."))
+    slug = forms.CharField(label=_("Short name"), max_length=40, help_text=_("Mounted at /pub/<short name>."))
     title = NameField(label=_("Title"), max_length=120)
     description = forms.CharField(
         label=_("Description"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3})
     )
-    licence = NameField(label=_("Licence"), max_length=120, required=False)
+    licence = NameField(label=_("License"), max_length=120, required=False)
 
     def __init__(self, *args: Any, snapshots: Iterable["Snapshot"], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -100,7 +100,7 @@ class MountFields(forms.Form):
     """Volumes and public data sets that a new instance is to mount."""
 
     volume_ids = forms.MultipleChoiceField(label=_("Volumes"), required=False, widget=forms.CheckboxSelectMultiple)
-    data_sets = forms.MultipleChoiceField(label=_("Public data"), required=False, widget=forms.CheckboxSelectMultiple)
+    data_sets = forms.MultipleChoiceField(label=_("Public datasets"), required=False, widget=forms.CheckboxSelectMultiple)
 
     def offer_mounts(
         self, volumes: Iterable["Volume"], data_sets: Iterable["DataSet"], coming: Iterable[tuple["Volume", str]] = ()

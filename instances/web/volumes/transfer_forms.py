@@ -46,8 +46,8 @@ class VolumeTravelForm(forms.Form):
     """Move or copy, and the host; the value of a host includes the price that was shown."""
 
     kind = forms.ChoiceField(
-        label=_("What to do"),
-        choices=[(VolumeMoveKind.MOVE, _("Move it")), (VolumeMoveKind.COPY, _("Copy it"))],
+        label=_("Action"),
+        choices=[(VolumeMoveKind.MOVE, _("Move")), (VolumeMoveKind.COPY, _("Copy"))],
         initial=VolumeMoveKind.MOVE,
         widget=forms.RadioSelect,
     )
@@ -92,7 +92,7 @@ class VolumeTravelForm(forms.Form):
 
 def _choice(volume: "Volume", host: "StorageHost", carried_bytes: int) -> tuple[str, str]:
     micros = host.micros_gb_day * volume.size_gb
-    price = gettext("%(price)s a day") % {"price": format_money(micros)}
+    price = gettext("%(price)s/day") % {"price": format_money(micros)}
     minutes = minutes_of_way(carried_bytes, volume.host.net_up_mbps, host.net_down_mbps)
     words = [price, host.name] if host.region == volume.host.region else [price, host.name, host.region]
     if minutes is not None:

@@ -36,7 +36,7 @@ def volume_resize(request: SignedInRequest, volume_id: str) -> HttpResponse:
     try:
         if form.is_valid():
             resize_volume(owner=request.user, volume_id=key, **form.order)
-            messages.success(request, _("The new size is on its way."))
+            messages.success(request, _("Resizing"))
             return gone_to(request, "volumes")
     except DomainError as error:
         context["refused"] = error
@@ -53,7 +53,7 @@ def volume_travel(request: SignedInRequest, volume_id: str) -> HttpResponse:
         if form.is_valid():
             carry = copy_volume_to_host if form.copies else move_volume_to_host
             carry(owner=request.user, volume_id=key, **form.order)
-            messages.success(request, _("It is on its way; where it lies nothing changes until it has come."))
+            messages.success(request, _("Transfer started. The source stays unchanged until it's complete."))
             return gone_to(request, "volumes")
     except DomainError as error:
         context["refused"] = error

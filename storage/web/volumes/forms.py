@@ -10,28 +10,28 @@ class ImageForm(forms.Form):
     name = NameField(
         label=_("Name"),
         max_length=255,
-        help_text=_("As for docker pull: pytorch/pytorch:2.4.0 or registry.example.com/team/image:tag"),
+        help_text=_("As in docker pull, such as pytorch/pytorch:2.4.0 or registry.example.com/team/image:tag"),
         widget=forms.TextInput(attrs={"autocapitalize": "off", "spellcheck": "false", "autocomplete": "off"}),
     )
-    title = NameField(label=_("Title"), max_length=120, required=False, help_text=_("Left empty, the name is it."))
+    title = NameField(label=_("Title"), max_length=120, required=False, help_text=_("Leave blank to use the image name."))
 
 
 class RegistryForm(forms.Form):
     host = forms.CharField(
         label=_("Registry"),
         max_length=200,
-        help_text=_("Such as registry.example.com, or docker.io for Docker Hub"),
+        help_text=_("For example, registry.example.com, or docker.io for Docker Hub"),
         widget=forms.TextInput(attrs={"autocapitalize": "off", "spellcheck": "false", "autocomplete": "off"}),
     )
     username = forms.CharField(
-        label=_("User name"), max_length=200, widget=forms.TextInput(attrs={"autocapitalize": "off", "autocomplete": "off"})
+        label=_("Username"), max_length=200, widget=forms.TextInput(attrs={"autocapitalize": "off", "autocomplete": "off"})
     )
     password = forms.CharField(
         label=_("Password or access token"),
         max_length=4000,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=_("Tried at once, kept encrypted, told to nobody but the host that loads the image."),
+        help_text=_("Tested immediately, stored encrypted, and shared only with the host that loads the image."),
     )
 
 

@@ -39,7 +39,7 @@ def image_add(request: SignedInRequest) -> HttpResponse:
         if form.is_valid():
             found = examine_image(owner=request.user, name=form.cleaned_data["name"])
             added = add_image(owner=request.user, examined=found, title=form.cleaned_data["title"])
-            messages.success(request, _("“%(name)s” is yours to rent with.") % {"name": added.title})
+            messages.success(request, _("“%(name)s” added") % {"name": added.title})
             return redirect("images")
     except DomainError as error:
         fault = error
@@ -55,7 +55,7 @@ def registry_add(request: SignedInRequest) -> HttpResponse:
         if form.is_valid():
             wanted = form.cleaned_data | {"host": try_registry(**form.cleaned_data)}
             saved = save_registry(owner=request.user, **wanted)
-            messages.success(request, _("%(registry)s takes this login; it is saved.") % {"registry": saved.host})
+            messages.success(request, _("Login for %(registry)s saved") % {"registry": saved.host})
             return redirect("images")
     except DomainError as error:
         fault = error
@@ -67,7 +67,7 @@ def registry_add(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def registry_remove(request: SignedInRequest, registry_id: str) -> HttpResponse:
     remove_registry(owner=request.user, registry_id=parse_public_id(REGISTRY_PREFIX, registry_id))
-    messages.success(request, _("The login is removed."))
+    messages.success(request, _("Login deleted"))
     return redirect("images")
 
 
@@ -75,7 +75,7 @@ def registry_remove(request: SignedInRequest, registry_id: str) -> HttpResponse:
 @signed_in
 def image_remove(request: SignedInRequest, image_id: str) -> HttpResponse:
     remove_image(owner=request.user, image_id=parse_public_id(PREFIX, image_id))
-    messages.success(request, _("The image is removed. Instances that run it go on."))
+    messages.success(request, _("Image deleted. Running instances continue."))
     return redirect("images")
 
 
@@ -85,9 +85,9 @@ def image_share(request: SignedInRequest, image_id: str) -> HttpResponse:
     form = ShareForm(request.POST)
     if form.is_valid():
         shared = share_image(owner=request.user, image_id=parse_public_id(PREFIX, image_id), **form.cleaned_data)
-        messages.success(request, _("Shared with everyone as version %(version)s.") % {"version": shared.version})
+        messages.success(request, _("Shared with everyone as version %(version)s") % {"version": shared.version})
     else:
-        messages.error(request, _("Use letters, digits and hyphens for the name."))
+        messages.error(request, _("Enter a name with letters, digits and hyphens."))
     return redirect("images")
 
 
@@ -95,5 +95,5 @@ def image_share(request: SignedInRequest, image_id: str) -> HttpResponse:
 @signed_in
 def image_unshare(request: SignedInRequest, image_id: str) -> HttpResponse:
     unshare_image(owner=request.user, image_id=parse_public_id(PREFIX, image_id))
-    messages.success(request, _("This version is no longer in the community list."))
+    messages.success(request, _("Version unshared"))
     return redirect("images")

@@ -39,7 +39,7 @@ def test_there_and_back_by_schedule_and_before_a_deletion(desk: Desk, here: Engi
 
     # A connection is tried when it is saved: a wrong key is refused in words.
     page.goto("/object-storage")
-    desk.says("No bucket is connected")
+    desk.says("No buckets connected yet")
     desk.look("no-bucket")
     page.get_by_role("link", name="Connect a bucket").first.click()
     connect(desk, store, Key(store.key.key_id, "not-the-secret"))
@@ -47,13 +47,13 @@ def test_there_and_back_by_schedule_and_before_a_deletion(desk: Desk, here: Engi
     desk.look("wrong-key")
     connect(desk, store, store.key)
     page.wait_for_url("**/object-storage")
-    desk.toast("“backups” works; it is saved.")
+    desk.toast("“backups” connected")
     desk.look("connected")
 
     # Up, while it runs: the page follows by itself.
     store.hold(f"PUT /{BUCKET}/berth/mine/big")
     ask_for_sync(desk, direction="up", path="work", folder="mine")
-    desk.toast("The sync begins.")
+    desk.toast("Sync started")
     run = page.locator("#syncs article").first
     expect(run).to_contain_text("of 2 files", timeout=PATIENCE_MS)
     store.until_held()
@@ -75,28 +75,28 @@ def test_there_and_back_by_schedule_and_before_a_deletion(desk: Desk, here: Engi
     plans = page.locator("#syncs section", has_text="Scheduled")
     expect(plans).to_contain_text("daily 03:00 (Asia/Shanghai)", timeout=PATIENCE_MS)
     desk.look("scheduled-sync")
-    plans.get_by_role("button", name="Remove").click()
+    plans.get_by_role("button", name="Delete").click()
     desk.confirm()
     expect(plans).to_have_count(0, timeout=PATIENCE_MS)
 
     # Before its data is deleted, it is archived: the disk stands until that is done.
     desk.open(keeper)
-    page.get_by_text("Deleted without an archive when its time is over").click()
+    page.get_by_text("Deleted without an archive when retention ends").click()
     page.get_by_role("combobox", name="Archive before deletion").select_option("backups")
     page.locator("form[action$='/archive'] button").click()
-    desk.says("Archived to backups before it is deleted")
+    desk.says("Archived to backups before deletion")
     desk.act("stop")
     desk.is_now("Stopped")
-    desk.says("Then /data is archived to backups first.")
+    desk.says("/data is then archived to backups first.")
     desk.look("to-be-archived")
     kept = contents(disk)
     store.hold(f"PUT /{BUCKET}/berth/archives/")
     desk.stack.manage("shell", "-c", DAY_OF_DELETION.format(id=keeper))
     store.until_held()
-    desk.says("Being archived")
+    desk.says("Archiving")
     desk.stack.manage("shell", "-c", DELETION_AGAIN)
     desk.is_now("Stopped")
-    desk.says("Its time is over: it is archived to backups first")
+    desk.says("Retention has ended: the data is archived to backups first")
     assert here.traces(keeper)
     desk.look("archiving")
     store.hold("")
@@ -112,7 +112,7 @@ def test_there_and_back_by_schedule_and_before_a_deletion(desk: Desk, here: Engi
     expect(run).to_contain_text("archive", timeout=PATIENCE_MS, ignore_case=True)
     page.get_by_role("button", name="Remove backups").click()
     desk.confirm()
-    desk.toast("The connection is removed; what lies in the object storage stays.")
+    desk.toast("Connection deleted. Files in the bucket are kept.")
     desk.stack.manage("verify_ledger")
 
 
@@ -121,7 +121,7 @@ def connect(desk: Desk, store: ObjectStore, key: Key) -> None:
     for name, text in {**given, "key_id": key.key_id, "secret": key.secret}.items():
         desk.page.fill(f"#connection-{name}", text)
     desk.look("connect")
-    desk.page.get_by_role("button", name="Try and save").click()
+    desk.page.get_by_role("button", name="Test and save").click()
 
 
 def ask_for_sync(desk: Desk, *, direction: str, path: str, folder: str, repeat: str = "once") -> None:
@@ -132,5 +132,5 @@ def ask_for_sync(desk: Desk, *, direction: str, path: str, folder: str, repeat: 
     page.fill("#sync-folder", folder)
     page.locator("#sync-repeat").select_option(repeat)
     desk.look("new-sync")
-    page.get_by_role("button", name="Go").click()
+    page.get_by_role("button", name="Start sync").click()
     page.wait_for_url("**/object-storage")

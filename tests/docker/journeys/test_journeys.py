@@ -64,13 +64,13 @@ def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> Non
     # Stop; without a GPU; stop; with one again.
     desk.act("stop")
     desk.is_now("Stopped")
-    desk.says("Stopped; nothing is charged")
-    desk.says("are kept for 30 days from the stop")
+    desk.says("Stopped; no charges")
+    desk.says("are kept for 30 days after the stop")
     assert not here.runs(diary) and len(here.containers(diary)) == 1
     desk.look("stopped")
     desk.act("start_cpu")
     desk.is_now("Running")
-    desk.says("It runs without a GPU")
+    desk.says("Running without a GPU")
     assert here.gpus(diary) == [] and here.running(diary)["HostConfig"]["NanoCpus"] == 500_000_000
     assert here.inside(diary, "cat", "/root/kept", "/data/kept") == "mine\ndata"
     desk.look("without-gpu")
@@ -78,13 +78,13 @@ def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> Non
     desk.is_now("Stopped")
 
     # Another number of GPUs and a larger disk, then both at once by a start.
-    page.get_by_role("link", name="Choose a size").click()
+    page.get_by_role("link", name="Choose size").click()
     page.locator("#resize-gpus").select_option("2")
     page.fill("#resize-disk", "2")
     expect(page.locator("#resize-price")).to_contain_text("→ $7.20", timeout=PATIENCE_MS)
     desk.look("resize")
     page.locator("#action button[type=submit]").click()
-    desk.toast("The new size is on its way")
+    desk.toast("Resizing")
     desk.says("You changed its number of GPUs")
     desk.says("Its data disk is larger")
     desk.act("start", sure=False)
@@ -117,9 +117,9 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     desk.act("stop")
     desk.is_now("Stopped")
     ask_for_fresh_root(desk)
-    desk.says("A fresh root from fresh comes with the next start")
+    desk.says("The image changes to fresh at the next start")
     desk.look("fresh-root-to-come")
-    page.get_by_role("button", name="Keep the present root").click()
+    page.get_by_role("button", name="Cancel image change").click()
     desk.says("You keep the root that there is")
     desk.act("start", sure=False)
     desk.is_now("Running")
@@ -128,7 +128,7 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     # While it runs, for good.
     with held(desk.stack, "agent-one"):
         ask_for_fresh_root(desk)
-        desk.says("A fresh root from fresh is being made")
+        desk.says("Changing the image to fresh")
         desk.look("fresh-root")
     desk.says("It runs on its fresh root")
     desk.is_now("Running")
@@ -144,9 +144,9 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     desk.look("save-image")
     page.get_by_role("button", name="Save image").click()
     page.wait_for_url("**/images")
-    desk.toast("“Picture” is being saved; it appears among your images.")
+    desk.toast("Saving “Picture”. It will appear in My images.")
     desk.look("images")
-    page.locator("li", has_text="Picture").get_by_role("link", name="Rent with it").click()
+    page.locator("li", has_text="Picture").get_by_role("link", name="Rent with this image").click()
     page.wait_for_url("**/market?image=*")
     page.locator("tr", has_text="one").locator("a.btn-primary").first.click()
     expect(page.get_by_role("radio", name=re.compile("^Picture"))).to_be_checked(timeout=PATIENCE_MS)
@@ -167,7 +167,7 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     other.locator("[data-open=schedule]").click()
     other.locator("#schedule [name=locked]").check()
     other.locator("#schedule button[type=submit]").click()
-    expect(other.locator("#toasts")).to_contain_text("Saved: it acts by itself from now on.", timeout=PATIENCE_MS)
+    expect(other.locator("#toasts")).to_contain_text("Saved. The schedule is active.", timeout=PATIENCE_MS)
     expect(other.locator(".page-head")).to_contain_text("locked", timeout=PATIENCE_MS)
     expect(other.locator("main form[action$='/release']")).to_have_count(0, timeout=PATIENCE_MS)
     desk.says("You locked it")
@@ -186,25 +186,25 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     page.goto("/images")
     page.locator("li", has_text="Picture").get_by_role("button", name="Delete").click()
     desk.confirm()
-    desk.says("No image of your own yet")
+    desk.says("No images of your own yet")
 
 
 def ask_for_fresh_root(desk: Desk) -> None:
     page = desk.page
-    page.get_by_role("link", name="Choose an image").click()
+    page.get_by_role("link", name="Choose image").click()
     page.locator("#action input[value=fresh]").check()
     page.locator("#action [name=understood]").check()
     desk.look("reimage")
     page.locator("#action button[type=submit]").click()
-    desk.toast("A fresh root is on its way; /data stays as it is.")
+    desk.toast("Changing the image. /data is kept.")
 
 
 def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
     page = desk.page
     page.goto("/volumes")
-    desk.says("You have no volume")
+    desk.says("No volumes yet")
     desk.look("no-volumes")
-    page.get_by_role("link", name="New volume").click()
+    page.get_by_role("link", name="New volume", exact=True).click()
     page.fill("#storage-new [name=name]", "shelf")
     on_one = page.locator("#storage-new [name=host] option", has_text="· one ·").get_attribute("value")
     page.locator("#storage-new [name=host]").select_option(on_one)
@@ -216,7 +216,7 @@ def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
     desk.look("volume")
 
     # Rented with it; a snapshot while a program has it; then what was written is lost.
-    shelf.get_by_role("link", name="Find GPUs beside it").click()
+    shelf.get_by_role("link", name="Find GPUs on this host").click()
     page.locator("tr", has_text="one").locator("a.btn-primary").first.click()
     page.get_by_role("checkbox", name=re.compile("shelf")).check()
     page.get_by_role("radio", name=re.compile("^desk")).check()
@@ -230,7 +230,7 @@ def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
     here.inside(reader, "sh", "-c", "echo first edition >/mnt/shelf/book && sync")
     page.goto("/volumes")
     shelf.get_by_role("link", name="Snapshot").click()
-    expect(page.locator("#storage-title")).to_have_text("Take a snapshot", timeout=PATIENCE_MS)
+    expect(page.locator("#storage-title")).to_have_text("Create snapshot", timeout=PATIENCE_MS)
     page.fill("#storage-new [name=name]", "edition")
     desk.look("new-snapshot")
     page.locator("#storage-new button[type=submit]").click()
@@ -256,9 +256,9 @@ def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
         with page.expect_response("**/restore"):
             desk.confirm()
         page.goto("/volumes")
-        expect(shelf).to_contain_text("Putting a snapshot back", timeout=PATIENCE_MS)
+        expect(shelf).to_contain_text("Restoring snapshot", timeout=PATIENCE_MS)
         desk.look("restoring")
-    expect(shelf).not_to_contain_text("Putting a snapshot back", timeout=PATIENCE_MS)
+    expect(shelf).not_to_contain_text("Restoring snapshot", timeout=PATIENCE_MS)
     shelf.get_by_role("combobox").select_option("reader")
     shelf.get_by_role("button", name="Attach").click()
     expect(shelf.get_by_role("link", name="reader")).to_be_visible(timeout=PATIENCE_MS)
@@ -271,7 +271,7 @@ def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
 
     # A second one from the snapshot; then all of it is deleted.
     page.goto("/snapshots")
-    edition.get_by_role("link", name="New volume from it").click()
+    edition.get_by_role("link", name="New volume from snapshot").click()
     page.fill("#storage-new [name=name]", "reprint")
     page.locator("#storage-new button[type=submit]").click()
     page.wait_for_url("**/volumes")
@@ -284,7 +284,7 @@ def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
     page.goto("/snapshots")
     edition.get_by_role("button", name="Delete").click()
     desk.confirm()
-    desk.says("You have no snapshot")
+    desk.says("No snapshots yet")
     wait_until("no disk to be left", lambda: not paths_with(here.state, ".ext4"))
 
 
@@ -304,8 +304,8 @@ def test_a_clone_and_a_move_to_another_host(desk: Desk, here: Engine, away: Engi
         page.locator("#confirm:enabled").click()
         page.wait_for_url("**/instances/inst_*")
         desk.is_now("Copying")
-        desk.says("It is being cloned")
-        desk.says("Nothing is charged for the clone before it runs.")
+        desk.says("Cloning")
+        desk.says("The clone isn't charged until it runs.")
         desk.look("cloning")
     desk.is_now("Running")
     twin = desk.instance
@@ -319,13 +319,13 @@ def test_a_clone_and_a_move_to_another_host(desk: Desk, here: Engine, away: Engi
     with held(desk.stack, "agent-two"):
         ask_to_move(desk)
         desk.is_now("Copying")
-        desk.says("It is being moved to another host")
+        desk.says("Moving to another host")
         desk.says("one → two")
         desk.look("moving")
         desk.act("cancel-move")
         desk.says("The move was given up; it is as it was, and nothing was charged")
     desk.is_now("Stopped")
-    removed = "what the other host had of it is being removed"
+    removed = "Deleting the partial copy on the other host"
     expect(page.locator("main")).not_to_contain_text(removed, timeout=PATIENCE_MS)
     ask_to_move(desk)
     desk.is_now("Running")

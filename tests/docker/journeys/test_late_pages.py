@@ -1,4 +1,4 @@
-"""What an instance does by itself, and what is answered to a page that shows what is no more: clicked in a real browser."""
+"""An instance on its schedule, and what is answered to a page that shows what is no more: clicked in a real browser."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -34,9 +34,9 @@ def test_what_it_does_by_itself_and_pages_that_are_late(desk: Desk, away: Engine
     dialog.locator("[name=idle]").check()
     desk.look("schedule")
     dialog.locator("button[type=submit]").click()
-    desk.toast("Saved: it acts by itself from now on.")
+    desk.toast("Saved. The schedule is active.")
     desk.says("Next start")
-    desk.says("below 5 % for 30 min")
+    desk.says("below 5% for 30 min")
     desk.look("scheduled")
     stack.manage("shell", "-c", DUE.format(id=clock))
 
@@ -50,7 +50,7 @@ def test_what_it_does_by_itself_and_pages_that_are_late(desk: Desk, away: Engine
     desk.confirm()
     desk.toast(TOO_LATE)
     desk.look("late")
-    page.get_by_role("link", name="Choose a size").click()
+    page.get_by_role("link", name="Choose size").click()
     page.fill("#resize-disk", "2")
     other.locator("main form[action$='/release'] button").click()
     other.click("#ask button[value=yes]")
@@ -71,20 +71,20 @@ def test_what_it_does_by_itself_and_pages_that_are_late(desk: Desk, away: Engine
     page.locator("[data-open=keep]").click()
     desk.look("keep")
     page.locator("#keep button[type=submit]").first.click()
-    desk.toast("Its data is kept for longer.")
+    desk.toast("Data retention extended")
     desk.says("Free until")
     bob = stack.client("bob")
     rival = renting.rent(bob, renting.offer_of(bob, "two"), image="tiny", gpu_count=2, data_disk_gb=1)
     renting.wait_for_state(bob, rival, "running")
     page.reload()
     desk.act("start")
-    desk.says("In line for its GPUs: place 1 of 1")
+    desk.says("Queued for GPUs: 1 of 1")
     desk.look("in-line")
     desk.act("stop", sure=False)
     desk.is_now("Stopped")
     desk.says("You asked to stop it")
     desk.act("start")
-    desk.says("In line for its GPUs: place 1 of 1")
+    desk.says("Queued for GPUs: 1 of 1")
     renting.release(bob, rival)
     desk.is_now("Running")
     assert away.runs(clock)

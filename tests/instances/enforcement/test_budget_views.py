@@ -114,7 +114,7 @@ def test_the_ladder_is_told_step_by_step(client: Client, alice: User, host: Fake
     order_running(alice, host)
     arrears.follow_standings(now=clock.now())
     shown = text(client, "/console/banners")
-    assert "Your wallet is running low." in shown
+    assert "Your balance is low" in shown
     assert f"{at(hours=1, minutes=6, seconds=40):%Y-%m-%dT%H:%M:%SZ}" in shown, "4.00 at 3.60 an hour"
     Standing.objects.update(state="exhausted", next_state_at=None)
     assert "instances were stopped" in text(client, "/console/banners")
@@ -128,7 +128,7 @@ def test_data_that_is_about_to_go_is_told_in_the_last_week(
     host.settle()
     hours.advance(days=22)
     page.force_login(rin)  # the session has run out meanwhile
-    assert "about to be released" not in text(page, "/console/banners")
+    assert "will be deleted soon" not in text(page, "/console/banners")
     hours.advance(days=2)
     ends = Instance.objects.get().release_at
     assert ends is not None
@@ -144,7 +144,7 @@ def test_what_goes_beyond_two_banners_is_folded(page: Client, rin: User, host: F
     hours.advance(days=24)
     page.force_login(rin)
     whole, _, folded = text(page, "/console/banners").partition("<details")
-    assert (whole.count("about to be released"), folded.count("about to be released")) == (2, 1)
+    assert (whole.count("will be deleted soon"), folded.count("will be deleted soon")) == (2, 1)
     assert "1 more notice" in folded
 
 
@@ -153,7 +153,7 @@ def test_a_budgets_mark_stays_while_it_is_true(page: Client, rin: User, host: Fa
     order_running(rin, host)
     run(host, hours, 31)
     follow_budgets(now=clock.now())
-    assert "Budget Alice: 50 % spent." in text(page, "/console/banners")
+    assert "Budget Alice: 50% spent" in text(page, "/console/banners")
     page.post(f"/wallet/budgets/{public_id('budg', budget.pk)}", {"limit_micros": "100"})
     assert marks_of(person_id=rin.pk, now=clock.now()) == []
     assert text(page, "/console/banners").strip() == ""
@@ -173,4 +173,4 @@ def test_the_runway_is_on_the_wallet_in_the_bar_and_at_the_instance(
         assert "2 h 48 min" in text(client, path), path
     stop_instance(renter=alice, instance_id=instance.pk)
     host.settle()
-    assert "Your money lasts for" not in text(client, f"/instances/{public_id('inst', instance.pk)}")
+    assert "Runway" not in text(client, f"/instances/{public_id('inst', instance.pk)}")

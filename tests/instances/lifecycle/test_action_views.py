@@ -15,7 +15,7 @@ def test_a_size_that_is_no_longer_to_be_had_is_refused_in_words_that_stay(client
     instance = order_running(rin, host)
     resize = f"/instances/{public_id('inst', instance.pk)}/resize"
     form = client.get(resize, headers=HTMX).content.decode()
-    assert "This is its size now." in form, "priced from the beginning: nothing loads itself over what is said later"
+    assert "This is the current size." in form, "priced from the beginning: nothing loads itself over what is said later"
     assert 'hx-trigger="load' not in form
     release_instance(renter=rin, instance_id=instance.pk)
     host.settle()

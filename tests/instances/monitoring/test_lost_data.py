@@ -191,7 +191,7 @@ def test_fault_047_a_lost_volume_costs_nothing_and_a_snapshot_is_offered(
     shown = api.get(path).json()
     assert (datetime.fromisoformat(shown["lost_at"]), shown["restore_from"]) == (lost_at, None)
     assert parse_money(shown["cost_so_far"]) == volume.micros_per_day // 48, "half an hour of two hours"
-    assert "Its host does not find it" in page(rin)
+    assert "The host can't find it" in page(rin)
     refusal = api.post(f"{path}/resize", {"size_gb": 30}, content_type="application/json")
     assert (refusal.status_code, refusal.json()["code"]) == (409, "volume_busy")
 
@@ -204,7 +204,7 @@ def test_fault_047_a_restored_snapshot_takes_its_place(
     say(host, volume.pk, "missing")
     shown = sign(rin).get(f"/api/v1/volumes/{public_id('vol', volume.pk)}").json()
     assert shown["restore_from"] == public_id("snap", snapshot.pk)
-    assert "Restore a snapshot" in page(rin)
+    assert "Restore snapshot" in page(rin)
     restore_volume(owner=rin, snapshot_id=snapshot.pk)
     assert carry_out(host) == ["restore_disk"]
     assert Volume.objects.get(pk=volume.pk).lost_at is None and incidents_of(volume) == 0

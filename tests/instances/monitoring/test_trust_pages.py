@@ -25,15 +25,15 @@ def test_announced_maintenance_is_on_the_page_of_the_instance_until_it_is_over(
 ) -> None:
     instance, begin = order_running(rin, host), clock.now() + timedelta(days=2)
     end = begin + timedelta(hours=1)
-    assert "announced maintenance" not in page_of(rin, instance)
+    assert "Maintenance scheduled" not in page_of(rin, instance)
     announce_maintenance(
         actor_id=host.owner.pk, host_id=host.host.pk, category="power", starts_at=begin, ends_at=end, detail="UPS <1>"
     )
     page = page_of(rin, instance)
-    assert "announced maintenance: power" in page.replace("&#x27;", "'")
+    assert "Maintenance scheduled: power" in page.replace("&#x27;", "'")
     assert "UPS &lt;1&gt;" in page
     hours.advance(days=2)
-    assert "The host is under maintenance: power" in page_of(rin, instance)
+    assert "Host maintenance in progress: power" in page_of(rin, instance)
     hours.advance(hours=1)
     assert "UPS" not in page_of(rin, instance)
 
@@ -45,7 +45,7 @@ def test_what_was_given_back_is_on_the_page_and_in_the_usage(rin: User, host: Fa
     host.end(instance, "host_restarted")
     host.sync()
     page = page_of(rin, instance).replace("&#x27;", "'")
-    assert "$0.10 given back for the host's fault" in page or "$0.1000 given back for the host's fault" in page
+    assert "$0.10 refunded for host faults" in page or "$0.1000 refunded for host faults" in page
     assert "The host was restarted while it ran." in page
     client = Client()
     client.force_login(rin)

@@ -311,7 +311,7 @@ def test_a_walk_through_the_pages(client: Client, rin: User, host: FakeHost, sto
     assert client.get("/object-storage").status_code == 302, "for who is signed in alone"
     client.force_login(rin)
     see: Callable[[str], str] = lambda path: client.get(path).content.decode()  # noqa: E731  (a line, not a function)
-    assert "No bucket is connected" in see("/object-storage")
+    assert "No buckets connected yet" in see("/object-storage")
     login = {"key_id": store.key.key_id, "secret": store.key.secret}
     wish = {"name": "mine", "endpoint": store.endpoint, "bucket": BUCKET, **login}
     wrong = client.post("/object-storage/connections/new", {**wish, "secret": "wrong"})
@@ -328,7 +328,7 @@ def test_a_walk_through_the_pages(client: Client, rin: User, host: FakeHost, sto
     assert client.post("/object-storage/syncs/new", order).status_code == 302
     tell(host, "running", done_bytes=50, total_bytes=100, done_files=1, total_files=2)
     assert "1 of 2 files" in see("/object-storage")
-    assert "Being copied to object storage" in see(f"/instances/{inst(instance)}/disks")
+    assert "Copying to object storage" in see(f"/instances/{inst(instance)}/disks")
     sync = Sync.objects.get()
     assert client.post(f"/object-storage/syncs/sync_{sync.pk.hex}/cancel").status_code == 302
     repeated = f"/object-storage/syncs/new?again=sync_{sync.pk.hex}"
@@ -339,7 +339,7 @@ def test_a_walk_through_the_pages(client: Client, rin: User, host: FakeHost, sto
     plan = SyncSchedule.objects.get()
     assert client.post(f"/object-storage/schedules/plan_{plan.pk.hex}/remove").status_code == 302
     assert client.post("/object-storage/archive", {"connection": conn(connection)}).status_code == 302
-    assert "Archived to mine before it is deleted" in see(f"/instances/{inst(instance)}/disks")
+    assert "Archived to mine before deletion" in see(f"/instances/{inst(instance)}/disks")
     assert client.post(f"/instances/{inst(instance)}/archive", {"archive": "off"}).status_code == 302
     assert "Deleted without an archive" in see(f"/instances/{inst(instance)}/disks")
     assert client.post(f"/object-storage/connections/{conn(connection)}/remove").status_code == 303, "archives go there"

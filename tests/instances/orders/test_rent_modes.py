@@ -59,14 +59,14 @@ def test_count_and_disk_move_the_price(page: Client, path: str) -> None:
     assert "Confirm and rent" in text
     text = bill(page, path, gpu_count="1", data_disk_gb="100")
     assert "$4.10" in text  # 3.60 + 50 GB × 0.24 ÷ 24
-    assert "Data disk above the free quota" in text
-    assert "charged by the day, running or stopped" in text
+    assert "Data disk above the free allowance" in text
+    assert "billed daily, running or stopped" in text
     assert "Confirm and rent" in text
 
 
 def test_other_modes_are_shown_to_compare(page: Client, path: str) -> None:
     text = bill(page, path)
-    assert "Other ways to pay" in text
+    assert "Other billing modes" in text
     for label, rate in (
         ("Tiered", "$7.20"),
         ("Reserved, 1 month", "$5.76"),
@@ -98,18 +98,18 @@ def test_the_addresss_choices(page: Client, path: str) -> None:
 def test_a_term_paid_upfront(page: Client, rin: User, path: str) -> None:
     before = balance(rin)
     text = bill(page, path, billing_mode="reserved", term="month", payment="upfront")
-    assert "Paid now" in text
+    assert "Charged now" in text
     assert "Pay $4,147.20 and rent" in text  # 2 GPUs × 720 h × 2.88
     rented = order(page, path, billing_mode="reserved", term="month", payment="upfront", auto_renew="1")
     term = Term.objects.get(instance=rented)
     assert (term.auto_renew, before - balance(rin)) == (True, 4_147_200_000)
     shown = page.get(f"/instances/{public_id('inst', rented.pk)}").content.decode()
-    assert "begins with the next run" in shown
+    assert "starts with the next run" in shown
 
 
 def test_a_term_paid_hour_by_hour(page: Client, rin: User, path: str) -> None:
     text = bill(page, path, billing_mode="reserved", term="month", payment="none")
-    assert "Set aside now" in text
+    assert "We hold one hour" in text
     assert "$4,147.20 in total" in text
     order(page, path, billing_mode="reserved", term="month", payment="none")
     assert Term.objects.get().payment == "none"
@@ -120,13 +120,13 @@ def test_tiered_and_its_next_step(page: Client, host: FakeHost, path: str) -> No
     host.settle()
     shown = page.get(f"/instances/{public_id('inst', rented.pk)}").content.decode()
     assert "$6.12 / h in 720.0 h" in shown
-    assert "Stop, keep GPUs" in shown
+    assert "Stop and keep GPUs" in shown
     assert "$6.12" in page.get("/instances").content.decode()
 
 
 def test_a_bid(page: Client, host: FakeHost, path: str) -> None:
     text = bill(page, path, billing_mode="spot", max_price="1.5")
-    assert "One hour at the most that you pay" in text
+    assert "We hold one hour at your max price" in text
     rented = order(page, path, billing_mode="spot", max_price="1.5")
     assert again(rented).state == "waiting"
     tick_all()
@@ -173,7 +173,7 @@ def test_the_change_page(page: Client, host: FakeHost, running: Instance) -> Non
     assert 'value="reserved"' in text
     assert 'name="billing_mode" value="spot"' not in text
     text, status = change(page, running, billing_mode="reserved", term="month", payment="upfront")
-    assert ("Paid now" in text, status) == (True, 302)
+    assert ("Charged now" in text, status) == (True, 302)
     host.sync()
     assert again(running).billing_mode == "reserved"
     shown = page.get(f"/instances/{public_id('inst', running.pk)}").content.decode()
@@ -182,10 +182,10 @@ def test_the_change_page(page: Client, host: FakeHost, running: Instance) -> Non
     page.post(f"/instances/{public_id('inst', running.pk)}/auto-renew", {"auto_renew": "1"})
     assert Term.objects.get().auto_renew is True
     text, status = change(page, running, billing_mode="reserved", term="month", payment="upfront")
-    assert ("begins when the present one ends" in text, status) == (True, 302)
+    assert ("starts when the current one ends" in text, status) == (True, 302)
     assert Term.objects.filter(instance=running).count() == 2
     text, status = change(page, running, billing_mode="hourly")
-    assert ("comes back to your wallet" in text, status) == (True, 302)
+    assert ("refunded to your wallet" in text, status) == (True, 302)
     assert again(running).billing_mode == "hourly"
 
 
@@ -194,8 +194,8 @@ def test_stop_and_keep_the_gpus(page: Client, host: FakeHost, running: Instance)
     page.post(f"{address}/stop", {"hold": "1"})
     host.settle()
     shown = page.get(address).content.decode()
-    assert "Stopped; its GPUs are kept" in shown
-    assert "Let the GPUs go" in shown
+    assert "Stopped; GPUs kept" in shown
+    assert "Release GPUs" in shown
     page.post(f"{address}/stop")
     kept = again(running)
     assert (kept.holds_gpus, kept.release_at is not None) == (False, True)

@@ -59,12 +59,12 @@ def test_a_first_visit_shows_all_modes_and_where_they_cross(client: Client) -> N
     assert len(found["chart"].lines) == len(MODES)
     text = page(client)
     assert '<svg class="chart" role="img"' in text
-    assert "From 576 hours of use on, Reserved costs less than Hourly." in text
+    assert "Beyond 576 hours of use, Reserved costs less than Hourly." in text
 
 
 def test_a_mode_without_a_price_is_left_out(client: Client) -> None:
     assert rows(client, "?unit_price=2&hours=10") == {"hourly": ("20.00", "2.00")}
-    assert "No price given: Reserved, Tiered, Spot." in page(client, "?unit_price=2&hours=10")
+    assert "No price entered: Reserved, Tiered, Spot." in page(client, "?unit_price=2&hours=10")
 
 
 def test_an_offers_prices(client: Client, host: FakeHost) -> None:
@@ -82,8 +82,8 @@ def test_an_offers_prices(client: Client, host: FakeHost) -> None:
     }
     assert "RTX 4090 · eu · " in page(client)
     year = page(client, f"?offer={key}&hours=240&gpu_count=2&term=year")
-    assert "This offer does not sell: Reserved." in year
-    assert "So far only hourly can be ordered" in year
+    assert "Not available on this offer: Reserved." in year
+    assert "Only on-demand can be ordered so far" in year
     set_listed(actor_id=host.owner.pk, offer_id=host.offer.pk, listed=False)
     assert f'value="{key}" selected' in page(client, f"?offer={key}")
 
@@ -104,12 +104,12 @@ def test_a_part_stands_under_an_address_that_leads_to_the_same(client: Client) -
     ("query", "words"),
     [
         ("?hours=x&unit_price=1", "Hours of use"),
-        ("?unit_price=dear", "Write a price such as 1.50."),
-        ("?hours=5", "Write a price such as 1.50."),
+        ("?unit_price=dear", "Enter a price, such as 1.50."),
+        ("?hours=5", "Enter a price, such as 1.50."),
         ("?unit_price=1&tiers=many", "Write steps such as"),
         ("?unit_price=1&tiers=9:1,9:2", "later than the one before"),
         ("?unit_price=1&tiers=1e9:1", "Write steps such as"),
-        ("?unit_price=1&discount=100", "Percent off"),
+        ("?unit_price=1&discount=100", "Discount (%)"),
         ("?unit_price=1&gpu_count=0", "Number of GPUs"),
         ("?unit_price=1&term=decade", "Reserved term"),
     ],

@@ -62,9 +62,9 @@ def test_the_form_reads_and_writes_in_the_readers_zone(page: Client, rin: User, 
     assert row.timed_stop_at is not None
     assert row.timed_stop_at.isoformat() == "2025-03-02T02:00:00+00:00"
     seen = text(page, path(instance))
-    for words in ("Idle stop", "locked against release", "Mon Fri", "Next stop", "Stops in"):
+    for words in ("Idle stop", "release protection is on", "Mon Fri", "Next stop", "Stops in"):
         assert words in seen, words
-    assert "Delete everything" not in seen
+    assert 'data-ask-yes="Release"' not in seen
     again_shown = text(page, path(instance, "/schedule?zone=Europe/Berlin"), **HTMX)
     assert "2025-03-02T10:00" in again_shown, "in the zone that it was set in"
     assert page.post(path(instance, "/schedule"), {**FORM, "week-0-action": ""}).status_code == 302
@@ -75,12 +75,12 @@ def test_the_form_reads_and_writes_in_the_readers_zone(page: Client, rin: User, 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"time_zone": "Mars/Olympus"}, "Name a time zone"),
-        ({"stop_at": "soon"}, "This is no date and time."),
+        ({"time_zone": "Mars/Olympus"}, "Enter a time zone"),
+        ({"stop_at": "soon"}, "Enter a date and time."),
         ({"stop_at": "2024-03-02T10:00"}, "Choose a time to come"),
         ({"week-0-action": "stop", "week-0-time": "20:00"}, "Choose at least one day"),
-        ({"idle": "on", "minutes": "5"}, "Something in the form is not right"),
-        ({"idle": "on", "minutes": ""}, "Say below how much use"),
+        ({"idle": "on", "minutes": "5"}, "Check the highlighted fields"),
+        ({"idle": "on", "minutes": ""}, "Enter the usage threshold"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_changes(
@@ -96,14 +96,14 @@ def test_what_is_wrong_is_said_and_nothing_changes(
 def test_the_line_is_offered_taken_and_left_on_the_page(page: Client, rin: User, bob: User, host: FakeHost) -> None:
     grant(bob, 1_000 * UNIT)
     instance = stopped(rin, host)
-    assert "Stand in line" not in text(page, path(instance))
+    assert "Join queue" not in text(page, path(instance))
     order_running(bob, host, gpu_count=4)
-    assert "Stand in line" in text(page, path(instance))
+    assert "Join queue" in text(page, path(instance))
     assert page.post(path(instance, "/start"), {"wait": "1"}, headers=HTMX).status_code == 204
     seen = text(page, path(instance))
-    assert "In line for its GPUs: place 1 of 1" in seen
-    assert "Leave the line" in seen
-    assert "in line: place 1 of 1" in text(page, "/instances")
+    assert "Queued for GPUs: 1 of 1" in seen
+    assert "Leave queue" in seen
+    assert "queued: 1 of 1" in text(page, "/instances")
     page.post(path(instance, "/stop"), headers=HTMX)
     assert again(instance).state == "stopped"
 
@@ -111,9 +111,9 @@ def test_the_line_is_offered_taken_and_left_on_the_page(page: Client, rin: User,
 def test_data_is_kept_for_the_fee_that_was_shown(page: Client, rin: User, host: FakeHost, hours: Clock) -> None:
     sell(host)
     instance = stopped(rin, host)
-    assert "Keep its data for longer" in text(page, path(instance))
+    assert "Extend data retention" in text(page, path(instance))
     shown = text(page, path(instance, "/keep"), **HTMX)
-    assert "7 days longer" in shown
+    assert "7 more days" in shown
     assert "$0.672" in shown
     cheap = page.post(path(instance, "/keep"), {"days": "7", "max_fee": "0.67"}, headers=HTMX)
     assert "The price changed" in cheap.content.decode()
@@ -122,9 +122,9 @@ def test_data_is_kept_for_the_fee_that_was_shown(page: Client, rin: User, host: 
     assert "extended" in text(page, "/instances")
     hours.advance(days=32)
     page.force_login(rin)
-    assert "Keep longer" in text(page, "/console/banners")
+    assert "Extend" in text(page, "/console/banners")
     start_instance(renter=rin, instance_id=instance.pk)
-    assert "has a date that can be put off" in text(page, path(instance, "/keep"))
+    assert "has an expiry date to extend" in text(page, path(instance, "/keep"))
 
 
 def test_the_pages_of_others_are_not_there(client: Client, mallory: User, rin: User, host: FakeHost) -> None:

@@ -56,18 +56,20 @@ def maximum(instance: Instance) -> int:
 
 def test_the_outlook_says_who_would_win_and_at_what_price(client: Client, rin: User, spot: FakeHost, hours: Clock) -> None:
     look = f"{offer_path(spot)}/spot-outlook"
-    assert "Wins now, at $0.50 per GPU-hour" in text(client, f"{look}?max_price=0.5&gpu_count=4")
-    assert "This cannot win" in text(client, f"{look}?max_price=0.49")
+    assert "Would start now, at $0.50/GPU-hour" in text(client, f"{look}?max_price=0.5&gpu_count=4")
+    assert "This price can't get GPUs" in text(client, f"{look}?max_price=0.49")
     bid(rin, spot, 1.00, gpus=4)
-    assert "Waits now: others bid more" in text(client, f"{look}?max_price=0.9")
-    assert "Waits now: others bid more" in text(client, f"{look}?max_price=1"), "an equal one that came earlier stands first"
+    assert "Would wait: others bid more" in text(client, f"{look}?max_price=0.9")
+    assert "Would wait: others bid more" in text(client, f"{look}?max_price=1"), (
+        "an equal one that came earlier stands first"
+    )
     assert "Waits now" in text(client, f"{look}?max_price=2"), "it sits: its minimum run time is not over"
     hours.advance(minutes=10)
-    assert "Wins now, at $0.50 per GPU-hour" in text(client, f"{look}?max_price=2&gpu_count=1"), "three stay free then"
+    assert "Would start now, at $0.50/GPU-hour" in text(client, f"{look}?max_price=2&gpu_count=1"), "three stay free then"
     found = text(client, f"{look}?max_price=2&gpu_count=4")
-    assert "Wins now, at $1.00 per GPU-hour" in found
-    assert "Others have to make room first" in found
-    assert "it would have won all the time" in found
+    assert "Would start now, at $1.00/GPU-hour" in found
+    assert "Other spot instances must give up their GPUs first" in found
+    assert "this price would have run all the time" in found
 
 
 def test_the_outlook_of_nothing_is_the_market_alone(client: Client, spot: FakeHost) -> None:
@@ -81,7 +83,7 @@ def test_the_outlook_of_nothing_is_the_market_alone(client: Client, spot: FakeHo
 
 def test_more_gpus_than_are_left_is_said_as_such(client: Client, rin: User, spot: FakeHost) -> None:
     order(rin, spot, gpu_count=2)
-    assert "this bid cannot be served: it waits" in text(client, f"{offer_path(spot)}/spot-outlook?max_price=3&gpu_count=3")
+    assert "so this bid would wait" in text(client, f"{offer_path(spot)}/spot-outlook?max_price=3&gpu_count=3")
 
 
 # -- the form that changes a bid
@@ -92,12 +94,12 @@ def test_the_form_shows_the_bid_and_what_another_would_come_to(page: Client, rin
     whole = text(page, f"{path(mine)}/bid")
     assert 'value="1.00"' in whole
     assert "<html" in whole
-    assert "Wins now, at $0.50 per GPU-hour" in whole
+    assert "Would start now, at $0.50/GPU-hour" in whole
     part = text(page, f"{path(mine)}/bid", **HTMX)
     assert "<html" not in part
     assert "bid-form" in part
     outlook = text(page, f"{path(mine)}/bid?outlook=1&max_price=0.2", **HTMX)
-    assert "This cannot win" in outlook
+    assert "This price can't get GPUs" in outlook
     assert "bid-form" not in outlook
 
 
@@ -108,7 +110,7 @@ def test_a_change_is_made_and_the_page_loaded_anew(page: Client, rin: User, spot
     reply = page.post(f"{path(mine)}/bid", {"max_price": "1.75"})
     assert (reply.status_code, reply["Location"]) == (302, path(mine))
     assert maximum(mine) == 1_750_000
-    assert "Your bid has changed" in text(page, path(mine))
+    assert "Max price changed" in text(page, path(mine))
 
 
 @pytest.mark.parametrize(
@@ -149,17 +151,17 @@ def test_bids_of_others_are_not_found_and_strangers_sign_in(client: Client, rin:
 def test_the_page_of_a_spot_rent_follows_its_bid(page: Client, rin: User, bo: User, spot: FakeHost, hours: Clock) -> None:
     mine = bid(rin, spot, 1.00, gpus=4)
     found = text(page, path(mine))
-    assert "Change the bid" in found
+    assert "Change max price" in found
     assert "$0.50" in found
     hours.advance(minutes=10)
     bid(bo, spot, 2.00, gpus=4)
     found = text(page, path(mine))
-    assert "Its GPUs go to others in" in found
+    assert "Interrupted in" in found
     assert 'data-until="2025-03-01T09:42:00' in found
-    assert "Raise the maximum" in found
+    assert "Raise max price" in found
     hours.advance(seconds=120)
     tick_offer(offer_id=spot.offer.pk)
-    assert "It yields its GPUs to others" in text(page, path(mine))
+    assert "Interrupting" in text(page, path(mine))
     reply = page.post(f"{path(mine)}/bid/withdraw", headers=HTMX)
     assert (reply.status_code, reply["HX-Redirect"]) == (204, path(mine))
     assert SpotBid.objects.get(pk=mine.pk).state == "ended"
@@ -169,10 +171,10 @@ def test_the_page_of_a_spot_rent_follows_its_bid(page: Client, rin: User, bo: Us
 def test_who_waits_is_told_why(page: Client, rin: User, bo: User, spot: FakeHost, hours: Clock) -> None:
     bid(bo, spot, 2.00, gpus=4)
     mine = bid(rin, spot, 1.00)
-    assert "Its bid does not win yet" in text(page, path(mine))
+    assert "Waiting for GPUs at your max price" in text(page, path(mine))
     hours.advance(minutes=10)
     waits = order(rin, spot)
-    assert "Its GPUs are being made free" in text(page, path(waits))
+    assert "Freeing GPUs for this instance" in text(page, path(waits))
 
 
 # -- the price chart and the rent page

@@ -132,7 +132,7 @@ def test_a_person_clones_by_hand_sees_it_come_and_gives_up(page: Client, other: 
     assert (twin.name, twin.host_id, twin.state) == ("twin", other.host.pk, "copying")
     tell("receive_root", "running", done_bytes=2**20, total_bytes=2**22, detail="Receiving.")
     shown = page.get(made["Location"]).content.decode()
-    assert "It is being cloned" in shown and 'value="25"' in shown and "Receiving." in shown
+    assert "Cloning" in shown and 'value="25"' in shown and "Receiving." in shown
     assert page.post(f"/{at(twin, '/cancel-move')}").status_code == 302
     assert (again(stopped).state, again(twin).state) == ("stopped", "releasing")
 
@@ -145,10 +145,10 @@ def test_a_person_moves_by_hand_and_reads_why_it_cannot_be(
     dear = page.post(f"/{at(stopped, '/migrate')}", {"offer": offer(other), "gpu_count": 1, "max_rate": "0.01"})
     assert dear.status_code == 409 and "The price changed" in dear.content.decode()
     assert page.post(f"/{at(stopped, '/migrate')}", {"offer": offer(other), "gpu_count": 1}).status_code == 302
-    assert "being moved to another host" in page.get(f"/{at(stopped)}").content.decode()
+    assert "Moving to another host" in page.get(f"/{at(stopped)}").content.decode()
     assert "Not possible right now" in page.get(f"/{at(stopped, '/clone')}").content.decode()
     tell("send_root", "failed", failure_code="root_missing", detail="The instance's container is gone from its host.")
     seen = page.get(f"/{at(stopped)}").content.decode()
-    assert "It could not be moved" in seen and "It was not moved" in seen
+    assert "It could not be moved" in seen and "Not moved." in seen
     other.settle()
-    assert "It was not moved" not in page.get(f"/{at(stopped)}").content.decode()
+    assert "Not moved." not in page.get(f"/{at(stopped)}").content.decode()

@@ -1,4 +1,4 @@
-"""Volumes, snapshots and public data sets as a script meets them: through the API, to the last cent."""
+"""Volumes, snapshots and public datasets as a script meets them: through the API, to the last cent."""
 
 from typing import Any
 from uuid import UUID, uuid4

@@ -34,14 +34,14 @@ def test_larger_moved_copied_and_wanted_elsewhere(client: Client, rin: User, hos
     vol = f"/volumes/vol_{volume.pk.hex}"
 
     page = seen(client, f"{vol}/resize", hx_request="true")
-    assert "20 GB now" in page and "4.00" in page
+    assert "Now 20 GB" in page and "4.00" in page
     priced = seen(client, f"{vol}/resize?price=1&size_gb=50")
     assert "5.00" in priced and "2.00" in priced
-    assert "Choose a size larger" in seen(client, f"{vol}/resize?price=1&size_gb=3")
+    assert "Choose a larger size" in seen(client, f"{vol}/resize?price=1&size_gb=3")
     dearer = client.post(f"{vol}/resize", {"size_gb": 50, "max_daily": "4.00"}).content.decode()
     assert "The price changed" in dearer and Volume.objects.get().size_gb == 20
     assert sent(client, f"{vol}/resize", {"size_gb": 50, "max_daily": "5.00"}) == 302
-    assert "Making it larger" in seen(client, "/volumes")
+    assert "Expanding" in seen(client, "/volumes")
     carry_out(host)
     assert "50 GB" in seen(client, "/volumes")
 
@@ -52,12 +52,12 @@ def test_larger_moved_copied_and_wanted_elsewhere(client: Client, rin: User, hos
         assert "moves within its region" in told
     assert sent(client, f"{vol}/travel", {"kind": "move", "place": option(page, other), "name": ""}) == 302
     row = seen(client, "/volumes")
-    assert "Being moved" in row and f"{host.host.name} → {other.host.name}" in row and "Give it up" in row
+    assert "Moving" in row and f"{host.host.name} → {other.host.name}" in row and "Cancel copying" in row
     assert sent(client, f"{vol}/cancel-move") == 302
     assert sent(client, f"{vol}/cancel-move") == REFUSED
     carry_out(other)
     assert sent(client, f"{vol}/travel", {"kind": "copy", "place": option(page, away), "name": "twin"}) == 302
-    assert "Being copied" in seen(client, "/volumes")
+    assert "Copying" in seen(client, "/volumes")
     carry(host, away)
     assert Volume.objects.get(name="twin").host_id == away.host.pk
 
@@ -74,7 +74,7 @@ def test_larger_moved_copied_and_wanted_elsewhere(client: Client, rin: User, hos
     instance = Instance.objects.get()
     assert instance.state == "copying"
     page = seen(client, f"/instances/inst_{instance.pk.hex}")
-    assert "The volume models is being moved to its host" in page and "Give the copying up" in page
+    assert "Moving the volume models to the instance's host" in page and "Cancel copying" in page
     carry(host, other)
     assert Instance.objects.get().state == "requested"
 

@@ -31,12 +31,12 @@ def test_a_walk_through_the_pages(client: Client, rin: User, bob: User, host: Fa
     for path in PAGES:
         assert client.get(path).status_code == 302, "for who is signed in alone"
     client.force_login(rin)
-    assert "You have no volume" in seen(client, "/volumes")
+    assert "No volumes yet" in seen(client, "/volumes")
     wish = {"name": "models", "size_gb": 20, "host": f"host_{host.host.pk.hex}", "snapshot": ""}
     wrong = client.post("/volumes", {**wish, "name": "Not a name"})
-    assert "Lower-case letters" in wrong.content.decode()
+    assert "Lowercase letters" in wrong.content.decode()
     assert sent(client, "/volumes", wish) == 302
-    assert "Making it" in seen(client, "/volumes")
+    assert "Creating" in seen(client, "/volumes")
     carry_out(host)
     volume = Volume.objects.get()
     vol = f"vol_{volume.pk.hex}"
@@ -53,7 +53,7 @@ def test_a_walk_through_the_pages(client: Client, rin: User, bob: User, host: Fa
     assert "/mnt/models" in seen(client, f"/instances/{inst}/disks", hx_request="true")
     assert sent(client, f"/volumes/{vol}/detach") == 302
     assert sent(client, "/snapshots", {"source": vol, "name": "before"}) == 302
-    assert "Taking a snapshot" in seen(client, "/snapshots")
+    assert "Creating snapshot" in seen(client, "/snapshots")
     carry_out(host)
     snapshot = Snapshot.objects.get()
     snap = f"snap_{snapshot.pk.hex}"
@@ -82,7 +82,7 @@ def test_a_walk_through_the_pages(client: Client, rin: User, bob: User, host: Fa
 
 def test_staff_publish_on_the_page_that_everyone_sees(client: Client, rin: User, stella: User, host: FakeHost) -> None:
     grant(stella, 100 * UNIT)
-    assert "No public data yet" in seen(client, "/public-data")
+    assert "No public datasets yet" in seen(client, "/public-data")
     client.force_login(stella)
     sent(client, "/volumes", {"name": "corpus", "size_gb": 5, "host": f"host_{host.host.pk.hex}", "snapshot": ""})
     carry_out(host)

@@ -91,7 +91,7 @@ def test_what_nobody_pays_for_is_told_seven_three_and_one_days_ahead(
     assert told("storage.release_warning")[0]["delete_at"]
     client.force_login(rin)
     seen = client.get("/console/banners").content.decode()
-    assert "The volume models is about to be deleted" in seen and "The snapshot first" in seen
+    assert "The volume models will be deleted soon" in seen and "The snapshot first" in seen
     Volume.objects.update(unpaid_since=None)
     Snapshot.objects.update(unpaid_since=None)
-    assert "about to be deleted" not in client.get("/console/banners").content.decode()
+    assert "will be deleted soon" not in client.get("/console/banners").content.decode()

@@ -316,7 +316,7 @@ def test_news_of_days_ago_is_not_queued(full: Instance, host: FakeHost, bob: Use
     ("end", "words"),
     [
         (lambda watch: expire_watches(now=watch.expires_at), "expired"),
-        (lambda watch: Image.objects.update(active=False) and serve(), "The image is not offered any more."),
+        (lambda watch: Image.objects.update(active=False) and serve(), "The image is no longer available."),
     ],
 )
 def test_other_ends_are_written_about_too(full: Instance, bob: User, end: Callable[[Watch], Any], words: str) -> None:

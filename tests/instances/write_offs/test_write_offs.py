@@ -161,7 +161,7 @@ def test_fault_047_volumes_and_snapshots_end_with_their_host(rin: User, stella: 
     assert set(Volume.objects.values_list("state", flat=True)) == {"gone"}
     assert Snapshot.objects.get().state == "gone"
     assert spendable_of(rin) >= before, "what an hour of the silence had cost is given back"
-    told = OutgoingMail.objects.filter(subject__contains="is lost")
+    told = OutgoingMail.objects.filter(subject__contains="was lost")
     assert "data" in "".join(told.values_list("body", flat=True))
     assert HostWriteOff.objects.get().settled_at is not None
     all_is_settled(host)
