@@ -9,6 +9,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.constants import MAX_SSH_KEY_CHARS, MAX_SSH_KEYS, MIN_RSA_BITS
 from accounts.errors import InvalidSshKey, SshKeyExists, TooMany
@@ -30,7 +32,7 @@ _KINDS = frozenset(
         "sk-ecdsa-sha2-nistp256@openssh.com",
     }
 )
-_ADVICE = "Make one with `ssh-keygen -t ed25519` and paste the content of the .pub file."
+_ADVICE = gettext_lazy("Create one with ssh-keygen -t ed25519 and paste the contents of the .pub file.")
 
 
 def add_ssh_key(*, user: User, name: str, public_key: str) -> SshKey:
@@ -96,34 +98,42 @@ def parse_public_key(text: str) -> tuple[str, bytes, str]:
         blob = base64.b64decode(encoded, validate=True)
         key = load_ssh_public_key(f"{kind} {encoded}".encode())
     except (ValueError, binascii.Error, UnsupportedAlgorithm) as error:
-        raise _invalid("malformed", f"The key is damaged or incomplete: copy the whole line. {_ADVICE}") from error
+        raise _invalid(
+            "malformed", _("The key is damaged or incomplete. Copy the whole line. %(advice)s") % {"advice": _ADVICE}
+        ) from error
     if isinstance(key, RSAPublicKey) and key.key_size < MIN_RSA_BITS:
-        raise _invalid("too_weak", f"RSA keys need {MIN_RSA_BITS} bits or more; this one has {key.key_size}. {_ADVICE}")
+        raise _invalid(
+            "too_weak",
+            _("RSA keys need at least %(least)s bits; this one has %(bits)s. %(advice)s")
+            % {"least": MIN_RSA_BITS, "bits": key.key_size, "advice": _ADVICE},
+        )
     printable = "".join(character for character in comment if character.isprintable())
     return kind, blob, printable[:80]
 
 
 def _refuse_other_things(text: str) -> None:
     if "PRIVATE KEY" in text:
-        raise _invalid("private_key", "This is a private key: never give it to anyone. Paste the .pub file instead.")
+        raise _invalid("private_key", _("This is a private key: never share it. Paste the .pub file instead."))
     if not text:
-        raise _invalid("empty", f"Paste a public key. {_ADVICE}")
+        raise _invalid("empty", _("Paste a public key. %(advice)s") % {"advice": _ADVICE})
     if len(text) > MAX_SSH_KEY_CHARS:
-        raise _invalid("too_long", f"A public key has at most {MAX_SSH_KEY_CHARS} characters.")
+        raise _invalid("too_long", _("A public key can have at most %(most)s characters.") % {"most": MAX_SSH_KEY_CHARS})
     if len(text.splitlines()) > 1 or "\0" in text:
-        raise _invalid("many_lines", "Paste one public key, on one line.")
+        raise _invalid("many_lines", _("Paste one public key on a single line."))
 
 
 def _check_kind(kind: str, text: str) -> None:
     if kind in _KINDS:
         return
     if kind == "ssh-dss":
-        raise _invalid("too_weak", f"DSA keys are no longer safe. {_ADVICE}")
+        raise _invalid("too_weak", _("DSA keys are no longer secure. %(advice)s") % {"advice": _ADVICE})
     if "-cert-" in kind:
-        raise _invalid("certificate", f"This is a certificate, not a key. {_ADVICE}")
+        raise _invalid("certificate", _("This is a certificate, not a key. %(advice)s") % {"advice": _ADVICE})
     if any(word in _KINDS for word in text.split()):
-        raise _invalid("options", "Options before the key are not allowed: the line must begin with the key's kind.")
-    raise _invalid("malformed", f"A public key begins with its kind, such as ssh-ed25519. {_ADVICE}")
+        raise _invalid("options", _("Remove the options before the key: the line must start with the key type."))
+    raise _invalid(
+        "malformed", _("A public key starts with its type, such as ssh-ed25519. %(advice)s") % {"advice": _ADVICE}
+    )
 
 
 def _invalid(code: str, detail: str) -> InvalidSshKey:

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from accounts.constants import (
     LAST_USED_PRECISION,
@@ -121,7 +122,7 @@ def _check_scopes(scopes: Sequence[str], issuer: ApiToken | None) -> None:
 
 def _expiry(wanted: datetime | None, issuer: ApiToken | None) -> datetime | None:
     if wanted is not None and wanted <= clock.now():
-        raise InvalidInput("expires_at is past.", errors=[FieldError("expires_at", "past", "Choose a time to come.")])
+        raise InvalidInput("expires_at is past.", errors=[FieldError("expires_at", "past", _("Choose a future time."))])
     limit = issuer.expires_at if issuer is not None else None
     if limit is not None and wanted is not None and wanted > limit:
         raise MissingScope(f"A token issued by this one cannot outlive it ({limit:%Y-%m-%dT%H:%M:%SZ}).")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.constants import MAX_WEBHOOKS, WEBHOOK_FORMER_VALID, WEBHOOK_KINDS, WEBHOOK_SECRET_BYTES, WEBHOOK_SECRET_MARK
 from accounts.errors import TooMany
 from accounts.event_log.services import note_event
@@ -96,7 +98,7 @@ def send_test(*, user: User, webhook_id: UUID) -> WebhookDelivery:
     with use_case():
         hook = _locked(user, webhook_id)
         if hook.paused_at is not None:
-            raise wrong_field("paused", "The webhook is paused: resume it first.")
+            raise wrong_field("paused", _("The webhook is paused. Resume it first."))
         event = WebhookEvent.objects.create(
             user=user, kind="webhook.test", payload={"text": "This is a test: your webhook works."}
         )

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from accounts.selectors import ssh_keys_of
 from common import clock
@@ -100,10 +102,15 @@ def read_networks(texts: Sequence[str]) -> list[str]:
     for position, text in enumerate(texts):
         try:
             known.append(str(ipaddress.ip_network(text.strip())))
-        except ValueError as error:
-            wrong.append(FieldError(f"allow_from.{position}", "invalid", str(error)))
+        except ValueError:
+            detail = _("%(text)s isn't an IP address or range.") % {"text": text.strip()[:50]}
+            wrong.append(FieldError(f"allow_from.{position}", "invalid", detail))
     if len(texts) > ALLOWED_NETWORKS_AT_MOST:
-        wrong.append(FieldError("allow_from", "max_length", f"At most {ALLOWED_NETWORKS_AT_MOST} networks."))
+        wrong.append(
+            FieldError(
+                "allow_from", "max_length", _("Enter at most %(most)s IPs or ranges.") % {"most": ALLOWED_NETWORKS_AT_MOST}
+            )
+        )
     if wrong:
         raise InvalidInput("The list of addresses is not right.", errors=wrong)
     return list(dict.fromkeys(known))

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from common.addresses import HIGHEST_PORT, shown_address
 from common.errors import FieldError, InvalidInput
@@ -29,13 +30,13 @@ def check_ports(ports: Sequence[int], own: Sequence[int]) -> list[int]:
     Ports that the image itself serves, and too many ports, are refused.
     """
     wrong = [
-        FieldError(f"ports.{position}", "invalid", f"Port {port} cannot be an extra port.")
+        FieldError(f"ports.{position}", "invalid", _("Port %(port)s can't be exposed.") % {"port": port})
         for position, port in enumerate(ports)
         if not 0 < port <= HIGHEST_PORT or port in own
     ]
     chosen = list(dict.fromkeys(ports))
     if len(chosen) > EXTRA_PORTS_AT_MOST:
-        wrong.append(FieldError("ports", "max_length", f"At most {EXTRA_PORTS_AT_MOST} extra ports."))
+        wrong.append(FieldError("ports", "max_length", _("Enter at most %(most)s ports.") % {"most": EXTRA_PORTS_AT_MOST}))
     if wrong:
         raise InvalidInput("These ports cannot be opened.", errors=wrong)
     return chosen

@@ -8,6 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.selectors import acts_as_staff
@@ -48,7 +49,7 @@ def report_fault(*, renter: User, instance_id: UUID, detail: str) -> Instance:
     """
     detail = detail.strip()
     if not 1 <= len(detail) <= _DETAIL_CHARS:
-        raise wrong_field("detail", f"Say what does not work, in at most {_DETAIL_CHARS} characters.")
+        raise wrong_field("detail", _("Describe the problem in up to %(most)s characters.") % {"most": _DETAIL_CHARS})
     check_printable("detail", detail)
 
     def attempt() -> Instance:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from billing.errors import InsufficientFunds
 from common import clock
@@ -44,13 +45,15 @@ def disk_price(instance: Instance, data_disk_gb: int) -> int:
 def check_growth(instance: Instance, data_disk_gb: int) -> None:
     """Raise InvalidInput, DiskTooLarge or UnlawfulMove when the data disk cannot get this size."""
     if data_disk_gb < instance.data_disk_gb:
-        raise wrong_field("data_disk_gb", f"A data disk never gets smaller; this one has {instance.data_disk_gb} GB.")
+        raise wrong_field(
+            "data_disk_gb", _("A data disk can't shrink; this one has %(size)s GB.") % {"size": instance.data_disk_gb}
+        )
     most = min(DATA_DISK_GB_MAX, instance.data_disk_gb + instance.offer.disk_free_gb)
     if data_disk_gb > most:
-        detail = f"The data disk can have at most {most} GB here."
+        detail = _("The data disk can have at most %(most)s GB on this host.") % {"most": most}
         raise DiskTooLarge(detail, errors=[FieldError("data_disk_gb", DiskTooLarge.code, detail)])
     if not instance.data_disk_gb and instance.state not in _AT_REST:
-        raise wrong_field("data_disk_gb", "An instance without a data disk gets one while it is stopped.")
+        raise wrong_field("data_disk_gb", _("Stop the instance before adding a data disk."))
     if operations_of(instance.pk).filter(ended_at=None).exclude(kind=LOG).exists():
         raise UnlawfulMove("Other work on its data goes on; try again when that has ended.", actions=instance.actions)
 

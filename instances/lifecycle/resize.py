@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from billing.metering.escrow import lock_parties
 from billing.pricing.estimates import RESERVED, SPOT, TIERED
@@ -91,14 +93,14 @@ def resize_instance(
 
 
 def _nothing_asked() -> InvalidInput:
-    detail = "Name another number of GPUs or a larger data disk."
+    detail = _("Choose a different number of GPUs or a larger data disk.")
     return InvalidInput(detail, errors=[FieldError("gpu_count", "required", detail)])
 
 
 def _check_count(instance: Instance, count: int) -> None:
     offer = instance.offer
     if not 1 <= count <= offer.gpu_total:
-        raise wrong_field("gpu_count", f"Choose 1 to {offer.gpu_total} GPUs of this offer.")
+        raise wrong_field("gpu_count", _("Choose 1 to %(most)s GPUs.") % {"most": offer.gpu_total})
     if instance.billing_mode == RESERVED:
         raise UnlawfulMove("The number of GPUs is part of the reserved term; it changes when that has ended.")
     if instance.state not in _AT_REST:

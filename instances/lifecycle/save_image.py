@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db.models import Count
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.db.transactions import use_case
@@ -28,7 +29,7 @@ def save_image_of(*, renter: User, instance_id: UUID, name: str, description: st
     """
     title = name.strip()
     if not 1 <= len(title) <= _NAME_MOST:
-        raise wrong_field("name", f"Name the image, with up to {_NAME_MOST} characters.")
+        raise wrong_field("name", _("Enter an image name of up to %(most)s characters.") % {"most": _NAME_MOST})
     with use_case():
         instance = instance_of(renter, instance_id)
         check_action(instance, "save-image")

@@ -6,6 +6,8 @@ from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from common import clock
 from common.db.transactions import joining, use_case
@@ -44,12 +46,12 @@ class Rhythm:
         """Raise InvalidInput for an incomplete or impossible recurrence."""
         if self.every_hours is not None:
             if not 1 <= self.every_hours <= HOURS_MAX:
-                raise wrong_field("every_hours", f"Choose 1 to {HOURS_MAX} hours.")
+                raise wrong_field("every_hours", _("Choose 1 to %(most)s hours.") % {"most": HOURS_MAX})
             return
         if self.at is None or not self.days or not set(self.days) <= set(range(7)):
-            raise wrong_field("days", "Say every how many hours, or on which days and at what time.")
+            raise wrong_field("days", _("Choose an interval, or days and a time."))
         if not is_zone(self.time_zone):
-            raise wrong_field("time_zone", "Name a time zone such as Europe/Berlin or Asia/Shanghai.")
+            raise wrong_field("time_zone", _("Enter a time zone, such as Europe/Berlin or Asia/Shanghai."))
 
     @property
     def round(self) -> Round:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+
 from common.errors import FieldError
 from instances.errors import ImageNeedsCuda
 from marketplace.leasing.offer_selectors import OfferView
@@ -19,7 +21,10 @@ def check_image_fits(offer: OfferView, image: "Image", *, data_disk_gb: int) -> 
     needs = needs_of_image(image)
     if not needs.driver_suffices(version_number(offer.cuda)):
         has = offer.cuda or "none"
-        said = f"The image needs CUDA {image.cuda}; the driver of this offer's host supports {has}."
+        said = _("This image needs CUDA %(needed)s; the host's driver supports %(has)s.") % {
+            "needed": image.cuda,
+            "has": has,
+        }
         raise ImageNeedsCuda(said, errors=[FieldError("image", "invalid", said)])
     if not needs.lies_at(offer.host_id):
         raise ImageElsewhere("It was saved on another host and lies there alone. Choose an offer of that host.")

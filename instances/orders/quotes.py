@@ -6,6 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from billing.pricing.estimates import HOURLY, NO_UPFRONT, RESERVED, SPOT, UPFRONT, Estimate, Line, Plan, Work, estimate
 from billing.pricing.rates import deposit_of, hold_for, hold_of
@@ -119,13 +121,19 @@ def plan_of(offer: OfferView, wish: Wish) -> Plan:
     """
     if wish.billing_mode not in offer_plans(offer, term=_any_term(offer)):
         sold = ", ".join(offer_plans(offer, term=_any_term(offer)))
-        raise wrong_field("billing_mode", f"This offer does not sell the mode {wish.billing_mode!r}; it sells {sold}.")
+        raise wrong_field(
+            "billing_mode",
+            _("This offer doesn't have the billing mode %(mode)s. Choose from: %(sold)s.")
+            % {"mode": wish.billing_mode, "sold": sold},
+        )
     _check_strays(wish)
     if wish.billing_mode == RESERVED:
         _check_term(offer, wish)
     plan = offer_plan(offer, wish.billing_mode, term=wish.term, payment=wish.payment)
     if plan is None:
-        raise wrong_field("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+        raise wrong_field(
+            "term", _("This offer has these terms: %(terms)s.") % {"terms": ", ".join(offer.reserved_discounts)}
+        )
     if plan.mode == SPOT:
         plan = _within_bid(offer, plan, wish.max_price_micros)
     return plan
@@ -137,46 +145,54 @@ def _any_term(offer: OfferView) -> str:
 
 def _check_strays(wish: Wish) -> None:
     if wish.billing_mode != RESERVED and (wish.term or wish.payment):
-        raise wrong_field("term" if wish.term else "payment", "Term and payment belong to the reserved mode.")
+        raise wrong_field("term" if wish.term else "payment", _("Term and payment apply only to reserved billing."))
     if wish.billing_mode != SPOT and wish.max_price_micros is not None:
-        raise wrong_field("max_price", "A highest price belongs to the spot mode.")
+        raise wrong_field("max_price", _("A max price applies only to spot."))
 
 
 def _check_term(offer: OfferView, wish: Wish) -> None:
     if wish.term not in offer.reserved_discounts:
-        raise wrong_field("term", f"This offer is sold for the terms {', '.join(offer.reserved_discounts)}.")
+        raise wrong_field(
+            "term", _("This offer has these terms: %(terms)s.") % {"terms": ", ".join(offer.reserved_discounts)}
+        )
     if wish.payment not in _PAYMENTS:
-        raise wrong_field("payment", f"Choose one of {', '.join(_PAYMENTS)}.")
+        raise wrong_field("payment", _("Choose one of: %(options)s.") % {"options": ", ".join(_PAYMENTS)})
     if wish.payment == NO_UPFRONT and TERM_HOURS[wish.term] < NO_UPFRONT_HOURS_MIN:
-        raise wrong_field("payment", "Terms under 30 days are paid upfront.")
+        raise wrong_field("payment", _("Terms under 30 days are paid upfront."))
     if wish.term not in terms_of(offer):
-        raise wrong_field("term", f"The host stays until {offer.listed_until:%Y-%m-%d %H:%M} UTC; choose a shorter term.")
+        raise wrong_field(
+            "term",
+            _("The host is available through %(until)s UTC. Choose a shorter term.")
+            % {"until": f"{offer.listed_until:%Y-%m-%d %H:%M}"},
+        )
 
 
 def _within_bid(offer: OfferView, plan: Plan, max_price_micros: int | None) -> Plan:
     """Return the plan at the market's present price; a lower bid waits, and pays at most its maximum."""
     floor = offer.spot_floor_micros or 0
     if max_price_micros is None or max_price_micros < floor:
-        raise wrong_field("max_price", f"Name the most that you pay per GPU and hour, {format_money(floor)} or more.")
+        raise wrong_field(
+            "max_price", _("Enter a max price per GPU-hour of %(floor)s or more.") % {"floor": format_money(floor)}
+        )
     return replace(plan, unit_micros=min(plan.unit_micros, max_price_micros))
 
 
 def _check_size(offer: OfferView, gpu_count: int, hours: int) -> None:
     if not 1 <= gpu_count <= offer.gpu_total:
-        raise wrong_field("gpu_count", f"Choose 1 to {offer.gpu_total} GPUs of this offer.")
+        raise wrong_field("gpu_count", _("Choose 1 to %(most)s GPUs.") % {"most": offer.gpu_total})
     if not 1 <= hours <= QUOTE_HOURS_MAX:
-        raise wrong_field("hours", f"Choose 1 to {QUOTE_HOURS_MAX} hours.")
+        raise wrong_field("hours", _("Choose 1 to %(most)s hours.") % {"most": QUOTE_HOURS_MAX})
 
 
 def _check_disk(offer: OfferView, data_disk_gb: int) -> None:
     if data_disk_gb < 0:
-        raise wrong_field("data_disk_gb", "A disk cannot be smaller than nothing.")
+        raise wrong_field("data_disk_gb", _("Enter a size of 0 GB or more."))
     if not has_system_disk(system_disk_gb=offer.system_disk_gb, disk_free_gb=offer.disk_free_gb):
         raise DiskTooLarge(f"The host has no room for another system disk of {offer.system_disk_gb} GB.")
     needs = needs_of(gpu_count=1, data_disk_gb=data_disk_gb)
     if data_disk_gb > DATA_DISK_GB_MAX or not needs.disk_suffices(offer.disk_free_gb):
         limit = min(DATA_DISK_GB_MAX, offer.disk_free_gb)
-        detail = f"The data disk can have at most {limit} GB here."
+        detail = _("The data disk can have at most %(most)s GB on this host.") % {"most": limit}
         raise DiskTooLarge(detail, errors=[FieldError("data_disk_gb", DiskTooLarge.code, detail)])
 
 

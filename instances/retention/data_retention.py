@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from billing.constants import RETENTION_SOURCE
 from billing.ledger.order_log import record_order
@@ -137,10 +139,10 @@ def _check(instance: Instance, days: int) -> None:
             actions=instance.actions,
         )
     if not 1 <= days <= KEEP_DAYS_MAX:
-        raise wrong_field("days", f"Choose 1 to {KEEP_DAYS_MAX} days.")
+        raise wrong_field("days", _("Choose 1 to %(most)s days.") % {"most": KEEP_DAYS_MAX})
     assert instance.release_at is not None
     if instance.release_at + timedelta(days=days) > clock.now() + KEEP_AHEAD:
-        raise wrong_field("days", f"Data is kept at most {KEEP_AHEAD.days} days ahead.")
+        raise wrong_field("days", _("Data can be kept up to %(days)s days ahead.") % {"days": KEEP_AHEAD.days})
 
 
 def _pay(instance: Instance, price: KeepPrice, *, at: datetime) -> None:

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
@@ -111,22 +113,22 @@ def _columns(instance: Instance, changes: dict[str, Any], now: datetime) -> dict
 
 def _moment(name: str, moment: datetime | None, now: datetime) -> datetime | None:
     if moment is not None and not now < moment <= now + TIMER_LONGEST:
-        raise wrong_field(name, "Choose a time to come, within a year.")
+        raise wrong_field(name, _("Choose a future time within one year."))
     return moment
 
 
 def _check_release(moment: datetime | None, *, locked: bool) -> None:
     if moment is not None and locked:
-        raise wrong_field("schedule.release_at", "It is locked against release: unlock it first.")
+        raise wrong_field("schedule.release_at", _("Turn off release protection first."))
 
 
 def _week(week: Week) -> dict[str, Any]:
     if not week.entries:
         return {"weekly": [], "time_zone": ""}
     if not is_zone(week.time_zone):
-        raise wrong_field("schedule.time_zone", "Name a time zone such as Europe/Berlin or Asia/Shanghai.")
+        raise wrong_field("schedule.time_zone", _("Enter a time zone, such as Europe/Berlin or Asia/Shanghai."))
     if len(week.entries) > WEEKLY_AT_MOST:
-        raise wrong_field("schedule.weekly", f"A week has at most {WEEKLY_AT_MOST} entries.")
+        raise wrong_field("schedule.weekly", _("Set at most %(most)s weekly entries.") % {"most": WEEKLY_AT_MOST})
     _check_clashes(week.entries)
     return {"weekly": [entry.row for entry in week.entries], "time_zone": week.time_zone}
 
@@ -136,10 +138,13 @@ def _check_clashes(entries: Sequence[Entry]) -> None:
     taken: dict[tuple[int, Any], str] = {}
     for entry in entries:
         if not entry.days:
-            raise wrong_field("schedule.weekly", "Choose at least one day for each entry.")
+            raise wrong_field("schedule.weekly", _("Choose at least one day for each entry."))
         for day in entry.days:
             if taken.setdefault((day, entry.at), entry.action) != entry.action:
-                raise wrong_field("schedule.weekly", f"A start and a stop are both set for {entry.at:%H:%M} of one day.")
+                raise wrong_field(
+                    "schedule.weekly",
+                    _("A start and a stop are set for the same time (%(at)s) on one day.") % {"at": f"{entry.at:%H:%M}"},
+                )
 
 
 def _idle(rule: IdleRule | None, now: datetime) -> dict[str, Any]:
@@ -147,9 +152,11 @@ def _idle(rule: IdleRule | None, now: datetime) -> dict[str, Any]:
         return {"idle_below_pct": None, "idle_minutes": None, "idle_from": None}
     shortest, longest = IDLE_MINUTES
     if not 1 <= rule.below_pct <= _PCT_MAX:
-        raise wrong_field("idle_stop.below_pct", f"Choose 1 to {_PCT_MAX} percent.")
+        raise wrong_field("idle_stop.below_pct", _("Choose 1 to %(most)s%%.") % {"most": _PCT_MAX})
     if not shortest <= rule.minutes <= longest:
-        raise wrong_field("idle_stop.minutes", f"Choose {shortest} to {longest} minutes.")
+        raise wrong_field(
+            "idle_stop.minutes", _("Choose %(least)s to %(most)s minutes.") % {"least": shortest, "most": longest}
+        )
     return {"idle_below_pct": rule.below_pct, "idle_minutes": rule.minutes, "idle_from": now}
 
 

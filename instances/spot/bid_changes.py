@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from billing.constants import INSTANCE_SOURCE
 from billing.metering.meters import raise_most
@@ -104,7 +106,7 @@ def _check_maximum(instance: Instance, max_price_micros: int) -> None:
     if floor is None:
         raise UnlawfulMove("The spot market of this offer is closed: standing bids stay as they are.")
     if max_price_micros < floor:
-        detail = f"Name the most that you pay per GPU and hour, {format_money(floor)} or more."
+        detail = _("Enter a max price per GPU-hour of %(floor)s or more.") % {"floor": format_money(floor)}
         raise InvalidInput(detail, errors=[FieldError("max_price", "invalid", detail)])
 
 

@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from billing.constants import INSTANCE_SOURCE
 from billing.ledger.order_log import record_order
@@ -188,7 +190,7 @@ def _check_lawful(source: Instance, verb: str, to: Destination) -> None:
     if mounts_of(source.pk):
         raise UnlawfulMove("Volumes and data sets stay on their host: detach them first.", actions=source.actions)
     if to.quote_id is None and to.offer_id in (None, source.offer_id):
-        raise wrong_field("offer", "Choose an offer of another host.")
+        raise wrong_field("offer", _("Choose an offer on another host."))
 
 
 def _agree(renter: User, source: Instance, to: Destination, *, data_disk_gb: int | None) -> Quote:
@@ -248,7 +250,7 @@ def _begin(
     kind: MoveKind, source: Instance, target: Instance, quote: Quote, leased: LeasedGpus, *, carries_disk: bool
 ) -> Move:
     if kind == MoveKind.MIGRATE and quote.offer.host_id == source.host_id:
-        raise wrong_field("offer", "Choose an offer of another host.")
+        raise wrong_field("offer", _("Choose an offer on another host."))
     return Move.objects.create(
         kind=kind,
         renter_id=source.renter_id,

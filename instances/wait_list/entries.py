@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.selectors import ssh_keys_of
@@ -109,28 +110,32 @@ def _read_again(line: str) -> OfferQuery:
 
 def _check_wishes(asked: OfferQuery, max_price_micros: int | None, disk_gb: int, lifetime: timedelta) -> None:
     if not WATCH_SHORTEST <= lifetime <= WATCH_LONGEST:
-        raise _wrong("expires_in_hours", "Wait from 1 hour to 30 days.")
+        raise _wrong("expires_in_hours", _("Choose 1 hour to 30 days."))
     if max_price_micros is not None and not 0 < max_price_micros <= WATCH_MAX_PRICE_MICROS:
-        raise _wrong("max_price", "Give a price per GPU and hour above zero and at most 10,000.")
+        raise _wrong("max_price", _("Enter a price per GPU-hour above 0 and up to 10,000."))
     if not 0 <= disk_gb <= DATA_DISK_GB_MAX:
-        raise _wrong("data_disk_gb", f"Choose 0 to {DATA_DISK_GB_MAX} GB.")
+        raise _wrong("data_disk_gb", _("Choose 0 to %(most)s GB.") % {"most": DATA_DISK_GB_MAX})
 
 
 def _check_order(asked: OfferQuery, image: "Image | None", max_price_micros: int | None, disk_gb: int) -> None:
     if asked.billing_mode != HOURLY:
-        raise _wrong("q", "Only hourly rents are made from the wait list; leave the mode out of the search.")
+        raise _wrong("q", _("The waitlist supports on-demand only. Remove the billing mode from the search."))
     if image is None:
-        raise _wrong("image", "Choose the image that is to run.", code="required")
+        raise _wrong("image", _("Choose an image."), code="required")
     if max_price_micros is None:
-        raise _wrong("max_price", "Give the highest price per GPU and hour that you accept.", code="required")
+        raise _wrong("max_price", _("Enter your max price per GPU-hour."), code="required")
     if disk_gb > FREE_DATA_DISK_GB:
-        raise _wrong("data_disk_gb", f"Up to {FREE_DATA_DISK_GB} GB can be ordered from the wait list.", code="too_large")
+        raise _wrong(
+            "data_disk_gb",
+            _("The waitlist supports data disks of up to %(most)s GB.") % {"most": FREE_DATA_DISK_GB},
+            code="too_large",
+        )
 
 
 def _canonical(asked: OfferQuery) -> str:
     line = write_line(asked)
     if len(line) > _LINE_CHARS:
-        raise _wrong("q", f"The search is too long; at most {_LINE_CHARS} characters.")
+        raise _wrong("q", _("The search is too long (at most %(most)s characters).") % {"most": _LINE_CHARS})
     return line
 
 

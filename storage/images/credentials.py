@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
@@ -22,7 +24,7 @@ def try_registry(*, host: str, username: str, password: str) -> str:
     """
     name = parse_registry(host)
     if not username or not password or ":" in username:
-        raise wrong_field("username", "Give the user name and the password, or an access token, of the registry.")
+        raise wrong_field("username", _("Enter the registry's username and password or access token."))
     check_login(name, Login(username, password))
     return name
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common import clock
@@ -23,7 +24,7 @@ def share_image(*, owner: User, image_id: UUID, name: str, title: str = "", desc
     """
     slug = slugify(name)[:_NAME_MOST]
     if not slug:
-        raise wrong_field("name", "Use letters, digits and hyphens.")
+        raise wrong_field("name", _("Use letters, digits and hyphens."))
     with use_case():
         image = own_image(owner, image_id)
         _check(image)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import IntegrityError
 from django.db.models import ProtectedError
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common import clock
@@ -40,7 +41,7 @@ def try_connection(*, endpoint: str, bucket: str, key_id: str, secret: str, regi
     """
     for name, text in (("key_id", key_id), ("secret", secret), ("region", region)):
         if not text.isprintable() or len(text) > _KEY_MOST or (not text and name != "region"):
-            raise wrong_field(name, "Copy it as the object storage shows it.")
+            raise wrong_field(name, _("Copy it exactly from your storage provider."))
     place = Place(
         endpoint=parse_endpoint(endpoint),
         region=region.strip() or _REGION,

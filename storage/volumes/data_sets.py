@@ -4,6 +4,7 @@ import re
 from uuid import UUID
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.selectors import acts_as_staff
@@ -27,11 +28,11 @@ def publish_snapshot(
     if not acts_as_staff(staff):
         raise Forbidden("Only the market's staff publish data sets.")
     if not re.fullmatch(NAME_PATTERN, slug):
-        raise wrong_field("slug", "Lower-case letters, digits and hyphens, 40 at most: it becomes /pub/<slug>.")
+        raise wrong_field("slug", _("Use up to 40 lowercase letters, digits and hyphens. It is mounted at /pub/<slug>."))
     with use_case():
         snapshot = locked_ready(staff, snapshot_id)
         if DataSet.objects.filter(slug=slug).exists():
-            raise wrong_field("slug", "There is a data set with this name.")
+            raise wrong_field("slug", _("A dataset with this name already exists."))
         try:
             return DataSet.objects.create(
                 slug=slug,
@@ -43,7 +44,7 @@ def publish_snapshot(
                 published_at=clock.now(),
             )
         except IntegrityError as error:
-            raise wrong_field("snapshot", "This snapshot is published already.") from error
+            raise wrong_field("snapshot", _("This snapshot is already published.")) from error
 
 
 def withdraw_data_set(*, staff: User, slug: str) -> None:

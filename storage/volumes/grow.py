@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from billing.errors import InsufficientFunds
@@ -126,7 +127,10 @@ def charge_anew(volume: Volume, *, at: datetime) -> None:
 
 def _check(volume: Volume, size_gb: int, micros: int, most: int | None) -> None:
     if not volume.size_gb < size_gb <= DATA_DISK_GB_MAX:
-        words = f"A volume never gets smaller: choose {volume.size_gb + 1} to {DATA_DISK_GB_MAX} GB."
+        words = _("A volume can't shrink. Choose %(least)s to %(most)s GB.") % {
+            "least": volume.size_gb + 1,
+            "most": DATA_DISK_GB_MAX,
+        }
         raise wrong_field("size_gb", words)
     if size_gb - volume.size_gb > volume.host.disk_free_gb - promised_gb(volume.host_id):
         raise NoStorage(f"The host {volume.host.name} has no room for {size_gb} GB at the moment.")

@@ -9,6 +9,8 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from common import clock
 from common.db.transactions import use_case
@@ -90,7 +92,10 @@ def begin_move(
     `waits_for` is the instance that the volume is to be attached to, which starts when it has arrived.
     """
     if volume.host.region != host.region:
-        raise wrong_field("host", f"A volume moves within its region, {volume.host.region}. Copy it to another one.")
+        raise wrong_field(
+            "host",
+            _("A volume can only move within its region (%(region)s). Copy it instead.") % {"region": volume.host.region},
+        )
     _check(volume, host)
     micros = host.micros_gb_day * volume.size_gb
     check_price(micros, max_micros_per_day)
@@ -108,9 +113,9 @@ def begin_move(
 
 def _check(volume: Volume, host: StorageHost) -> None:
     if host.id == volume.host_id:
-        raise wrong_field("host", "The volume lies on this host already.")
+        raise wrong_field("host", _("The volume is already on this host."))
     if host.runtime != volume.host.runtime:
-        raise wrong_field("host", "A simulated host holds no data: nothing can be carried between it and a real one.")
+        raise wrong_field("host", _("Volumes can't be transferred between simulated and real hosts."))
     if volume.size_gb > host.disk_free_gb - promised_gb(host.id):
         raise NoStorage(f"The host {host.name} has no room for {volume.size_gb} GB at the moment. Choose another one.")
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common import change_counters, clock
@@ -149,7 +150,7 @@ def _ended(operation: Operation) -> datetime:
 
 def check_name(name: str) -> None:
     if not re.fullmatch(NAME_PATTERN, name):
-        raise wrong_field("name", "Lower-case letters, digits and hyphens, 40 at most: it becomes /mnt/<name>.")
+        raise wrong_field("name", _("Use up to 40 lowercase letters, digits and hyphens. It is mounted at /mnt/<name>."))
 
 
 def _ready_snapshot(owner: User, snapshot_id: UUID) -> Snapshot:
@@ -175,7 +176,7 @@ def _checked_size(size_gb: int | None, snapshot: Snapshot | None, host: StorageH
     least = snapshot.size_gb if snapshot else 1
     size = least if size_gb is None and snapshot else size_gb
     if size is None or not least <= size <= DATA_DISK_GB_MAX:
-        raise wrong_field("size_gb", f"Choose {least} to {DATA_DISK_GB_MAX} GB.")
+        raise wrong_field("size_gb", _("Choose %(least)s to %(most)s GB.") % {"least": least, "most": DATA_DISK_GB_MAX})
     if size > host.disk_free_gb - promised_gb(host.id):
         raise NoStorage(f"The host {host.name} has no room for {size} GB at the moment. Choose another one.")
     return size

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from accounts.models import SshKey, User
 from accounts.selectors import ssh_keys_of
@@ -72,7 +73,10 @@ def _words(text: str) -> list[str]:
 def _port(text: str) -> int:
     port = read_whole(text, most=HIGHEST_PORT)
     if not port:
-        raise InvalidInput("A port is a number.", errors=[FieldError("ports", "invalid", f"{text[:20]} is no port.")])
+        raise InvalidInput(
+            "A port is a number.",
+            errors=[FieldError("ports", "invalid", _("%(text)s isn't a valid port.") % {"text": text[:20]})],
+        )
     return port
 
 

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from django.utils.translation import gettext as _
+
 from common.errors import wrong_field
 
 HUB: Final = "docker.io"
@@ -70,7 +72,7 @@ def parse_registry(text: str) -> str:
     host = text.strip().lower().removeprefix("https://").rstrip("/")
     host = HUB if host in _HUB_NAMES or host == "index.docker.io/v1" else host
     if not _HOST.fullmatch(host) or not _is_host(host) or len(host) > _MOST_CHARS:
-        raise wrong_field("host", "Name the registry's host, such as registry.example.com:5000.")
+        raise wrong_field("host", _("Enter the registry's host, such as registry.example.com:5000."))
     return host
 
 
@@ -94,5 +96,5 @@ def _check(text: str, registry: str, repository: str, tag: str, digest: str) -> 
     )
     if not lawful:
         raise wrong_field(
-            "name", "Write it as for docker pull: pytorch/pytorch:2.4.0 or registry.example.com/image@sha256:…."
+            "name", _("Enter a name as for docker pull: pytorch/pytorch:2.4.0 or registry.example.com/image@sha256:….")
         )

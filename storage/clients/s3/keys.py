@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from django.utils.translation import gettext as _
+
 from common.errors import wrong_field
 from common.http.outbound import OutboundFault, read_target
 
@@ -23,14 +25,14 @@ def parse_endpoint(text: str) -> str:
     except OutboundFault as fault:
         raise wrong_field("endpoint", fault.detail) from fault
     if target.path not in ("", "/"):
-        raise wrong_field("endpoint", "Only the address of the service: the bucket and the folder have fields of their own.")
+        raise wrong_field("endpoint", _("Enter only the service address; the bucket and folder have their own fields."))
     return f"{target.scheme}://{target.host_header}"
 
 
 def parse_bucket(text: str) -> str:
     """Return the bucket name, or raise InvalidInput."""
     if not _BUCKET.fullmatch(text) or ".." in text:
-        raise wrong_field("bucket", "A bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens.")
+        raise wrong_field("bucket", _("Enter a bucket name with 3 to 63 lowercase letters, digits, dots and hyphens."))
     return text
 
 
@@ -42,5 +44,7 @@ def parse_folder(field: str, text: str) -> str:
     parts = [part for part in text.strip().split("/") if part not in ("", ".")]
     folder = "/".join(parts)
     if _CONTROL.search(folder) or ".." in parts or len(folder) > _FOLDER_MOST:
-        raise wrong_field(field, f"Name a folder by its path, such as models/v2, {_FOLDER_MOST} letters at most.")
+        raise wrong_field(
+            field, _("Enter a folder path, such as models/v2, of up to %(most)s characters.") % {"most": _FOLDER_MOST}
+        )
     return folder

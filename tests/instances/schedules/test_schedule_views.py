@@ -77,7 +77,7 @@ def test_the_form_reads_and_writes_in_the_readers_zone(page: Client, rin: User, 
     [
         ({"time_zone": "Mars/Olympus"}, "Enter a time zone"),
         ({"stop_at": "soon"}, "Enter a date and time."),
-        ({"stop_at": "2024-03-02T10:00"}, "Choose a time to come"),
+        ({"stop_at": "2024-03-02T10:00"}, "Choose a future time"),
         ({"week-0-action": "stop", "week-0-time": "20:00"}, "Choose at least one day"),
         ({"idle": "on", "minutes": "5"}, "Check the highlighted fields"),
         ({"idle": "on", "minutes": ""}, "Enter the usage threshold"),

@@ -116,7 +116,7 @@ def test_a_change_is_made_and_the_page_loaded_anew(page: Client, rin: User, spot
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("0.4", "Name the most that you pay per GPU and hour, 0.50 or more."),
+        ("0.4", "Enter a max price per GPU-hour of 0.50 or more."),
         ("much", "Check the highlighted fields."),
         ("", "Check the highlighted fields."),
         ("900000", "Your wallet cannot pay"),

@@ -49,7 +49,7 @@ def test_larger_moved_copied_and_wanted_elsewhere(client: Client, rin: User, hos
     assert "eu: move or copy" in page and "Other regions: copy" in page and "about 9 min" in page
     with refused():
         told = client.post(f"{vol}/travel", {"kind": "move", "place": option(page, away), "name": "x"}).content.decode()
-        assert "moves within its region" in told
+        assert "only move within its region" in told
     assert sent(client, f"{vol}/travel", {"kind": "move", "place": option(page, other), "name": ""}) == 302
     row = seen(client, "/volumes")
     assert "Moving" in row and f"{host.host.name} → {other.host.name}" in row and "Cancel copying" in row
