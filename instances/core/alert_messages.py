@@ -16,24 +16,24 @@ from instances.states import FaultOf, InstanceState
 Words = str | Promise
 
 TITLES: Final[dict[str, Words]] = {
-    Alert.Kind.GPU_IDLE: gettext_lazy("The GPUs do nothing"),
-    Alert.Kind.DISK_FULL: gettext_lazy("The data disk is nearly full"),
-    Alert.Kind.INODES_FULL: gettext_lazy("The data disk is nearly out of room for more files"),
-    Alert.Kind.MEMORY_HIGH: gettext_lazy("Memory is nearly full"),
-    Alert.Kind.OUT_OF_MEMORY: gettext_lazy("A program was ended for lack of memory"),
-    Alert.Kind.GPU_FAULT: gettext_lazy("The driver reported an error of a GPU"),
-    Alert.Kind.PATH_BROKEN: gettext_lazy("Nobody can reach it: its host keeps connections out"),
-    Alert.Kind.DATA_LOST: gettext_lazy("The data disk is in trouble on its host"),
+    Alert.Kind.GPU_IDLE: gettext_lazy("GPUs are idle"),
+    Alert.Kind.DISK_FULL: gettext_lazy("The data disk is almost full"),
+    Alert.Kind.INODES_FULL: gettext_lazy("The data disk is almost out of inodes"),
+    Alert.Kind.MEMORY_HIGH: gettext_lazy("Memory is almost full"),
+    Alert.Kind.OUT_OF_MEMORY: gettext_lazy("A program ran out of memory and was ended"),
+    Alert.Kind.GPU_FAULT: gettext_lazy("The driver reported a GPU error"),
+    Alert.Kind.PATH_BROKEN: gettext_lazy("The instance can't be reached: its host blocks connections"),
+    Alert.Kind.DATA_LOST: gettext_lazy("The data disk has a problem on its host"),
 }
 _VOLUME_TITLES: Final[dict[str, Words]] = {
-    Alert.Kind.DISK_FULL: gettext_lazy("The volume %(name)s is nearly full"),
-    Alert.Kind.INODES_FULL: gettext_lazy("The volume %(name)s is nearly out of room for more files"),
-    Alert.Kind.DATA_LOST: gettext_lazy("The volume %(name)s is in trouble on its host"),
+    Alert.Kind.DISK_FULL: gettext_lazy("The volume %(name)s is almost full"),
+    Alert.Kind.INODES_FULL: gettext_lazy("The volume %(name)s is almost out of inodes"),
+    Alert.Kind.DATA_LOST: gettext_lazy("The volume %(name)s has a problem on its host"),
 }
 _FAULTS: Final[dict[str, Words]] = {
-    FaultOf.RENTER: gettext_lazy("It comes from a program in your instance, not from the host."),
-    FaultOf.HOST: gettext_lazy("It is the host's fault; its owner and the operator have been told."),
-    FaultOf.PLATFORM: gettext_lazy("Whose fault it is cannot be told from the number alone."),
+    FaultOf.RENTER: gettext_lazy("The cause is a program in your instance, not the host."),
+    FaultOf.HOST: gettext_lazy("This is the host's fault. We've notified its owner and our staff."),
+    FaultOf.PLATFORM: gettext_lazy("The error code alone doesn't show whose fault it is."),
 }
 _GIB: Final = 1024
 
@@ -69,8 +69,8 @@ def sentences_of(alert: Alert) -> list[str]:
 def _idle(alert: Alert) -> list[str]:
     facts = {"minutes": alert.facts.get("minutes", 30), "rate": money(alert.facts.get("rate_micros", 0))}
     return [
-        _("They were idle for %(minutes)s minutes, and cost %(rate)s an hour all the same.") % facts,
-        _("Stop the instance to pay nothing for them; its data is kept. An idle stop can do that by itself."),
+        _("They've been idle for %(minutes)s minutes, at %(rate)s/hr.") % facts,
+        _("Stop the instance to stop paying for GPUs; data is kept. Idle stop can do this for you."),
     ]
 
 
@@ -78,12 +78,13 @@ def _disk(alert: Alert) -> list[str]:
     if "volume" in alert.facts:
         facts = {"percent": alert.facts.get("percent", 90), "path": f"/mnt/{alert.facts['volume']}"}
         return [
-            _("%(percent)s %% of %(path)s are used. Programs fail when it is full.") % facts,
-            _("Delete what you do not need, or make the volume larger: it grows while the instance runs."),
+            _("%(path)s is %(percent)s%% full. Programs fail when it runs out of space.") % facts,
+            _("Delete files or expand the volume. It can be expanded while the instance runs."),
         ]
     return [
-        _("%(percent)s %% of /data are used. Programs fail when it is full.") % {"percent": alert.facts.get("percent", 90)},
-        _("Delete what you do not need, or enlarge the disk: it grows while the instance runs."),
+        _("/data is %(percent)s%% full. Programs fail when it runs out of space.")
+        % {"percent": alert.facts.get("percent", 90)},
+        _("Delete files or expand the disk. It can be expanded while the instance runs."),
     ]
 
 
@@ -92,35 +93,38 @@ def _entries(alert: Alert) -> list[str]:
     if "volume" in alert.facts:
         named = percent | {"path": f"/mnt/{alert.facts['volume']}"}
         return [
-            _("%(percent)s %% of the files that %(path)s can hold are there. After that no new file can be made.") % named,
-            _("Delete small files, or pack many into one archive."),
+            _("%(percent)s%% of the inodes of %(path)s are used. When they run out, no new files can be created.") % named,
+            _("Delete small files or pack them into an archive."),
         ]
     return [
-        _("%(percent)s %% of the files that /data can hold are there. After that no new file can be made.") % percent,
-        _("Delete small files, or pack many into one archive."),
+        _("%(percent)s%% of the inodes of /data are used. When they run out, no new files can be created.") % percent,
+        _("Delete small files or pack them into an archive."),
     ]
 
 
 def _memory(alert: Alert) -> list[str]:
     facts = {"percent": alert.facts.get("percent", 95), "limit": round(alert.facts.get("limit_mb", 0) / _GIB, 1)}
     return [
-        _("%(percent)s %% of %(limit)s GB of memory are used. When it is full, the kernel ends a program.") % facts,
-        _("Use smaller batches or fewer loader processes, or rent with more GPUs: memory comes with them."),
+        _("Memory is %(percent)s%% full (of %(limit)s GB). When it runs out, the kernel ends a program.") % facts,
+        _("Use smaller batches or fewer data loaders, or rent more GPUs: memory scales with them."),
     ]
 
 
 def _killed(alert: Alert) -> list[str]:
     limit = {"limit": round(alert.facts.get("limit_mb", 0) / _GIB, 1)}
     return [
-        _("It wanted more than the %(limit)s GB that the instance has, so the kernel ended it.") % limit,
-        _("Use smaller batches or fewer loader processes, or rent with more GPUs: memory comes with them."),
+        _("It needed more than the instance's %(limit)s GB, so the kernel ended it.") % limit,
+        _("Use smaller batches or fewer data loaders, or rent more GPUs: memory scales with them."),
         str(_FAULTS[FaultOf.RENTER]),
     ]
 
 
 def _cut_off(_alert: Alert) -> list[str]:
     return [
-        _("Your programs go on, and you pay nothing until it can be reached again. The host's agent is mending it."),
+        _(
+            "Your programs keep running, and you aren't charged until it can be reached again. The host's"
+            " agent is fixing it."
+        ),
         str(_FAULTS[FaultOf.HOST]),
     ]
 
@@ -128,16 +132,15 @@ def _cut_off(_alert: Alert) -> list[str]:
 def _lost(alert: Alert) -> list[str]:
     named = {"path": f"/mnt/{alert.facts['volume']}" if "volume" in alert.facts else "/data"}
     if alert.facts.get("trouble") == "read_only":
-        what = _("%(path)s takes no more writes after errors of the host's disk. What is on it can still be read.") % named
+        what = _("%(path)s became read-only after disk errors on the host. Existing files can still be read.") % named
     else:
-        what = _("The host has lost what %(path)s is kept in. It works until the instance stops, and is gone then.") % named
-    if alert.instance.state not in (InstanceState.RUNNING, InstanceState.RESTARTING):
         what = (
-            _("The host does not keep %(path)s as it should. Once it is mended, or a snapshot restored, start it again.")
-            % named
+            _("The host has lost the storage of %(path)s. It works until the instance stops; then the data is gone.") % named
         )
+    if alert.instance.state not in (InstanceState.RUNNING, InstanceState.RESTARTING):
+        what = _("The host has a problem storing %(path)s. Start again once it's fixed or a snapshot is restored.") % named
         return [what, str(_FAULTS[FaultOf.HOST])]
-    return [what, _("Copy what you need out now. Storing it costs nothing from now on."), str(_FAULTS[FaultOf.HOST])]
+    return [what, _("Copy out what you need now. Storing it is free from now on."), str(_FAULTS[FaultOf.HOST])]
 
 
 def _gpu(alert: Alert) -> list[str]:

@@ -78,13 +78,13 @@ class Alert(models.Model):
 
     class Kind(models.TextChoices):
         GPU_IDLE = "gpu_idle", _("GPUs idle")
-        DISK_FULL = "disk_full", _("data disk nearly full")
-        INODES_FULL = "inodes_full", _("data disk nearly out of file entries")
-        MEMORY_HIGH = "memory_high", _("memory nearly full")
-        OUT_OF_MEMORY = "out_of_memory", _("a program was ended for lack of memory")
+        DISK_FULL = "disk_full", _("data disk almost full")
+        INODES_FULL = "inodes_full", _("data disk almost out of inodes")
+        MEMORY_HIGH = "memory_high", _("memory almost full")
+        OUT_OF_MEMORY = "out_of_memory", _("a program ran out of memory")
         GPU_FAULT = "gpu_fault", _("GPU fault")
         PATH_BROKEN = "path_broken", _("cut off by its host")
-        DATA_LOST = "data_lost", _("disk in trouble on its host")
+        DATA_LOST = "data_lost", _("disk problem on the host")
 
     id = models.UUIDField(primary_key=True, default=new_uuid, editable=False)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="alerts")

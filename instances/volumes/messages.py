@@ -7,29 +7,29 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 MOUNT_EVENTS: Final[Mapping[str, str | Promise]] = {
-    "volume_attached": _("You attached a volume"),
-    "volume_detached": _("You detached a volume"),
-    "volume_coming": _("A volume is moved to its host first"),
-    "volume_arrived": _("Its volumes have come"),
-    "volume_not_moved": _("A volume could not be moved to its host"),
-    "volume_cancelled": _("You gave up waiting for its volume"),
-    "data_set_attached": _("You mounted a public data set"),
-    "data_set_detached": _("You took a public data set away"),
-    "snapshot_asked": _("You took a snapshot of its data disk"),
-    "disk_restored": _("You asked to put its data disk back to a snapshot"),
+    "volume_attached": _("Volume attached"),
+    "volume_detached": _("Volume detached"),
+    "volume_coming": _("Moving a volume to the host first"),
+    "volume_arrived": _("Volumes have arrived"),
+    "volume_not_moved": _("Volume couldn't be moved to the host"),
+    "volume_cancelled": _("Volume transfer cancelled"),
+    "data_set_attached": _("Public dataset attached"),
+    "data_set_detached": _("Public dataset detached"),
+    "snapshot_asked": _("Snapshot of the data disk created"),
+    "disk_restored": _("Restore of the data disk requested"),
 }
 
 _FAILURES: Final[Mapping[str, str | Promise]] = {
-    "disk_full": _("The host had no room for it; nothing was charged."),
-    "disk_missing": _("The disk was not on the host any more."),
-    "snapshot_missing": _("The snapshot was not on the host any more; nothing was changed."),
-    "snapshot_damaged": _("The snapshot's checksum does not match any more; nothing was changed."),
-    "line_lost": _("The two hosts could not reach each other; nothing was changed."),
-    "bad_parcel": _("What the other host sent was not this volume; nothing was changed."),
-    "copy_damaged": _("The copy was damaged on the host's disk and was thrown away; nothing was charged."),
-    "out_of_time": _("It took too long and was given up; nothing was changed."),
+    "disk_full": _("The host ran out of space. You weren't charged."),
+    "disk_missing": _("The disk is no longer on the host."),
+    "snapshot_missing": _("The snapshot is no longer on the host. Nothing was changed."),
+    "snapshot_damaged": _("The snapshot's checksum doesn't match. Nothing was changed."),
+    "line_lost": _("The two hosts couldn't connect to each other. Nothing was changed."),
+    "bad_parcel": _("The other host sent different data. Nothing was changed."),
+    "copy_damaged": _("The copy was damaged on the host's disk and discarded. You weren't charged."),
+    "out_of_time": _("It timed out. Nothing was changed."),
 }
-_OTHER: Final = _("It failed; nothing was changed.")
+_OTHER: Final = _("It failed. Nothing was changed.")
 
 
 def failure_words(code: str) -> str | Promise:

@@ -158,8 +158,8 @@ class Desk:
 
     def release(self) -> None:
         self.act("release")
-        self.is_now("Gone")
-        self.says("Gone: nothing of it is left on the host")
+        self.is_now("Released")
+        self.says("Released: nothing is left on the host")
 
     def open(self, instance: str) -> None:
         self.page.goto(f"/instances/inst_{instance}")

@@ -23,7 +23,7 @@ _VALUES = {
         "connection": "s3",
     },
     **{"words": "no such bucket"},
-    **{"number": 48, "gpu": "GPU-1", "title": "The GPU found an error in its memory that it could not correct"},
+    **{"number": 48, "gpu": "GPU-1", "title": "The GPU found an uncorrectable memory error"},
     **{
         "why": "This needs 1.00; the wallet can spend 0.50.",
         "count": 2,

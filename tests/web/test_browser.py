@@ -43,7 +43,7 @@ def test_life_of_an_instance_by_clicking(site: Site, world: World) -> None:
     page.fill("#id_name", "train")
     page.click("#confirm")
     page.wait_for_url("**/instances/inst_*")
-    expect(page.locator("#instance .state").first).to_have_text("Requested")
+    expect(page.locator("#instance .state").first).to_have_text("Queued")
     expect(page.locator(".live-up")).to_be_visible()
 
     instance = Instance.objects.get()
@@ -69,7 +69,7 @@ def test_life_of_an_instance_by_clicking(site: Site, world: World) -> None:
     page.locator("#ask").get_by_role("button", name="Release").click()
     expect(page.locator("#instance .state").first).to_have_text("Releasing")
     observe_report(host_id=instance.host_id, rows=[], absent=[instance.pk], foreign=[], at=clock.now())
-    expect(page.locator("#instance .state").first).to_have_text("Gone")
+    expect(page.locator("#instance .state").first).to_have_text("Released")
     assert page.evaluate("window.sameDocument") is True
 
 
@@ -151,7 +151,7 @@ def test_escape_means_no(site: Site, world: World) -> None:
     expect(page.locator("#ask").get_by_role("button", name="Cancel")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#ask")).to_be_hidden()
-    expect(page.locator("article .state")).to_have_text("Requested")
+    expect(page.locator("article .state")).to_have_text("Queued")
 
 
 def test_gpu_taken_by_someone_else_is_told_in_place(lonely_site: Site, world: World) -> None:

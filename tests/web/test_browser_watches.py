@@ -45,7 +45,7 @@ def test_rent_for_me_from_the_form_to_the_instance(site: Site, world: World, vie
     set_price(actor_id=world.hana.pk, offer_id=offer.pk, price_micros=390_000)
     keep_alive(world.hosts)
     assert serve_watches(now=clock.now()) == 1
-    expect(page.locator("#watches .state")).to_have_text("Rented")
+    expect(page.locator("#watches .state")).to_have_text("Rented for you")
     assert page.evaluate("window.sameDocument") is True
     page.locator("#watches").get_by_role("link", name="night").click()
     expect(page.locator("h1")).to_contain_text("night")

@@ -35,7 +35,7 @@ def test_ranges_alerts_activity_and_a_webhook(site: Site, world: World, width: i
         expect(use.locator("[data-graph-card]:visible")).to_have_count(graphs)
         expect(use.locator(f"[data-range-key='{key}']")).to_have_attribute("aria-pressed", "true")
     page.evaluate("window.sameDocument = true")
-    expect(page.locator(".note-alert")).to_contain_text("The GPUs do nothing")
+    expect(page.locator(".note-alert")).to_contain_text("GPUs are idle")
     page.click('text="Dismiss"')
     expect(page.locator(".note-alert")).to_have_count(0)
     assert page.evaluate("window.sameDocument") is True

@@ -21,19 +21,19 @@ from storage.images.selectors import active_images
 from storage.operations.selectors import operations_of
 
 ACTION_WORDS: Final[Mapping[str, str | Promise]] = {
-    "cpu_start_asked": _("You started it without a GPU"),
-    "reimage_asked": _("You asked for a fresh root"),
-    "reimage_set": _("A fresh root comes with the next start"),
-    "reimage_taken_back": _("You keep the root that there is"),
-    "reimage_failed": _("The fresh root failed: the former one is taken up again"),
-    "reimaged": _("It runs on its fresh root"),
-    "resized": _("You changed its number of GPUs"),
-    "disk_set": _("You gave it a data disk"),
-    "growth_asked": _("You asked for a larger data disk"),
-    "disk_grown": _("Its data disk is larger"),
-    "disk_grown_at_next_start": _("Its data disk is larger from the next start or restart on"),
-    "growth_failed": _("Its data disk could not be made larger"),
-    "disk_unpaid": _("Nobody pays for the larger disk yet"),
+    "cpu_start_asked": _("Started without GPU"),
+    "reimage_asked": _("Image change requested"),
+    "reimage_set": _("Image changes at the next start"),
+    "reimage_taken_back": _("Image change cancelled"),
+    "reimage_failed": _("Image change failed: the previous system disk was restored"),
+    "reimaged": _("Running from the new system disk"),
+    "resized": _("Number of GPUs changed"),
+    "disk_set": _("Data disk added"),
+    "growth_asked": _("Data disk expansion requested"),
+    "disk_grown": _("Data disk expanded"),
+    "disk_grown_at_next_start": _("Data disk expands at the next start or restart"),
+    "growth_failed": _("Data disk couldn't be expanded"),
+    "disk_unpaid": _("Unpaid: not enough funds for the expanded disk"),
 }
 CPU_RUN: Final = {"rate_micros": CPU_RUN_MICROS_PER_HOUR, "cpu_millis": CPU_RUN_MILLIS, "ram_mb": CPU_RUN_RAM_MB}
 _AT_REST: Final = (InstanceState.STOPPED, InstanceState.FAILED)

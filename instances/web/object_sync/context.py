@@ -28,29 +28,29 @@ if TYPE_CHECKING:
 
 ROWS_ON_A_PAGE: Final = 15
 SYNC_EVENTS: Final[Mapping[str, str | Promise]] = {
-    "sync_asked": _("You began a sync with object storage"),
+    "sync_asked": _("Sync started"),
     "sync_done": _("A sync finished"),
     "sync_failed": _("A sync failed"),
-    "archive_set": _("You changed whether its data is archived before deletion"),
-    "archive_begun": _("Its data disk is being archived before its deletion"),
-    "archived": _("Its data disk is archived"),
+    "archive_set": _("Archive before deletion changed"),
+    "archive_begun": _("Archiving the data disk before deletion"),
+    "archived": _("Data disk archived"),
     "archive_failed": _("The data disk couldn't be archived and will be retried"),
-    "archive_given_up": _("Deleted without an archive: it failed for three days"),
+    "archive_given_up": _("Deleted without an archive: archiving failed for three days"),
 }
 # Texts of failed syncs, by failure code.
 SYNC_FAULTS: Final[Mapping[str, str | Promise]] = {
-    "storage_login_refused": _("The object storage does not take this access key, or does not let it do this."),
-    "storage_unreachable": _("The host does not reach the object storage."),
+    "storage_login_refused": _("The object storage rejected the access key or doesn't allow this operation."),
+    "storage_unreachable": _("The host can't reach the object storage."),
     "storage_full": _("The object storage is full."),
-    "bucket_missing": _("The object storage has no such bucket any more."),
-    "folder_missing": _("There is no such folder to copy from."),
+    "bucket_missing": _("The bucket no longer exists."),
+    "folder_missing": _("The source folder doesn't exist."),
     "disk_full": _("The disk is full."),
-    "disk_missing": _("The disk is not on its host."),
-    "image_missing": _("The host could not load the program that copies."),
-    "out_of_time": _("It took longer than a day, or its host was away."),
-    "volume_busy": _("Its host was at work on this disk, perhaps on the sync before."),
-    "unlawful_action": _("The instance was on its way from one state to another."),
-    "connection_read_only": _("The access key of this connection may not write."),
+    "disk_missing": _("The disk isn't on its host."),
+    "image_missing": _("The host couldn't load the copy program."),
+    "out_of_time": _("It took longer than a day, or the host was offline."),
+    "volume_busy": _("The host was busy with this disk, perhaps with an earlier sync."),
+    "unlawful_action": _("The instance was changing state."),
+    "connection_read_only": _("This connection's access key doesn't have write permission."),
 }
 
 

@@ -25,18 +25,18 @@ from marketplace.spot_market.selectors import Place
 from marketplace.spot_market.services import view_spot_market
 
 SCHEDULE_WORDS: Final[Mapping[str, str | Promise]] = {
-    "schedule_set": _("You changed what it does by itself"),
-    "schedule_failed": _("What was scheduled could not be done"),
-    "timed_stop": _("Stopped by its timer"),
-    "weekly_stop": _("Stopped by its schedule"),
-    "weekly_start": _("Started by its schedule"),
-    "timed_release": _("Released by its timer"),
-    "timed_release_locked": _("Its timer would have released it, but it is locked"),
-    "idle_stop": _("Stopped: it was idle"),
-    "locked": _("You locked it"),
-    "unlocked": _("You unlocked it"),
-    "line_left": _("It left the line for its GPUs"),
-    "data_kept": _("You keep its data for longer"),
+    "schedule_set": _("Schedule changed"),
+    "schedule_failed": _("Scheduled action failed"),
+    "timed_stop": _("Stopped on schedule"),
+    "weekly_stop": _("Stopped by the weekly schedule"),
+    "weekly_start": _("Started on schedule"),
+    "timed_release": _("Released on schedule"),
+    "timed_release_locked": _("Scheduled release blocked by release protection"),
+    "idle_stop": _("Stopped: idle"),
+    "locked": _("Release protection turned on"),
+    "unlocked": _("Release protection turned off"),
+    "line_left": _("Left the GPU queue"),
+    "data_kept": _("Data retention extended"),
 }
 _EVERY_DAY: Final = list(range(len(DAYS)))
 

@@ -100,10 +100,10 @@ def test_there_and_back_by_schedule_and_before_a_deletion(desk: Desk, here: Engi
     assert here.traces(keeper)
     desk.look("archiving")
     store.hold("")
-    desk.says("Its data disk is archived")
+    desk.says("Data disk archived")
     desk.stack.manage("shell", "-c", DELETION_AGAIN)
-    desk.is_now("Gone")
-    desk.says("Gone: nothing of it is left on the host")
+    desk.is_now("Released")
+    desk.says("Released: nothing is left on the host")
     assert here.traces(keeper) == []
     archived = {name.split("/", 4)[-1]: size for name, size in store.files("berth/archives/").items()}
     assert archived == {name: len(body) for name, body in kept.items()}

@@ -38,7 +38,7 @@ def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> Non
     desk.look("requested")
     desk.is_now("Running")
     diary = desk.instance
-    desk.says("Running: every GPU is visible inside")
+    desk.says("Running: all GPUs are visible")
     assert len(here.gpus(diary)) == 1
     assert len(desk.stack.client("alice").get("/api/v1/instances").json()["results"]) == 1, "one order of two clicks"
     desk.look("running")
@@ -85,8 +85,8 @@ def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> Non
     desk.look("resize")
     page.locator("#action button[type=submit]").click()
     desk.toast("Resizing")
-    desk.says("You changed its number of GPUs")
-    desk.says("Its data disk is larger")
+    desk.says("Number of GPUs changed")
+    desk.says("Data disk expanded")
     desk.act("start", sure=False)
     desk.is_now("Running")
     assert len(here.gpus(diary)) == 2
@@ -94,7 +94,7 @@ def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> Non
     with held(desk.stack, "agent-one"):
         desk.act("restart")
         desk.is_now("Restarting")
-        desk.says("You asked to restart it")
+        desk.says("Restart requested")
         desk.look("restarting")
     desk.is_now("Running")
     assert here.inside(diary, "cat", "/root/kept", "/data/kept") == "mine\ndata"
@@ -102,8 +102,8 @@ def test_a_day_with_one_instance(desk: Desk, here: Engine, ssh_key: Path) -> Non
         desk.act("release")
         desk.is_now("Releasing")
         desk.look("releasing")
-    desk.is_now("Gone")
-    desk.says("Gone: nothing of it is left on the host")
+    desk.is_now("Released")
+    desk.says("Released: nothing is left on the host")
     desk.look("gone")
     wait_until("nothing to be left", lambda: not here.traces(diary))
 
@@ -120,7 +120,7 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     desk.says("The image changes to fresh at the next start")
     desk.look("fresh-root-to-come")
     page.get_by_role("button", name="Cancel image change").click()
-    desk.says("You keep the root that there is")
+    desk.says("Image change cancelled")
     desk.act("start", sure=False)
     desk.is_now("Running")
     assert here.inside(painter, "cat", "/root/kept") == "mine"
@@ -130,7 +130,7 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
         ask_for_fresh_root(desk)
         desk.says("Changing the image to fresh")
         desk.look("fresh-root")
-    desk.says("It runs on its fresh root")
+    desk.says("Running from the new system disk")
     desk.is_now("Running")
     assert here.inside(painter, "cat", "/etc/berth-fresh", "/data/kept") == "fresh\ndata"
     assert here.inside(painter, "ls", "/root") == "tf-logs"
@@ -168,9 +168,9 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     other.locator("#schedule [name=locked]").check()
     other.locator("#schedule button[type=submit]").click()
     expect(other.locator("#toasts")).to_contain_text("Saved. The schedule is active.", timeout=PATIENCE_MS)
-    expect(other.locator(".page-head")).to_contain_text("locked", timeout=PATIENCE_MS)
+    expect(other.locator(".page-head")).to_contain_text("protected", timeout=PATIENCE_MS)
     expect(other.locator("main form[action$='/release']")).to_have_count(0, timeout=PATIENCE_MS)
-    desk.says("You locked it")
+    desk.says("Release protection turned on")
     desk.confirm()
     desk.toast(TOO_LATE)
     desk.look("locked")
@@ -181,7 +181,7 @@ def test_fresh_roots_saved_images_and_the_lock(desk: Desk, here: Engine) -> None
     other.locator("[data-open=schedule]").click()
     other.locator("#schedule [name=locked]").uncheck()
     other.locator("#schedule button[type=submit]").click()
-    desk.says("You unlocked it")
+    desk.says("Release protection turned off")
     desk.release()
     page.goto("/images")
     page.locator("li", has_text="Picture").get_by_role("button", name="Delete").click()
@@ -249,7 +249,7 @@ def test_a_volume_outlives_its_instances(desk: Desk, here: Engine) -> None:
     desk.act("stop")
     desk.is_now("Stopped")
     page.locator("#disks").get_by_role("button", name="Detach").click()
-    desk.says("You detached a volume")
+    desk.says("Volume detached")
     page.goto("/snapshots")
     with held(desk.stack, "agent-one"):
         edition.get_by_role("button", name="Restore").click()
@@ -323,14 +323,14 @@ def test_a_clone_and_a_move_to_another_host(desk: Desk, here: Engine, away: Engi
         desk.says("one → two")
         desk.look("moving")
         desk.act("cancel-move")
-        desk.says("The move was given up; it is as it was, and nothing was charged")
+        desk.says("Move cancelled; nothing was changed and you weren't charged")
     desk.is_now("Stopped")
     removed = "Deleting the partial copy on the other host"
     expect(page.locator("main")).not_to_contain_text(removed, timeout=PATIENCE_MS)
     ask_to_move(desk)
     desk.is_now("Running")
     desk.says("local · two")
-    desk.says("It runs on its new host; what the old one had is being removed")
+    desk.says("Running on the new host; deleting the data on the old one")
     desk.look("moved")
     assert away.runs(walker)
     assert (away.state / "mounts" / walker / "model.bin").read_bytes() == model

@@ -196,10 +196,10 @@ def test_idle_gpus_from_the_first_mail_to_the_end(
     assert "30 minutes" in message.body and "3.60" in message.body
     client.force_login(rin)
     page = client.get(f"/instances/{public_id('inst', running.pk)}").content.decode()
-    assert "The GPUs do nothing" in page
-    assert "The GPUs do nothing" in client.get("/console/banners").content.decode()
+    assert "GPUs are idle" in page
+    assert "GPUs are idle" in client.get("/console/banners").content.decode()
     on_page = {"HX-Current-URL": "http://testserver/activity"}
-    assert "The GPUs do nothing" not in client.get("/console/banners", headers=on_page).content.decode()
+    assert "GPUs are idle" not in client.get("/console/banners", headers=on_page).content.decode()
     hours.advance(minutes=10)  # its host is silent: nothing is over by that
     follow_alerts(now=clock.now())
     assert Alert.objects.get().resolved_at is None
@@ -298,7 +298,7 @@ def test_fault_050_a_gpus_fault_reaches_who_runs_on_it_with_whose_fault_it_is(
     assert Incident.objects.get().kind == "gpu_fault"
     client.force_login(rin)
     page = client.get(f"/instances/{public_id('inst', running.pk)}").content.decode()
-    assert "not from the host" in page and "It is the host" in page and "cannot be told" in page
+    assert "not the host" in page and "This is the host" in page and "show whose fault it is" in page
 
 
 def _others(host: FakeHost, gpu: str) -> set[str]:
@@ -333,13 +333,13 @@ def test_activity_by_instance_and_group(  # noqa: PLR0917  (fixtures)
     assert send(api_of(mallory), "GET", f"/events?instance={instance}").json()["results"] == []
     client.force_login(rin)
     whole = client.get("/activity").content.decode()
-    assert "The GPUs do nothing" in whole and "Rented" in whole
+    assert "GPUs are idle" in whole and "Rented" in whole
     part = client.get(f"/activity?group=life&instance={instance}", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in part and "Rented" in part
     alert = Alert.objects.get()
     set_aside = client.post(f"/alerts/{public_id('alrt', alert.pk)}/resolve", {"mute": "1"}, headers={"HX-Request": "true"})
     assert (set_aside.status_code, set_aside.headers["HX-Trigger"]) == (204, "changed")
-    assert not re.search("The GPUs do nothing</strong>", client.get("/activity").content.decode())
+    assert not re.search("GPUs are idle</strong>", client.get("/activity").content.decode())
 
 
 def test_programs_are_told_of_a_life(rin: User, host: FakeHost, hours: Clock) -> None:

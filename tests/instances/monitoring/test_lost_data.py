@@ -134,7 +134,7 @@ def test_a_disk_in_trouble_under_a_running_instance(host: FakeHost, hours: Clock
     assert not is_metered(running) and open_incidents(running) == 1
     [alert] = alerts_of(running)
     assert (alert.kind, alert.fault_of, alert.facts) == ("data_lost", "host", {"trouble": trouble})
-    assert "Copy what you need out now" in english_sentences_of(alert)
+    assert "Copy out what you need now" in english_sentences_of(alert)
     follow_disks(now=clock.now())
     assert not is_metered(running)
 
@@ -244,7 +244,7 @@ def test_fault_047_it_is_told_to_the_renter_whose_instance_has_it(
     say(host, volume.pk, "read_only")
     [alert] = alerts_of(stopped)
     assert (alert.kind, alert.facts) == ("data_lost", {"trouble": "read_only", "volume": "models"})
-    assert english_title_of(alert) == "The volume models is in trouble on its host"
+    assert english_title_of(alert) == "The volume models has a problem on its host"
     say(host, volume.pk, "")
     assert not alerts_of(stopped)
 

@@ -149,6 +149,6 @@ def test_a_person_moves_by_hand_and_reads_why_it_cannot_be(
     assert "Not possible right now" in page.get(f"/{at(stopped, '/clone')}").content.decode()
     tell("send_root", "failed", failure_code="root_missing", detail="The instance's container is gone from its host.")
     seen = page.get(f"/{at(stopped)}").content.decode()
-    assert "It could not be moved" in seen and "Not moved." in seen
+    assert "Move failed" in seen and "Not moved." in seen
     other.settle()
     assert "Not moved." not in page.get(f"/{at(stopped)}").content.decode()
