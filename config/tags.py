@@ -20,6 +20,7 @@ from accounts.device_names import device_name
 from accounts.event_log.messages import title_of
 from billing.invoices.lines import number_of_seconds
 from billing.invoices.messages import MODE_WORDS, line_words, period_words
+from common.core_counts import core_words
 from common.http.secret_paths import return_address
 from common.ids import public_id
 from common.json import to_json
@@ -39,6 +40,7 @@ register.filter("device_name", device_name)
 register.filter("period_words", period_words)
 register.filter("exact_seconds", number_of_seconds)
 register.filter("return_address", return_address)
+register.filter("core_words", core_words)
 
 _SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£", "JPY": "¥"}
 _FINE_PLACES = 4  # a running cost is seen to grow

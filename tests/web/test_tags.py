@@ -111,3 +111,10 @@ def test_words_fall_back_to_the_code() -> None:
     assert tags.gpu_name("rtx-4090") == "RTX 4090"
     assert str(tags.host_state_words("online")) == "online"
     assert tags.plain_money(460_000) == "0.46"
+
+
+@pytest.mark.parametrize(
+    ("millis", "words"), [(1000, "1 core"), (500, "0.5 cores"), (7500, "7.5 cores"), (16_000, "16 cores")]
+)
+def test_core_words(millis: int, words: str) -> None:
+    assert tags.core_words(millis) == words
