@@ -168,7 +168,7 @@ EVENT_WORDS: Final[dict[str, str | Promise]] = {
     "written_off": _("Ended with its host: time since the last report isn't billed"),
     "retention_over": _("Released: data was kept for 30 days after the stop"),
     "funds_exhausted": _("Stopped: out of funds"),
-    "overdue": _("This step takes longer than it should"),
+    "overdue": _("This step is taking longer than expected"),
     "account_switched_off": _("Stopped: account disabled"),
     "taken_over": _("Berth was restored from a backup: later changes were recovered from the host"),
     "stopped_since_backup": _("Berth was restored from a backup: stopped again, as it was before"),

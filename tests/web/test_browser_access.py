@@ -29,7 +29,7 @@ def test_ways_in_are_changed_by_clicking(site: Site, world: World) -> None:
     page = site.sign_in("alice@example.com")
     page.goto(f"/instances/{public_id('inst', instance.pk)}")
     page.get_by_role("link", name="Manage").click()
-    page.get_by_role("button", name="Set a password").click()
+    page.get_by_role("button", name="Set password").click()
     password = page.locator("#new-password").inner_text()
     page.get_by_role("button", name="Copy the password").click()
     has_copied(page, password)

@@ -17,7 +17,7 @@ SCOPE_WORDS = {
     "instances:connect": _("Connect to instances: terminal, files, tunnels, JupyterLab, passwords, SSH keys, ports"),
     "storage:read": _("See volumes, snapshots and public datasets"),
     "storage:write": _("Create, attach, copy, restore and delete volumes and snapshots"),
-    "billing:read": _("See the wallet and the statement"),
+    "billing:read": _("See the wallet and statements"),
     "billing:write": _("Top up, redeem coupons, set limits and request payouts"),
     "keys:read": _("See SSH keys"),
     "keys:write": _("Remove SSH keys; add them if connecting to instances is allowed too"),
