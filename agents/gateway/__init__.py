@@ -1,1 +1,1 @@
-"""Where agents meet the control plane: enrolment, signed sync, audit."""
+"""Control-plane side of the agents: enrolment, signed sync and an audit of refused messages."""

@@ -1,4 +1,4 @@
-"""Staff panel: agents' identities and the messages that were refused."""
+"""Staff panel pages of the agents' identities and of refused messages."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Registers the app with Django."""
+"""Django configuration of the app."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _

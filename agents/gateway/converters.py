@@ -1,4 +1,4 @@
-"""Between the wire's messages and the rows of the domain, which knows no agents."""
+"""Conversion between protocol messages and the rows of the domain apps, which know no agents."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -45,7 +45,11 @@ _PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 
 
 def read_report(body: bytes) -> tuple[Report, list[str]]:
-    """What the rules take of a report, and a line for each part that they do not."""
+    """Decode a report; return what the rules accept and one line for each refused part.
+
+    Raises:
+        Malformed: The report as a whole cannot be read.
+    """
     return _read(lambda: decode_by_rules(Report, body, BOUNDS))
 
 
@@ -77,7 +81,7 @@ def host_shape(facts: HostFacts) -> HostShape:
 
 
 def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
-    """Of an instance that is named twice the first counts."""
+    """Return the observed instances as rows; of an instance that is named twice, the first counts."""
     once = {instance.id: instance for instance in reversed(list(instances))}
     return [
         ObservedRow(**{**vars(instance), "id": UUID(hex=instance.id), "detail": as_said(instance.detail)})
@@ -86,7 +90,7 @@ def observed_rows(instances: Iterable[ObservedInstance]) -> list[ObservedRow]:
 
 
 def held_rows(holdings: Iterable[Holding]) -> list[HeldRow]:
-    """Of an instance that is named twice the first counts."""
+    """Return what the host holds as rows; of an instance that is named twice, the first counts."""
     once = {holding.id: holding for holding in reversed(list(holdings))}
     return [HeldRow(**{**vars(holding), "id": UUID(hex=holding.id)}) for holding in once.values()]
 
@@ -96,7 +100,7 @@ def gpu_event_rows(events: Iterable[GpuEvent]) -> list[GpuEventRow]:
 
 
 def self_test_row(result: SelfTestResult) -> SelfTestRow:
-    """`actual` is by its name what the host found; a page quotes it."""
+    """Return the result as a row; `actual` is left unmarked, since pages always quote it as the host's."""
     checks = [
         CheckRow(**{**vars(check), "required": host_says(check.required), "remedy": host_says(check.remedy)})
         for check in result.checks
@@ -112,7 +116,7 @@ def operation_rows(operations: Iterable[ObservedOperation]) -> list[OperationRow
 
 
 def pull_rows(rows: Iterable[ObservedRow], foreign: Iterable[UUID]) -> list[PullRow]:
-    """Of the host's own instances alone."""
+    """Return the image pulls of the host's own instances."""
     strangers = set(foreign)
     return [PullRow(row.id, row.layers) for row in rows if row.layers and row.id not in strangers]
 

@@ -1,10 +1,13 @@
-"""What the gateway refuses, each with its stable code. `by_stranger`: refused before a signature was proven."""
+"""Errors with which the gateway refuses messages, each with its stable code.
+
+`by_stranger` says that the message was refused before a signature was verified.
+"""
 
 from common.errors import DomainError
 
 
 class Refused(DomainError):
-    """A message that is not taken. All are audited."""
+    """Refusal of an agent's message; all refusals are audited."""
 
     by_stranger = False
 

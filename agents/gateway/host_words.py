@@ -1,5 +1,8 @@
-"""What an agent says, as the market keeps it: sentences of its work that the market knows stay as they are, all other words
-are marked as the host's own."""
+"""Storage form of the sentences that agents send.
+
+Progress texts that the market knows stay as they are, so that they are translated when shown; all other text is
+marked as the host's own words.
+"""
 
 import re
 from typing import Final
@@ -37,11 +40,11 @@ LOADING_SAID: Final = re.compile(
     r"(?P<ready>\d{1,3}) of (?P<layers>\d{1,3}) layers ready\."
 )
 CUT_OFF: Final = "Cut off: "
-"""And why, in the words of whatever broke."""
+"""Prefix of the detail of an interrupted operation; the reason follows, as whatever failed gave it."""
 
 
 def as_said(detail: str) -> str:
-    """A sentence on an instance or an operation, as it is kept."""
+    """Return the form in which a detail of an instance or operation is stored."""
     if detail in PROGRESS_WORDS or LOADING_SAID.fullmatch(detail):
         return detail
     if detail.startswith(CUT_OFF):

@@ -1,7 +1,8 @@
-"""What an agent may say, field by field. Its words and figures reach pages, the API and shells, and it may be hostile.
+"""Validation rules for every field that an agent may send.
 
-A new field of a message fails the tests until it has a rule here. What is shown to people is text of a length; codes are of
-closed vocabularies, with "unknown" for others; figures are within what a machine can have.
+An agent may be hostile, and its texts and figures reach pages, the API and shells. A new field of a message fails
+the tests until it has a rule here. Texts for people are limited in length; codes are of closed vocabularies, with
+"unknown" for all others; figures must be possible for a real machine.
 """
 
 from typing import Final
@@ -70,7 +71,7 @@ _DECIMAL: Final = word(r"[0-9]{1,15}")
 _SPEED: Final = maybe(whole(0, _FASTEST_MBPS, None))
 _STAMP: Final = maybe(whole(0, _YEAR_2100, None))
 
-# What operations bring, by name; `lines` is a log, which instances.access.logs reads.
+# Values that operations may return, by name; `lines` is a log, which `instances.access.logs` parses.
 OUTCOMES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("bytes", "copied_bytes", "copied_files", "cuts", "deleted_files", "resumed_at"), _DECIMAL),
     **dict.fromkeys(("same_files", "size_bytes", "size_gb", "stored_bytes"), _DECIMAL),
@@ -109,7 +110,7 @@ BOUNDS: Final[Rules] = {
         "disk_kind": Rule(ANY.read, UNKNOWN),
         "driver": or_empty(word(_VERSION, UNKNOWN)),
         "cuda": or_empty(word(r"[0-9]{1,2}\.[0-9]{1,2}", "")),
-        "gpus": ANY,  # how many is the market's to judge: marketplace.hosts.inventory
+        "gpus": ANY,  # their number is limited in `marketplace.hosts.inventory`
         "images": words(REFERENCE, 500),
         "port_first": whole(0, 65_535),
         "port_last": whole(0, 65_535),
@@ -234,5 +235,5 @@ BOUNDS: Final[Rules] = {
         "facts": ANY,
     },
 }
-# Who enrols is there to be told, so a wrong address ends the enrolment; a host that is known keeps the one it has.
+# At enrolment somebody reads the answer, so a wrong address is refused; later, the host keeps the address that it has.
 BOUNDS_AT_ENROLMENT: Final[Rules] = {**BOUNDS, HostFacts: {**BOUNDS[HostFacts], "address": ANY}}

@@ -1,4 +1,4 @@
-"""Agents' identities and the audit of refused messages."""
+"""Tables of the agents' identities and of refused messages."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from common import clock
 
 
 class AgentIdentity(models.Model):
-    """The public key of one host's agent, and how far its present boot has counted."""
+    """Public key of a host's agent, and the last sequence number of its present boot."""
 
     host = models.OneToOneField(
         "marketplace.Host", on_delete=models.CASCADE, primary_key=True, related_name="+", verbose_name=_("host")
@@ -22,7 +22,8 @@ class AgentIdentity(models.Model):
     join_hash = models.CharField(
         _("hash of the join token"), max_length=64, blank=True, help_text="SHA-256 of the join token that made this host."
     )
-    # Speed tests run beside the syncs, so they have a count of their own: else the slower of two would be a replay.
+    # Speed tests run at the same time as syncs, so they are counted separately: otherwise the slower of two requests
+    # would be refused as a replay.
     speed_sequence = models.BigIntegerField(_("last measured speed"), default=0)
     speed_count = models.PositiveIntegerField(_("measured speeds"), default=0, help_text="Speed tests since `speed_since`.")
     speed_since = models.DateTimeField(_("speeds measured since"), default=clock.now)
@@ -40,7 +41,11 @@ class AgentIdentity(models.Model):
 
 
 class SupersededBoot(models.Model):
-    """An earlier start of an agent and how far it had counted: its messages are replays, or come from a second agent."""
+    """Earlier start of an agent with its last sequence number.
+
+    A message of that boot with a higher number comes from a second agent with the same identity; any other is a
+    replay.
+    """
 
     id = models.BigAutoField(primary_key=True)
     identity = models.ForeignKey(AgentIdentity, on_delete=models.CASCADE, related_name="superseded_boots")
@@ -56,7 +61,7 @@ class SupersededBoot(models.Model):
 
 
 class RefusedMessage(models.Model):
-    """A message of an agent that was refused, and why: unsigned, replayed, forged, or naming what is not the host's."""
+    """Refused message of an agent, with the reason: unsigned, forged, replayed, or of another host."""
 
     id = models.BigAutoField(primary_key=True)
     claimed_host = models.CharField(_("host that it claimed to be"), max_length=80)

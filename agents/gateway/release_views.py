@@ -1,4 +1,7 @@
-"""The agent's release and its install script, for anyone: whoever installs checks digests and a signature."""
+"""Public download of the agent's release and install script.
+
+No login is needed: whoever installs the agent checks digests and a signature.
+"""
 
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.http import require_safe

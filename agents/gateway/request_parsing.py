@@ -1,4 +1,4 @@
-"""A request of an agent as a plain value: its body, what it claims, where it comes from."""
+"""Parsing of agents' requests: the body, the claimed identity and the sender's address."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _ADDRESS_SHOWN = 64
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A message with the envelope and signature that it came with; nothing of it is proven yet."""
+    """Message with its envelope and signature, which are not verified yet."""
 
     envelope: Envelope
     signature: bytes
@@ -33,7 +33,8 @@ def read_body(request: HttpRequest, *, at_most: int = MAX_BODY_BYTES) -> bytes:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if not length.isdigit() or int(length) > at_most:
         raise TooLarge(f"At most {at_most} bytes.")
-    # Read as a stream: Django's own limit for bodies in memory is lower than a speed test's, and ours has just been kept.
+    # Read as a stream: Django's limit for bodies in memory is lower than the size of a speed test, and ours was checked
+    # above.
     return request.read()
 
 
@@ -48,12 +49,12 @@ def read_signed(request: HttpRequest, *, at_most: int = MAX_BODY_BYTES) -> Signe
 
 
 def claimed_host(request: HttpRequest) -> str:
-    """Whom the message says it is from, for the audit; harmless text, whatever the sender wrote."""
+    """Return which host the message claims to be from, for the audit, as printable text of limited length."""
     return cut_printable(request.headers.get(HOST_HEADER, ""), _CLAIM_SHOWN)
 
 
 def remote_address(request: HttpRequest) -> str:
-    """The sender's address, as the outermost of our own proxies saw it."""
+    """Return the sender's address as the outermost of our own proxies saw it."""
     hops = request.headers.get("X-Forwarded-For", "").split(",")
     trusted = settings.TRUSTED_PROXIES
     if trusted and len(hops) >= trusted and hops[-trusted].strip():

@@ -1,4 +1,4 @@
-"""Builders of rules: what one value in an agent's message may be. Each says in its error what was asked for."""
+"""Builders of validation rules for single values; the error of each rule says what was expected."""
 
 import re
 from collections.abc import Callable, Collection
@@ -10,11 +10,11 @@ from common.addresses import read_address
 from common.errors import InvalidInput
 from common.printable import cut_printable
 
-ANY = Rule(lambda value: value)  # its type says everything
+ANY = Rule(lambda value: value)  # the type alone is checked
 
 
 def text(size: int) -> Rule:
-    """For people to read: made printable and cut, never refused."""
+    """Build a rule for text shown to people: it is made printable and cut, never refused."""
     return Rule(lambda value: cut_printable(value, size))
 
 
@@ -22,7 +22,7 @@ def whole(least: float, most: float, instead: Any = NO_STAND_IN) -> Rule:
     return Rule(_between(least, most), instead)
 
 
-real = whole  # the type of the field tells them apart
+real = whole  # the field's type tells the two apart
 
 
 def word(pattern: str, instead: Any = NO_STAND_IN) -> Rule:
@@ -37,7 +37,7 @@ def word(pattern: str, instead: Any = NO_STAND_IN) -> Rule:
 
 
 def code(known: Collection[str], instead: Any = NO_STAND_IN) -> Rule:
-    """One of a closed vocabulary."""
+    """Build a rule that accepts the members of a closed vocabulary."""
 
     def read(value: str) -> str:
         if value not in known:
@@ -48,7 +48,7 @@ def code(known: Collection[str], instead: Any = NO_STAND_IN) -> Rule:
 
 
 def words(pattern: str, most: int) -> Rule:
-    """A list of words: those of another form are left out, the list is cut."""
+    """Build a rule for a list of words: items of another form are left out, and the list is cut at `most`."""
     return Rule(word(pattern).read, each=most)
 
 
@@ -61,13 +61,16 @@ def at_most(count: int) -> Rule:
 
 
 def newest(count: int, least: int, most: int) -> Rule:
-    """A list of whole numbers, oldest first: the last so many, each within bounds."""
+    """Build a rule for a list of whole numbers, oldest first, that keeps the last `count`.
+
+    Each must be within bounds.
+    """
     check = _between(least, most)
     return Rule(lambda values: [check(value) for value in values[-count:]])
 
 
 def maybe(rule: Rule) -> Rule:
-    """The rule, or nothing said."""
+    """Build a rule that accepts None as well."""
     return Rule(lambda value: None if value is None else rule.read(value), rule.instead)
 
 
@@ -76,12 +79,12 @@ def or_empty(rule: Rule) -> Rule:
 
 
 def vital(rule: Rule) -> Rule:
-    """The rule, whose refusal costs the part that holds the field though the field has a default."""
+    """Build a rule whose refusal costs the part that holds the field, although the field has a default."""
     return replace(rule, vital=True)
 
 
 def only(known: dict[str, Rule]) -> Rule:
-    """A table of texts: of the keys that are known, each with a value that its rule takes."""
+    """Build a rule for a mapping that keeps known keys, whose values must pass their own rules."""
 
     def read(table: dict[str, str]) -> dict[str, str]:
         return {key: known[key].read(value) for key, value in table.items() if key in known}
@@ -90,7 +93,11 @@ def only(known: dict[str, Rule]) -> Rule:
 
 
 def even(parts: Any) -> Any:
-    """Lists of one length, or none of them."""
+    """Return the value if all its lists have equal length.
+
+    Raises:
+        ValueError: They do not.
+    """
     if parts is not None and len({len(part) for part in vars(parts).values()}) > 1:
         raise ValueError("lists of equal length")
     return parts

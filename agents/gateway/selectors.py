@@ -1,4 +1,4 @@
-"""What the gateway reads: who may sign for a host, and what a host is told."""
+"""Reads of the gateway: the key that may sign for a host, and what its agent is told."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +26,7 @@ JOIN marketplace_host host ON host.id = agent.host_id
 LEFT JOIN marketplace_selftest asked ON asked.host_id = host.id AND asked.verdict = 'pending'
 WHERE agent.host_id = %s
 """
-# Plain SQL: see _COUNT.
+# Plain SQL for the reason given at `_COUNT` in `services/identities.py`.
 _KEY = """
 SELECT agent.public_key, host.agent_revoked_at, host.last_seen_at, host.awaits_epoch,
        (SELECT coalesce(max(number), 0) FROM marketplace_epoch),
@@ -38,8 +38,11 @@ JOIN marketplace_host host ON host.id = agent.host_id WHERE agent.host_id = %s
 
 @dataclass(frozen=True)
 class Sender:
-    """Who signed a message, when it was last heard, whether the host has to agree to the market's epoch, and whether it
-    has GPUs in quarantine."""
+    """Host that signed a message, and what the sync needs to know of it.
+
+    `last_seen_at` is the time of its last report; `awaits_epoch` says that the host has to agree to the market's
+    epoch, and `has_quarantine` that it has GPUs in quarantine.
+    """
 
     host_id: UUID
     last_seen_at: datetime
@@ -49,7 +52,13 @@ class Sender:
 
 
 def authentic_sender(message: SignedMessage) -> Sender:
-    """The host whose agent signed this message. Takes no lock, so that forgeries cannot hold up the true agent."""
+    """Verify the signature and return the sender, without a lock: forgeries cannot delay the true agent.
+
+    Raises:
+        UnknownHost: No agent of that host is enrolled.
+        Forged: The signature does not match.
+        Revoked: The identity of the agent was revoked.
+    """
     host_id = UUID(hex=message.envelope.host_id)
     with connection.cursor() as cursor:
         run(cursor, _KEY, [host_id])
@@ -68,10 +77,13 @@ def authentic_sender(message: SignedMessage) -> Sender:
 
 @dataclass(frozen=True)
 class Standing:
-    """Whether the host may act, whether its present boot has sent its facts, which self-test it is asked for, whether
-    renters come to it through the relay alone, how many keys of its agent were revoked, which written-off
-    hosts had its GPUs; and what there is for it at all:
-    operations, mounted volumes, moves."""
+    """State of a host that decides what its agent is told.
+
+    `frozen`: it must do nothing but report. `facts_known`: the present boot has sent its facts. `self_test`: the
+    one to run. `behind_nat`: renters reach it through the relay alone. `agent_keys`: how many keys of its agent
+    were revoked. `leftovers_of`: written-off hosts that had its GPUs. The rest says whether it has open operations,
+    mounted volumes and transfers at all.
+    """
 
     frozen: bool
     facts_known: bool

@@ -1,4 +1,4 @@
-"""Addresses of agents, mounted at /agent/v1/."""
+"""URLs of the agents, mounted at /agent/v1/."""
 
 from django.urls import path
 

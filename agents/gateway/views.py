@@ -1,4 +1,7 @@
-"""The addresses of agents. No session, no user: an agent is known by its join token, then by its signature."""
+"""HTTP endpoints of the agents.
+
+There is no session and no user: an agent is known by its join token first, then by its signature.
+"""
 
 import logging
 from collections.abc import Callable
@@ -29,7 +32,7 @@ from common.json import to_json
 logger = logging.getLogger(__name__)
 
 View = Callable[..., HttpResponse]
-# When to come back, in seconds, after what is nobody's fault or has a share.
+# Seconds to wait before a retry, for errors that pass by themselves and for limits.
 _PAUSES: dict[type[DomainError], int] = {
     Busy: BUSY_RETRY_S,
     Unavailable: UNAVAILABLE_RETRY_S,
@@ -38,7 +41,7 @@ _PAUSES: dict[type[DomainError], int] = {
 
 
 def agent_view(view: View, method: str = "POST") -> View:
-    """One method, no cookie and so no CSRF. An error becomes a problem document, a refusal also a row of the audit."""
+    """Decorate a view: one method, no CSRF check, errors as problem documents, refusals audited."""
 
     @csrf_exempt
     @wraps(view)
@@ -47,7 +50,7 @@ def agent_view(view: View, method: str = "POST") -> View:
             return view(request, **parts) if request.method == method else _refuse(request, WrongMethod(allowed=method))
         except DomainError as error:
             return _refuse(request, error)
-        except DataError:  # a number or text that no column holds
+        except DataError:  # a number or text that no column can hold
             return _refuse(request, Malformed("A value of the message is out of range."))
         except (OperationalError, InterfaceError) as error:
             logger.warning("the database refused: %s", error)
@@ -107,7 +110,7 @@ def _timed(response: HttpResponse) -> HttpResponse:
 
 
 def _refuse(request: HttpRequest, error: DomainError) -> HttpResponse:
-    if error.status < 500:  # noqa: PLR2004 what is our fault is no refusal
+    if error.status < 500:  # noqa: PLR2004 a server error is no refusal
         try:
             record_refusal(
                 claimed_host=claimed_host(request),
@@ -125,7 +128,7 @@ def _problem(error: DomainError) -> HttpResponse:
     response = problem_response(error)
     if (pause := _PAUSES.get(type(error))) is not None:
         response["Retry-After"] = str(pause)
-    if error.status == 401:  # noqa: PLR2004 HTTP asks for the way to authenticate
+    if error.status == 401:  # noqa: PLR2004 HTTP requires the authentication scheme
         response["WWW-Authenticate"] = "Berth-Signature"
     if isinstance(error, WrongMethod):
         response["Allow"] = str(error.extra["allowed"])

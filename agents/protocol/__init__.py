@@ -1,1 +1,1 @@
-"""The wire between a host's agent and the control plane, written once; standard library alone."""
+"""Messages between agent and control plane, shared by both; uses the standard library alone."""

@@ -1,4 +1,7 @@
-"""Messages to JSON and back. Unknown fields are ignored (a newer peer), missing or mistyped ones are refused."""
+"""Conversion of message dataclasses to and from JSON.
+
+Fields that are unknown here (sent by a newer peer) are ignored; missing or mistyped fields are refused.
+"""
 
 import contextlib
 import json
@@ -13,14 +16,14 @@ from typing import Any, TypeVar
 
 M = TypeVar("M")
 
-_LARGEST = 2**53  # beyond it, whole numbers are not the same in every reader of JSON
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # what neither UTF-8 nor a database column can hold
+_LARGEST = 2**53  # beyond it, JSON readers do not agree on whole numbers
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # neither UTF-8 nor a text column can hold these
 _SHOWN_CHARS = 60
 _MOST_DIGITS = 1_000
 
 
 class MalformedMessage(Exception):
-    """The bytes are not a message of the expected kind; the text names the field."""
+    """Bytes that are not a message of the expected kind; the text names the field at fault."""
 
 
 NO_STAND_IN: typing.Final = object()
@@ -28,11 +31,12 @@ NO_STAND_IN: typing.Final = object()
 
 @dataclass(frozen=True)
 class Rule:
-    """What one field may say. `read` gives the value as it is taken, or raises ValueError with what was asked for.
+    """Validation rule for one field of a message.
 
-    `instead` stands in for a value that is refused; without it the field's default does. Where there is none either, or the
-    field is `vital`, the part that holds it is left out. With `each` the field is a list, of which `read` judges at most so
-    many items, one by one.
+    `read` returns the value to keep, or raises ValueError with what was expected. A refused value is replaced by
+    `instead`, or without it by the field's default. Where the field has no default either, or is `vital`, the part
+    of the message that holds the field is left out. With `each`, the field is a list: at most `each` items are
+    read, and `read` validates them one by one.
     """
 
     read: Callable[[Any], Any]
@@ -49,15 +53,22 @@ def encode(message: Any) -> bytes:
 
 
 def decode(kind: type[M], body: bytes) -> M:
-    """The message, whole. Raises MalformedMessage."""
+    """Decode a message and refuse it as a whole if any field is wrong.
+
+    Raises:
+        MalformedMessage: The body is not JSON, or a field is missing or of the wrong type.
+    """
     return typing.cast(M, _Reader()(kind, _json(body), kind.__name__))
 
 
 def decode_by_rules(kind: type[M], body: bytes, rules: Rules) -> tuple[M, list[str]]:
-    """The message as far as the rules take it, and a line for each part that they do not.
+    """Decode a message as far as the rules allow, and return one line for each part that was refused.
 
-    A bad value costs the smallest part that the message can do without: a field with something to stand in for it, an item
-    of a list, an optional part. Raises MalformedMessage where that is the message itself.
+    A bad value costs the smallest part that the message can do without: a field that has a default or an `instead`,
+    an item of a list, or an optional part.
+
+    Raises:
+        MalformedMessage: The bad value costs the whole message.
     """
     reader = _Reader(rules)
     return typing.cast(M, reader(kind, _json(body), kind.__name__)), reader.refused
@@ -67,7 +78,7 @@ def _json(body: bytes) -> Any:
     with contextlib.suppress(ValueError, RecursionError):
         return json.loads(body)
     try:
-        return json.loads(body, parse_int=_whole)  # a number with more digits than Python reads is one bad number
+        return json.loads(body, parse_int=_whole)  # a number with more digits than Python parses costs only its field
     except (ValueError, RecursionError) as error:
         raise MalformedMessage("The body is not JSON.") from error
 
@@ -77,7 +88,10 @@ def _whole(digits: str) -> float:
 
 
 def words_of(text: str) -> dict[str, Any]:
-    """What a piece of text says that is no message: a JSON object; empty for what is none."""
+    """Return the JSON object in `text`, or an empty one if the text is anything else.
+
+    It is for control messages, which are plain JSON objects and no message dataclass.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +106,7 @@ def _shape(kind: Any) -> tuple[tuple[Field[Any], Any], ...]:
 
 
 class _Reader:
-    """Reads one message: strictly, or by rules that say what may be left out."""
+    """Reads one message: strictly without rules, else by rules that say what may be left out."""
 
     def __init__(self, rules: Rules | None = None) -> None:
         self._rules = rules
@@ -122,7 +136,7 @@ class _Reader:
         return kind(**found)
 
     def _field(self, item: Field[Any], hint: Any, rule: Rule | None, value: Any, where: str) -> Any:
-        """Its value, or what stands in for it; MISSING where the default does."""
+        """Return the field's value or its `instead`; MISSING where the field's default applies."""
         try:
             read = self(hint, value, where)
             return read if rule is None else self._by_rule(rule, read, where)
@@ -157,7 +171,7 @@ class _Reader:
             raise MalformedMessage(f"{where} must be a list.")
         if origin is list:
             return list(self._items(args[0], value, where))
-        if len(value) != len(args):  # a tuple has a kind for each place
+        if len(value) != len(args):  # a tuple has one type for each position
             raise MalformedMessage(f"{where} must have {len(args)} items.")
         return origin(self(kind, item, f"{where}[{n}]") for n, (kind, item) in enumerate(zip(args, value, strict=True)))
 
@@ -197,7 +211,7 @@ def _judged(rule: Rule, value: Any, where: str) -> Any:
 
 
 def _scalar(kind: Any, value: Any, where: str) -> Any:
-    if type(value) in (int, float) and not -_LARGEST <= value <= _LARGEST:  # nor is NaN
+    if type(value) in (int, float) and not -_LARGEST <= value <= _LARGEST:  # this refuses NaN too
         raise MalformedMessage(f"{where} must be a finite number of at most 53 bits.")
     if kind is float and type(value) is int:
         return float(value)

@@ -1,46 +1,46 @@
-"""Closed vocabularies: why an instance, an operation or a check failed."""
+"""Closed vocabularies of codes: why an instance, an operation or a check failed."""
 
-# failure codes of an instance (ObservedInstance.failure_code)
+# Failure codes of an instance (ObservedInstance.failure_code).
 FAILURES = (
-    "image_missing",  # no such image, here or in its registry
+    "image_missing",  # neither on this host nor in its registry
     "image_pull_timeout",
     "create_failed",  # the engine refused the container
     "start_failed",
     "gpu_not_visible",  # acceptance test: a leased GPU is not in the container
     "ssh_silent",  # acceptance test: no SSH banner within the deadline
     "gpu_lost",  # a leased GPU has fallen off the bus
-    "gpu_conflict",  # another live container holds one of the GPUs (fourth wall)
+    "gpu_conflict",  # another live container holds one of the GPUs (the agent's safeguard against overselling)
     "disk_full",
-    "system_disk_full",  # its root holds all that it may
+    "system_disk_full",  # its root file system is at its limit
     "exited",  # the container ended by itself
     "out_of_memory",
-    "removed",  # someone on the host took the container away
-    "host_restarted",  # the machine went down under the running container
-    "image_private",  # its registry does not let it be read
+    "removed",  # someone on the host removed the container
+    "host_restarted",  # the machine went down while the container ran
+    "image_private",  # its registry refuses to serve it without credentials
     "image_wrong_architecture",
-    "image_too_large",  # for the room that the host has
-    "image_needs_cuda",  # a newer one than the host's driver supports
+    "image_too_large",  # for the free disk space of the host
+    "image_needs_cuda",  # a newer CUDA version than the host's driver supports
     "registry_silent",  # the host cannot reach the image's registry
-    "registry_busy",  # the registry has had too many questions
-    "program_ended",  # the program of an image that is not the market's own ended at once
-    "data_disk_missing",  # the data disk that it had is not on the host any more, or another one is in its place
-    "volume_missing",  # what it should mount is not on the host any more
-    "root_lost",  # the root file system that it had is not on the host any more
-    "killed",  # someone on the host ended or restarted the container through its engine
-    "engine_restarted",  # the container engine ended under the running container
-    "port_taken",  # another program on the host listens at one of its ports; `detail` names it
-    "path_broken",  # it runs, and something on the host keeps connections out; with the phase `unknown`
+    "registry_busy",  # the registry's rate limit is reached
+    "program_ended",  # the main program of an image that is not the market's own ended right after its start
+    "data_disk_missing",  # its data disk is no longer on the host, or another disk is mounted in its place
+    "volume_missing",  # a volume that it should mount is no longer on the host
+    "root_lost",  # its root file system is no longer on the host
+    "killed",  # someone on the host stopped or restarted the container through the engine
+    "engine_restarted",  # the container engine stopped while the container ran
+    "port_taken",  # another program on the host listens on one of its ports; `detail` names it
+    "path_broken",  # it runs, but something on the host blocks connections to it; reported with the phase `unknown`
 )
 
-# failure codes of an operation (ObservedOperation.failure_code), beside FAILURES
+# Failure codes of an operation (ObservedOperation.failure_code), in addition to FAILURES.
 OPERATION_FAILURES = (
-    "bad_parcel",  # what the other host sent is not what was ordered
+    "bad_parcel",  # the other host sent something else than what was ordered
     "bucket_missing",
     "copy_damaged",
     "disk_missing",
     "drop_failed",  # the image could not be removed
     "folder_missing",
-    "line_lost",  # the two hosts do not reach each other
+    "line_lost",  # the two hosts cannot reach each other
     "no_container",
     "operation_failed",
     "root_missing",
@@ -55,12 +55,12 @@ OPERATION_FAILURES = (
     "unknown_operation",
 )
 
-# why a check of a self-test was not made (Check.reason)
+# Why a check of a self-test was not made (Check.reason).
 REASONS = (
-    "in_use",  # an instance holds the GPU, or was given it meanwhile
+    "in_use",  # an instance holds the GPU, or was given it during the test
     "not_measurable",  # the machine lacks what the measurement needs; `actual` names it
     "disk_nearly_full",
-    "refused",  # the control plane did not take the speed test
-    "failed",  # the measurement broke off; `actual` has the error
+    "refused",  # the control plane refused the speed test
+    "failed",  # the measurement was interrupted; `actual` has the error
     "out_of_time",
 )

@@ -1,7 +1,7 @@
-"""Log lines that nobody else can write: what came from outside ends no line, begins none and moves no cursor.
+"""Log formatting that keeps untrusted text on one line.
 
-A header, a container's name or an error's words may hold line ends and escape sequences: written as they are, they would
-forge lines of their own or rewrite what a terminal shows.
+A header, a container's name or an error message may contain line breaks and escape sequences. Written as they are,
+they would forge log lines or change what a terminal shows.
 """
 
 import logging
@@ -14,7 +14,7 @@ _LINE_ENDS: Final = re.compile(r"\r\n|\n")
 
 
 class OneLine(logging.Formatter):
-    """One line for each record. A traceback follows in lines that are indented, so that none looks like a record."""
+    """Formatter for one line per record; tracebacks are indented, so that none looks like a record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return escaped(super().formatMessage(record))
@@ -27,7 +27,7 @@ class OneLine(logging.Formatter):
 
 
 def escaped(text: str) -> str:
-    """Everything that does not show as itself, as Python would write it: line ends, escapes, marks that turn text around."""
+    """Escape all unprintable characters as Python does, such as line breaks and bidirectional marks."""
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
@@ -38,7 +38,7 @@ def _indented(text: str) -> str:
 
 
 def use_one_line(level: int = logging.INFO, *, form: str = LINE) -> None:
-    """For a program without Django: the root's only handler writes such lines to standard error."""
+    """Make the root logger write one-line records to standard error, in a program without Django."""
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine(form))
     logging.basicConfig(level=level, handlers=[handler])

@@ -1,4 +1,4 @@
-"""The messages of one exchange: what is (report, upwards) and what should be (desired state, downwards)."""
+"""Messages of one sync: the report of the observed state, and the desired state as the answer."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +11,7 @@ Phase = Literal["pulling", "creating", "testing", "running", "stopping", "stoppe
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """One physical GPU; `vram_mb` in MiB, `pcie_gen`/`pcie_width` as negotiated at most."""
+    """One physical GPU; `vram_mb` in MiB, `pcie_gen` and `pcie_width` as the highest that were negotiated."""
 
     uuid: str
     name: str
@@ -26,7 +26,7 @@ class GpuFacts:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What the host has. `cuda` is the highest version that its driver supports, such as "12.4"."""
+    """Hardware and software of a host; `cuda` is the highest version that its driver supports ("12.4")."""
 
     hostname: str
     runtime: Literal["docker", "simulated"]
@@ -41,31 +41,31 @@ class HostFacts:
     driver: str
     cuda: str
     gpus: list[GpuFacts] = field(default_factory=list)
-    images: list[str] = field(default_factory=list)  # official images present by reference
-    port_first: int = 0  # range of host ports kept for instances, inclusive
+    images: list[str] = field(default_factory=list)  # references of official images that are present
+    port_first: int = 0  # range of host ports reserved for instances, inclusive
     port_last: int = 0
     address: str = ""  # name or address at which renters reach published ports
-    warnings: list[str] = field(default_factory=list)  # preflight findings, plain sentences
-    nvlink: bool | None = None  # every GPU has an active NVLink, and there are two at least; None: nobody could tell
-    # Measured by the last self-test that did; None: not yet. Whole MB/s and Mbit/s against the control plane, and when, in
-    # Unix seconds by the agent's clock: the control plane tells measurements apart by it.
+    warnings: list[str] = field(default_factory=list)  # preflight findings, as plain sentences
+    nvlink: bool | None = None  # whether there are at least two GPUs and each has an active NVLink; None: unknown
+    # Measured by the last self-test that did so; None: not yet. In whole MB/s, and in whole Mbit/s against the control
+    # plane. The times are Unix seconds by the agent's clock; the control plane tells measurements apart by them.
     disk_read_mbps: int | None = None
     disk_write_mbps: int | None = None
     disk_measured_at: int | None = None
     net_up_mbps: int | None = None
     net_down_mbps: int | None = None
     net_measured_at: int | None = None
-    keeps_ssh_list: bool | None = None  # whether `allow_from` of an instance is kept here; None: an agent that does not say
-    root_limit: str = ""  # "disk": each root is on a disk of fixed size; "none": nothing bounds it; "": not told
-    behind_nat: bool = False  # nobody can reach its ports from outside: renters come through the relay
+    keeps_ssh_list: bool | None = None  # whether `allow_from` is enforced here; None: an agent that does not report it
+    root_limit: str = ""  # "disk": each root has a disk of fixed size; "none": no limit; "": not reported
+    behind_nat: bool = False  # its ports cannot be reached from outside: renters come through the relay
 
 
 @dataclass(frozen=True)
 class Check:
     """One finding of a self-test. `value` is what was measured, in `unit`.
 
-    `passed` is the agent's verdict; None when the control plane has to judge the value, or when the check could not be made:
-    then `reason` says why. Texts are English and for people.
+    `passed` is the agent's verdict. It is None when the control plane has to evaluate the value, or when the check
+    could not be made; `reason` then says why. Texts are in English, for people to read.
     """
 
     id: str
@@ -82,7 +82,10 @@ class Check:
 
 @dataclass(frozen=True)
 class SelfTestResult:
-    """The outcome of the self-test that `DesiredState.self_test` asked for. Reported until that no longer names it."""
+    """Outcome of the self-test that `DesiredState.self_test` requested.
+
+    It is reported until the desired state no longer names that self-test.
+    """
 
     id: str
     checks: list[Check]
@@ -91,10 +94,11 @@ class SelfTestResult:
 
 @dataclass(frozen=True)
 class OperationOrder:
-    """Work beside the running of containers, such as a snapshot or a copy. It is named until its end has been reported, so
-    an agent that knows nothing of it (any more) begins it; beginning again must go on from what is there.
+    """Work apart from running containers, such as a snapshot or a copy.
 
-    `kind` decides what `args` hold; an agent that does not know the kind reports it failed with "unknown_operation".
+    The desired state names it until its end has been reported. So an agent that does not know of it (any more)
+    starts it, and starting it again must resume from what is already done. `kind` decides what `args` hold; an
+    agent that does not know the kind reports the operation as failed with "unknown_operation".
     """
 
     id: str  # uuid, 32 hex digits
@@ -104,17 +108,20 @@ class OperationOrder:
 
 @dataclass(frozen=True)
 class ObservedOperation:
-    """How far it is. Reported until the desired state no longer names it. Sizes in bytes; 0: not known."""
+    """Progress or result of an operation; sizes in bytes, 0 if unknown.
+
+    It is reported until the desired state no longer names the operation.
+    """
 
     id: str
     phase: Literal["running", "done", "failed"]
     done_bytes: int = 0
     total_bytes: int = 0
-    detail: str = ""  # a sentence for its owner
+    detail: str = ""  # a sentence for the owner of the instance or volume
     failure_code: str = ""
     outcome: dict[str, str] = field(default_factory=dict)
     done_files: int = 0
-    total_files: int = 0  # 0: not known, or not a matter of files
+    total_files: int = 0  # 0: not known, or not counted in files
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,10 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class InstanceSample:
-    """Use of one instance since the last report; CPU in percent of one core, memory in MiB, traffic in bytes."""
+    """Usage of one instance since the last report.
+
+    CPU in percent of one core, memory in MiB, traffic in bytes.
+    """
 
     cpu_pct: float
     ram_mb: int
@@ -136,28 +146,28 @@ class InstanceSample:
     rx_bytes: int
     tx_bytes: int
     gpus: list[GpuSample] = field(default_factory=list)
-    oom_kills: int = 0  # programs that the kernel ended for lack of memory since the container's start
+    oom_kills: int = 0  # processes that the kernel killed for lack of memory since the container's start
     trace: SecondTrace | None = None
-    sessions: int = 0  # SSH connections, terminals and other streams that are open now
+    sessions: int = 0  # open SSH connections, terminals and other streams
 
 
 @dataclass(frozen=True)
 class DiskUse:
-    """How full a mounted disk is: a data disk (by its instance's id) or a volume (by its own)."""
+    """Usage of a mounted disk: a data disk (by its instance's id) or a volume (by its own)."""
 
     id: str  # uuid, 32 hex digits
     used_mb: int
     total_mb: int
     inodes_used: int
     inodes_total: int
-    # "missing": the file that it is kept in is gone, so that it ends with its mount; "read_only": it takes no more writes;
-    # "": neither; None: an agent that does not look.
+    # "missing": its image file was deleted, so that the disk is lost once it is unmounted; "read_only": writes fail;
+    # "": no trouble; None: an agent that does not check.
     trouble: str | None = None
 
 
 @dataclass(frozen=True)
 class LayerProgress:
-    """One layer of an image on its way; sizes in bytes, compressed."""
+    """Download and unpacking of one layer of an image; sizes in bytes, compressed."""
 
     id: str  # its first 12 hex digits
     done_bytes: int = 0
@@ -168,56 +178,66 @@ class LayerProgress:
 
 @dataclass(frozen=True)
 class ObservedInstance:
-    """What the agent sees of one instance. An instance that it was told of and that has left nothing behind is reported by
-    `id` in `Report.absent`, never as a row here."""
+    """State of one instance as the agent observes it.
+
+    An instance that was ordered to be gone and that has left nothing behind is listed by `id` in `Report.absent`,
+    never here.
+    """
 
     id: str  # uuid, 32 hex digits
-    generation: int  # of the desired state that this container was made or started for
+    generation: int  # of the desired state for which this container was created or started
     phase: Phase
     gpu_uuids: list[str] = field(default_factory=list)
-    container: str = ""  # engine's id
-    run_seconds: float = 0.0  # monotonic, since this container's last start; of a run that has ended: how long it was
-    detail: str = ""  # a sentence for the renter: progress or failure
+    container: str = ""  # the engine's id
+    run_seconds: float = 0.0  # by a monotonic clock, since the container's start; of an ended run: its length
+    detail: str = ""  # a sentence for the renter about progress or failure
     failure_code: str = ""
     sample: InstanceSample | None = None
-    layers: list[LayerProgress] = field(default_factory=list)  # while it is pulling; at most 64
+    layers: list[LayerProgress] = field(default_factory=list)  # during a pull; at most 64
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What this host has of one instance, by the engine's labels and the agent's journal: the highest of either."""
+    """What this host has of one instance: the highest of the engine's labels and the agent's journal."""
 
     id: str  # uuid, 32 hex digits
     generation: int
     fence: int
     run: Run  # as last ordered
-    gpu_uuids: list[str] = field(default_factory=list)  # of its containers
+    gpu_uuids: list[str] = field(default_factory=list)  # GPUs of its containers
 
 
 @dataclass(frozen=True)
 class Report:
-    """Full observed state of a host. `facts` may be left out (None) when equal to what this boot last sent."""
+    """Full observed state of a host.
+
+    `facts` may be None when equal to the last that were sent since the agent's start.
+    """
 
     agent_version: str
     versions: list[int]
     facts: HostFacts | None
     instances: list[ObservedInstance] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)  # told to be gone, and proven gone: no container, network, mount, file
-    foreign: list[str] = field(default_factory=list)  # containers with our label that no desired state names
+    absent: list[str] = field(default_factory=list)  # verified to be gone: no container, network, mount or file is left
+    foreign: list[str] = field(default_factory=list)  # containers with our label that the desired state does not name
     engine_age_s: float = 0.0  # seconds since the container engine last answered
     self_test: SelfTestResult | None = None
     operations: list[ObservedOperation] = field(default_factory=list)
     gpu_events: list[GpuEvent] = field(default_factory=list)
     disks: list[DiskUse] = field(default_factory=list)
-    epoch: int | None = None  # the epoch that it speaks for; None: an agent that knows none
-    # What has containers here that no desired state names; for an epoch that it has not agreed to yet, all that it has.
+    epoch: int | None = None  # the epoch that the report belongs to; None: an agent that knows no epochs
+    # What has containers here that the desired state does not name; all of it, for an epoch that the agent has not
+    # agreed to yet.
     holdings: list[Holding] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Mount:
-    """Storage beside the data disk. A volume is found at /mnt/<name>, and this instance alone writes it; what is public is a
-    snapshot by its id, read by many at /pub/<name>."""
+    """Storage other than the data disk.
+
+    A volume is mounted at /mnt/<name>, writable for this instance alone. A public snapshot is mounted read-only at
+    /pub/<name> and may be mounted by many instances; its `id` is the snapshot's.
+    """
 
     id: str  # uuid, 32 hex digits
     kind: Literal["volume", "public"]
@@ -227,9 +247,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class DesiredInstance:
-    """What one instance should be. A higher `generation` than the container's means: make it run (again) for this one.
+    """Desired state of one instance; a `generation` above the container's requires a new start.
 
-    The container is named berth-<id>-<generation>. The agent refuses a `fence` lower than the highest it has accepted.
+    The container is named berth-<id>-<generation>. The agent refuses a `fence` lower than the highest it has
+    accepted.
     """
 
     id: str
@@ -242,42 +263,44 @@ class DesiredInstance:
     cpu_millis: int = 0  # thousandths of a core
     ram_mb: int = 0
     pids_limit: int = 4096
-    data_disk_gb: int = 0  # fixed-size image at /data; 0 means none
+    data_disk_gb: int = 0  # size of the data disk at /data; 0: none
     ports: list[tuple[int, int]] = field(default_factory=list)  # (container port, host port); 22 is always among them
     ssh_keys: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     stop_grace_s: int = 10
-    preempt_at: int | None = None  # it is stopped then, for others: Unix seconds by the control plane's clock
-    root: int = 0  # number of its root file system: one that no container here has means a fresh one, from `image`
-    root_brought: bool = False  # that root came by a clone or a move: its first container is made of it, never of `image`
-    password_hash: str = ""  # of root, as crypt(3) reads it; "": SSH takes no password
-    allow_from: list[str] = field(default_factory=list)  # networks from which SSH answers; none: from everywhere
+    preempt_at: int | None = None  # when it is stopped for a higher bid, in Unix seconds by the control plane's clock
+    root: int = 0  # number of its root file system; if no container here has that root, a fresh one is made from `image`
+    root_brought: bool = False  # its root was copied here: the first container is made of it, never of `image`
+    password_hash: str = ""  # of root, in the form of crypt(3); "": SSH accepts no password
+    allow_from: list[str] = field(default_factory=list)  # networks that may connect by SSH; empty: all
     mounts: list[Mount] = field(default_factory=list)
-    has_ssh: bool = True  # else its own program runs, on a terminal, and the agent speaks SSH
-    system_disk_gb: int = 0  # what its root may hold beside the image; 0: no limit
-    image_bytes: int = 0  # compressed, as its registry says; 0: not known
-    # Nothing of its renter's own is in its root yet: only then must SSH answer, since only then is its silence no renter's.
+    has_ssh: bool = True  # else the image's own program runs, with a terminal, and the agent serves SSH
+    system_disk_gb: int = 0  # limit for its root file system beyond the image; 0: no limit
+    image_bytes: int = 0  # compressed size as the registry reports it; 0: not known
+    # Whether its root holds nothing of the renter's yet. Only then must SSH answer: later the renter may have turned it
+    # off.
     untouched: bool = True
-    root_made: bool = False  # it has run on this root: one that is missing is lost, and never made anew of `image`
-    data_disk_made: bool = False  # its renter's data may be on it: one that is missing is lost, and never made anew
-    # `username` and `password` of the image's registry, told only until it runs: never in labels, logs or journal.
+    root_made: bool = False  # it has run on this root: a missing root is reported as lost, never made anew from `image`
+    data_disk_made: bool = False  # the disk may hold the renter's data: a missing disk is reported as lost, never made anew
+    # `username` and `password` for the image's registry, sent only until the instance runs; they must not be written to
+    # labels, logs or the journal.
     registry_auth: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
 class Tunnel:
-    """A TCP port of the relay that leads to a port of an instance, for a host that nobody can reach from outside."""
+    """TCP port of the relay that leads to a port of an instance on a host that is behind NAT."""
 
     relay_port: int
     instance: str  # uuid, 32 hex digits
     port: int  # inside the instance
-    ticket: str  # for the relay: this host may have that port
-    allow: list[str] = field(default_factory=list)  # networks (CIDR) that may come in; empty: all
+    ticket: str  # shows the relay that this host may use that port
+    allow: list[str] = field(default_factory=list)  # networks (CIDR) that may connect; empty: all
 
 
 @dataclass(frozen=True)
 class PrefetchImage:
-    """An image of the market's own that a host may pull before anybody rents. `size_bytes`: compressed; 0: not known."""
+    """Official image that a host may pull ahead of any rental. `size_bytes`: compressed; 0: not known."""
 
     reference: str
     size_bytes: int = 0
@@ -285,32 +308,37 @@ class PrefetchImage:
 
 @dataclass(frozen=True)
 class DesiredState:
-    """Everything that this host should run. An instance that the agent has and that is not named here is left as it is and
-    reported as foreign; removal happens by `run="gone"` alone."""
+    """Everything that this host should run.
+
+    An instance that the agent has and that is not named here is left as it is and reported as foreign; only
+    `run="gone"` removes an instance.
+    """
 
     protocol: int
-    version: int  # the host's change counter; the next wait compares with it
+    version: int  # the host's change counter, which the next wait is compared with
     wait_url: str
     wait_ticket: str
     instances: list[DesiredInstance] = field(default_factory=list)
     report_interval_s: float = 20.0
     need_facts: bool = False
-    frozen: bool = False  # do nothing but report (second agent with this identity, or an operator's freeze)
-    self_test: str = ""  # id of a self-test to make and to report; "" asks for none
-    slip_key: str = ""  # this host's key to slips and grants, in hex; "": take none
+    frozen: bool = False  # only report (a second agent has this identity, or an operator has frozen the host)
+    self_test: str = ""  # id of a self-test to run and report; "": none
+    slip_key: str = ""  # this host's key for early orders and grants, in hex; "": accept neither
     operations: list[OperationOrder] = field(default_factory=list)
-    now: int = 0  # Unix seconds by the control plane's clock, by which grants end; 0: not told
+    now: int = 0  # Unix seconds by the control plane's clock, which limits grants; 0: unknown
     link_url: str = ""  # where to keep a WebSocket open for streams; "": nowhere
     link_ticket: str = ""
-    epoch: int | None = None  # grows when the market goes on from a backup; None: a market that knows none
+    epoch: int | None = None  # grows when the market is restored from a backup; None: a market that knows no epochs
     tunnels: list[Tunnel] = field(default_factory=list)
-    images: list[PrefetchImage] | None = None  # to pull while nothing else is; None: as told before
+    images: list[PrefetchImage] | None = None  # to pull while nothing else is to do; None: unchanged
 
 
 @dataclass(frozen=True)
 class WaitAnswer:
-    """The relay's. `slip` may hold the change that made `version`: see
-    `agents.daemon.lib.sealed_orders`."""
+    """Answer of the relay to a waiting agent.
+
+    `slip` may hold the change that led to `version`, encrypted: see `agents.daemon.lib.sealed_orders`.
+    """
 
     version: int
     slip: str = ""

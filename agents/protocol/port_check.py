@@ -1,9 +1,11 @@
-"""The test of reachability: an agent opens a port of its own range, and the relay dials it from outside.
+"""Reachability test: an agent listens on a port of its range, and the relay connects to it.
 
-1. The agent asks the control plane by a signed `POST /agent/v1/reach`: the answer is `{"url": …, "ticket": …}`. The ticket
+1. The agent sends a signed `POST /agent/v1/reach` to the control plane. The answer is `{"url": …, "ticket": …}`.
+The ticket
    names the host, its range of ports and its address, so that the relay can be sent nowhere else.
-2. It listens at a port of that range, gives whoever comes its nonce and hangs up.
-3. It asks the relay, `GET url?ticket=…&port=…&nonce=…`: `{"reached": true}`, or false with a `reason`.
+2. The agent listens on a port of that range, sends its nonce to whoever connects, and closes the connection. 3. The
+agent requests `GET url?ticket=…&port=…&nonce=…` from the relay. The answer is `{"reached": true}`, or false with
+   a `reason`.
 """
 
 import re
@@ -18,7 +20,7 @@ NONCE_BYTES: Final = 16
 
 @dataclass(frozen=True)
 class Reach:
-    """Where a host says that it is reached: its address and its range of ports, inclusive. No address: behind NAT."""
+    """Claimed address and port range (inclusive) of a host; the address is empty behind NAT."""
 
     host: str
     address: str
@@ -31,7 +33,7 @@ class Reach:
 
 
 def read_reach(topic: str) -> Reach | None:
-    """None for a topic that is another kind's."""
+    """Parse the topic of a ticket; return None if it is a topic of another kind."""
     kind, _, rest = topic.partition(":")
     host, *numbers = rest.split(":", 3)
     if kind != "reach" or len(numbers) != 3 or not (numbers[0].isdecimal() and numbers[1].isdecimal()):  # noqa: PLR2004

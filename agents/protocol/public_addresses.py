@@ -1,4 +1,4 @@
-"""Which addresses anybody on the internet can reach. The library's `is_global` lets some pass that lead elsewhere."""
+"""Test for publicly reachable addresses, stricter than `ipaddress.is_global`."""
 
 import ipaddress
 from typing import Final
@@ -16,7 +16,11 @@ _PUBLIC_V6: Final = ipaddress.IPv6Network("2000::/3")
 
 
 def is_public(address: Address) -> bool:
-    """Not a LAN's, a carrier's NAT's (100.64/10), unique local, link-local or loopback one, nor a tunnel into one."""
+    """Return whether the address is public.
+
+    Refused are addresses of local networks and of carrier NAT (100.64/10), unique local, link-local and loopback
+    addresses, and those of tunnels into such networks.
+    """
     if isinstance(address, ipaddress.IPv6Address) and address not in _PUBLIC_V6:
         return False
     return address.is_global and not any(address in network for network in _NOT_PUBLIC if network.version == address.version)

@@ -1,4 +1,4 @@
-"""A release of the agent: what the market serves, and what the holder of the release key signs of it."""
+"""Release of the agent: what the market serves of it, and what the release key signs."""
 
 import re
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ RELEASE_PATH: Final = "/agent/v1/release"
 RELEASE_FILE: Final = "release.json"
 SIGNATURE_FILE: Final = "release.sig"
 REQUIREMENTS_FILE: Final = "requirements.txt"
-_CONTEXT: Final = b"berth agent release\0"  # no other message under this key can pass for one
+_CONTEXT: Final = b"berth agent release\0"  # keeps a signature of anything else from being accepted as a release's
 _VERSION: Final = re.compile(r"\d{1,6}(\.\d{1,6}){1,3}")
 _WHEEL: Final = re.compile(r"berth_agent-[0-9.]{3,30}-py3-none-any\.whl")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class BadRelease(Exception):
-    """It is not signed by the release key, or does not say what a release says."""
+    """The release is not signed by the release key, or its content is not a release description."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The wheel and the hashed list of what it needs, each with its digest."""
+    """A wheel and the requirements file with hashes, each with its own digest."""
 
     version: str
     wheel: str
@@ -35,12 +35,16 @@ def write_release(release: Release) -> bytes:
 
 
 def signed_bytes(content: bytes) -> bytes:
-    """What the release key signs."""
+    """Return the bytes that the release key signs."""
     return _CONTEXT + content
 
 
 def read_release(content: bytes) -> Release:
-    """What it says, whoever says it: its signature is for the agent to check. Raises BadRelease."""
+    """Parse a release description without checking its signature, which the agent does.
+
+    Raises:
+        BadRelease: The content is malformed.
+    """
     try:
         found = decode(Release, content)
     except MalformedMessage as error:
@@ -57,5 +61,5 @@ def read_release(content: bytes) -> Release:
 
 
 def version_key(text: str) -> tuple[int, ...]:
-    """By which versions are compared."""
+    """Return the key by which versions are sorted."""
     return tuple(map(int, text.split(".")))

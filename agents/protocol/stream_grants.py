@@ -1,7 +1,8 @@
-"""Grants: leave to enter one instance, sealed by the control plane, so that the relay that carries them can make none.
+"""Grants to enter one instance, signed so that the relay, which carries them, cannot make any.
 
-A grant is `base64url(JSON).base64url(HMAC-SHA-256)` under the host's `slip_key`. The agent opens it before it touches a
-container: the instance must be one that it should run, the time not over, and a one-use grant not used before.
+A grant is `base64url(JSON).base64url(HMAC-SHA-256)` under the host's `slip_key`. The agent verifies it before it
+touches a container: the agent must be told to run the instance, the grant must not be expired, and a one-use grant
+not used before.
 """
 
 import base64
@@ -15,8 +16,8 @@ from agents.protocol.codec import MalformedMessage, decode
 PURPOSE: Final = b"berth-grant-v1\n"
 PORT: Final = "port"  # a TCP connection to a port inside the instance
 EXEC: Final = "exec"  # a terminal inside the instance
-FILES: Final = "files"  # its files: to list, read, write, move and remove
-READ: Final = "read"  # one file or folder of it, to read
+FILES: Final = "files"  # its files: list, read, write, move and remove
+READ: Final = "read"  # read one file or folder
 
 
 class BadGrant(Exception):
@@ -25,7 +26,7 @@ class BadGrant(Exception):
 
 @dataclass(frozen=True)
 class Grant:
-    """What may be entered and until when (Unix seconds by the control plane's clock)."""
+    """Permission to enter an instance until `expires_at` (Unix seconds by the control plane's clock)."""
 
     id: str  # new for each grant
     instance: str  # uuid, 32 hex digits
@@ -33,12 +34,16 @@ class Grant:
     expires_at: int
     port: int = 0
     once: bool = True
-    session: str = ""  # a terminal that is found again after its connection broke
-    path: str = ""  # of READ: absolute, its bytes percent-encoded as in an address
+    session: str = ""  # id of a terminal session that survives a broken connection
+    path: str = ""  # for READ: an absolute path, its bytes percent-encoded as in a URL
 
 
 def open_grant(key: str, text: str, *, now: float) -> Grant:
-    """The grant in `text`, sealed under `key` (hex). Raises BadGrant."""
+    """Verify and decode the grant in `text`, signed under `key` (hex).
+
+    Raises:
+        BadGrant: The grant is malformed, forged or expired.
+    """
     try:
         head, tail = text.split(".")
         body, seal = _unb64(head), _unb64(tail)

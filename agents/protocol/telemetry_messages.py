@@ -1,13 +1,13 @@
-"""What a host reads of its GPUs and containers between two reports; parts of the report."""
+"""Parts of the report with what a host measured of its GPUs and containers since the last one."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class SecondTrace:
-    """Use in each of the last seconds, oldest first: lists of equal length, at most 120 long.
+    """Usage in each of the last seconds, oldest first: lists of equal length, at most 120 long.
 
-    GPUs: mean percent, sum of MiB, sum of watts, highest °C; CPU in percent of one core, memory in MiB.
+    GPUs: mean percent, sum of MiB, sum of watts, highest °C. CPU in percent of one core, memory in MiB.
     """
 
     gpu: list[int] = field(default_factory=list)
@@ -20,7 +20,7 @@ class SecondTrace:
 
 @dataclass(frozen=True)
 class GpuEvent:
-    """An error of a GPU (Xid) that its driver wrote down, so many times since the last report that arrived."""
+    """Error of a GPU (Xid) logged by its driver; `count` since the last report that arrived."""
 
     uuid: str
     xid: int

@@ -14,22 +14,24 @@ class BadTicket(Exception):
 
 @dataclass(frozen=True)
 class Ticket:
-    """Leave to wait for one topic (`host:<hex>` or `user:<hex>`) until `expires_at` (Unix seconds).
+    """Permission to wait for one topic (`host:<hex>` or `user:<hex>`) until `expires_at` (Unix seconds).
 
-    `news:<hex>` is leave to wait for `user:<hex>`, and to hear what has changed.
-
-    Streams have topics of their own: `link:<host>` and `tunnel:<port>:<host>` for a host's agent, `pair:<id>:<side>` for the
-    two agents of a copy, and what `read_stream_ticket` reads for who wants to enter an instance.
+    `news:<hex>` permits waiting for `user:<hex>`, with the answer naming what has changed. Streams have their own
+    topics: `link:<host>` and `tunnel:<port>:<host>` for a host's agent, `pair:<id>:<side>` for the two agents of a
+    copy, and `stream:<host>:<grant>`, which `read_stream_ticket` parses, for a client that enters an instance.
     """
 
     topic: str
     expires_at: int
-    bonds: tuple[str, ...] = ()  # names of what it stands and falls with: none for an agent's
+    bonds: tuple[str, ...] = ()  # names whose revocation ends the ticket: account version, session, API token
 
 
 @dataclass(frozen=True)
 class StreamTicket:
-    """Leave to have the relay ask this host's agent for a stream. Where it may lead is in the sealed `grant`: grants.py."""
+    """Permission to have the relay request a stream from this host's agent.
+
+    Where the stream may lead is in `grant`, signed for the agent: see `agents.protocol.stream_grants`.
+    """
 
     host: str
     grant: str
@@ -38,7 +40,11 @@ class StreamTicket:
 
 
 def read_stream_ticket(secret: str, text: str, *, now: float) -> StreamTicket:
-    """The ticket in `text`. Raises BadTicket."""
+    """Verify and decode the ticket of a stream; `now` is in Unix seconds.
+
+    Raises:
+        BadTicket: The ticket is malformed, forged, expired or not for a stream.
+    """
     ticket = read_ticket(secret, text, now=now)
     kind, _, rest = ticket.topic.partition(":")
     host, _, grant = rest.partition(":")
@@ -54,7 +60,11 @@ def sign_ticket(secret: str, *, topic: str, expires_at: int, bonds: Sequence[str
 
 
 def read_ticket(secret: str, text: str, *, now: float) -> Ticket:
-    """The ticket in `text`. Raises BadTicket; `now` is Unix seconds."""
+    """Verify and decode a ticket; `now` is in Unix seconds.
+
+    Raises:
+        BadTicket: The ticket is malformed, forged or expired.
+    """
     try:
         head, tail = text.split(".")
         body, mac = _unb64(head), _unb64(tail)

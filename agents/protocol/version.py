@@ -1,11 +1,11 @@
-"""Protocol versions: the agent offers what it speaks, the control plane picks the highest that both know."""
+"""Version negotiation: the agent offers versions, the control plane picks the highest in common."""
 
 CURRENT = 1
 SUPPORTED = (1,)
 
 
 class VersionMismatch(Exception):
-    """No common version: one side must be upgraded."""
+    """The two sides have no protocol version in common, so that one must be upgraded."""
 
 
 def negotiate(offered: list[int]) -> int:

@@ -1,1 +1,1 @@
-"""Every write of this app, one file per family of use cases."""
+"""Use cases of the gateway that write, one module per family."""

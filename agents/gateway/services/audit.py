@@ -1,4 +1,4 @@
-"""The audit of what was refused: one row each, with a bound on what strangers can make us write."""
+"""Audit of refused messages, with a limit on what unauthenticated senders can make us write."""
 
 import logging
 from collections.abc import Sequence
@@ -20,7 +20,10 @@ def record_refusal(*, claimed_host: str, reason: str, detail: str, remote_addres
 
 
 def record_foreign(*, claimed_host: str, foreign: Sequence[str], remote_address: str) -> None:
-    """Instances of other hosts that a report named: they are not taken, the rest of the report is (fault 89)."""
+    """Record instances of other hosts that a report named.
+
+    They are ignored; the rest of the report counts (fault 89).
+    """
     logger.warning("host %s reported %d instances that are not its own", claimed_host, len(foreign))
     RefusedMessage.objects.bulk_create(
         RefusedMessage(claimed_host=claimed_host, reason="foreign_instance", detail=name, remote_address=remote_address[:64])

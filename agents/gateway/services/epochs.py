@@ -1,4 +1,4 @@
-"""The epoch in each exchange: which reports are of the present one, and what is agreed on when a new one has begun."""
+"""Epochs in the sync: which reports belong to the present one, and how agents agree to a new one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,9 +25,10 @@ _FALSE = (
 
 
 def meet_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], at: datetime) -> bool:
-    """Whether the report is of the present epoch, so that it counts. It brings about the agreement to a new one.
+    """Return whether the report belongs to the market's present epoch and so counts.
 
-    An agent that knows no epochs agrees with its first report, by the instances that it reports.
+    If the host still has to agree to a new epoch, this records its agreement. An agent that knows no epochs agrees
+    with its first report, by the instances that it reports.
     """
     if report.epoch is not None and report.epoch > sender.market_epoch:
         is_false = report.epoch > (at + FURTHEST_AHEAD).timestamp()
@@ -35,7 +36,7 @@ def meet_epoch(*, sender: Sender, report: Report, rows: Sequence[ObservedRow], a
         open_incident(kind=BEHIND, subject=public_id("host", sender.host_id), detail=detail)
         return False
     if report.epoch is not None and report.epoch < sender.market_epoch:
-        return False  # the answer tells it of the epoch, and its next report is of that
+        return False  # the answer names the epoch, and the agent's next report will belong to it
     held = held_rows(report.holdings)
     if sender.awaits_epoch:
         agree(host_id=sender.host_id, held=_reported(rows) if report.epoch is None else held, at=at)

@@ -1,4 +1,4 @@
-"""One sync of a host at a time, so that an older report is never taken in after a newer one (fault 18)."""
+"""Per-host lock for syncs, so that no older report is applied after a newer one (fault 18)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +13,13 @@ _KEY_BITS = 64
 
 @contextmanager
 def take_turn(host_id: UUID) -> Iterator[None]:
-    """The host's turn, or Busy at once: a worker must not wait for another.
+    """Hold the host's lock for a sync, or raise Busy at once: a web worker must not wait for another.
 
-    A report is taken in by several short transactions, hence an advisory lock of the database session. It ends with the
-    block, and with the session when this process dies. (A pooler in transaction mode would break it.)
+    A report is applied in several short transactions, hence an advisory lock of the database session. It ends with
+    the block, and with the session when this process dies. (A pooler in transaction mode would break it.)
+
+    Raises:
+        Busy: Another sync of this host is being handled.
     """
     key = int.from_bytes(host_id.bytes[-_KEY_BITS // 8 :], signed=True)
     with connection.cursor() as cursor:

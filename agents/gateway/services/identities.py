@@ -1,4 +1,4 @@
-"""An agent's identity: made at enrolment, counted up by each message, replaced when its key was revoked."""
+"""Agents' identities: created at enrolment, counted by each message, replaced after a revocation."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,8 +18,8 @@ from common.db.transactions import joining, use_case
 from common.secret_digests import secret_digest
 from marketplace.hosts.hosts import enrol_host, note_refused
 
-# The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends it
-# every few seconds and Django's compiler would take three times as long as the database.
+# The common case of a message in one statement, which locks the row as it compares. Plain SQL, since every host sends
+# one every few seconds and composing it in Django would take three times as long as running it in the database.
 _COUNT = """
 UPDATE agent_gateway_agentidentity SET last_sequence = %s
 WHERE host_id = %s AND boot_id = %s AND last_sequence < %s
@@ -28,7 +28,10 @@ WHERE host_id = %s AND boot_id = %s AND last_sequence < %s
 
 
 def enrol_agent(*, request: EnrolRequest, refused: Sequence[str] = ()) -> EnrolReply:
-    """A host and its agent's identity, both or neither. The same request again gets the same reply: one may be lost."""
+    """Create a host and its agent's identity in one transaction, and return the host's id and name.
+
+    The same request sent again gets the same reply, since the first reply may have been lost.
+    """
     protocol = common_version(request.versions)
     join_hash = secret_digest(request.token)
     made = AgentIdentity.objects.filter(join_hash=join_hash, public_key=request.public_key)
@@ -45,13 +48,18 @@ def enrol_agent(*, request: EnrolRequest, refused: Sequence[str] = ()) -> EnrolR
 
 
 def admit_message(*, host_id: UUID, envelope: Envelope, received_at: datetime) -> bool:
-    """Count this message as taken, once. False when it proves a second agent with this identity: then freeze the host.
+    """Count a message as received, once; return False if a second agent has this identity.
 
-    Raises Replayed for what was taken before, Superseded for what this process had received before the agent's later
-    start came in.
+    The caller then freezes the host. Locks the identity's row.
+
+    Raises:
+        Replayed: A message with this or a higher sequence number was counted before.
+        Superseded: The message was received before a later start of the agent was adopted.
+        Revoked: The key of the agent was revoked.
     """
     with connection.cursor() as cursor:
-        # On the disk no later than what the message does, which is committed after it; with it, or not at all, for a crash.
+        # It need not be on disk before the effects of the message, which are committed after it: a crash loses both or
+        # keeps both.
         counted = [envelope.sequence, host_id, envelope.boot_id, envelope.sequence]
         run(cursor, _COUNT, counted, before_the_disk=True)
         if cursor.rowcount == 1:
@@ -73,15 +81,19 @@ def admit_message(*, host_id: UUID, envelope: Envelope, received_at: datetime) -
 
 
 def note_facts(*, host_id: UUID) -> None:
-    """This boot has told what its host has."""
+    """Record that this boot has sent the facts of its host."""
     AgentIdentity.objects.filter(pk=host_id).update(facts_known=True)
 
 
 def _give_key(host_id: UUID, public_key: str, join_hash: str) -> None:
-    """The key of a new host, or a new one for a host whose last was revoked. Raises KeyRevoked for that very key."""
+    """Store the key of a new host, or the new key of a host whose last one was revoked.
+
+    Raises:
+        KeyRevoked: It is the revoked key itself.
+    """
     if AgentIdentity.objects.filter(pk=host_id, public_key=public_key).exists():
         raise KeyRevoked("This is the key that was revoked. Enrol with --new-key.")
-    SupersededBoot.objects.filter(identity=host_id).delete()  # no message under the former key counts any more
+    SupersededBoot.objects.filter(identity=host_id).delete()  # messages under the former key must not count any more
     AgentIdentity.objects.filter(pk=host_id).delete()
     AgentIdentity.objects.create(host_id=host_id, public_key=public_key, join_hash=join_hash)
 
@@ -104,7 +116,10 @@ def _count(row: AgentIdentity | SupersededBoot, envelope: Envelope) -> None:
 
 
 def _adopt(identity: AgentIdentity, envelope: Envelope) -> None:
-    """The agent has started anew. Every earlier boot is kept: a message of it must never look like a new one."""
+    """Make the message's boot the present one, and keep the earlier one.
+
+    Every earlier boot is kept: a message of it must never look like one of a new boot.
+    """
     if identity.boot_id:
         SupersededBoot.objects.create(
             identity=identity,

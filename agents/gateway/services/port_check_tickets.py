@@ -1,4 +1,4 @@
-"""Leave for a host's agent to be dialled by the relay: at the host's own address and ports, and nowhere else."""
+"""Tickets for the reachability test, which allow only the host's own address and ports."""
 
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ from marketplace.hosts.selectors import host_doors
 
 
 def give_leave(*, message: SignedMessage, received_at: datetime, wait_url: str) -> dict[str, str]:
-    """Where to ask, and with which ticket. Counted as a request of the self-test."""
+    """Return the relay's URL and a ticket for it; counts as a request of the self-test."""
     host_id = admit_beside(message, received_at)
     doors = host_doors(host_id)
     reach = Reach(host_id.hex, doors.address, doors.port_first, doors.port_last)

@@ -1,4 +1,4 @@
-"""The speed test: an agent sends bytes or fetches some, and clocks it. Nothing is kept but the count of requests."""
+"""Speed test: an agent uploads or downloads bytes and measures the time; requests are counted."""
 
 import os
 from datetime import datetime
@@ -20,13 +20,13 @@ _BOOT_IS_NOT_PRESENT: Final = "Only the agent that syncs may test its speed."
 
 
 def take_upload(*, message: SignedMessage, received_at: datetime) -> int:
-    """How many bytes arrived whole and unchanged."""
+    """Return how many bytes arrived, whole and unchanged."""
     admit_beside(message, received_at)
     return len(message.body)
 
 
 def give_download(*, message: SignedMessage, received_at: datetime, count: int) -> bytes:
-    """That many bytes that nothing on the way can compress."""
+    """Return `count` random bytes, which nothing on the way can compress."""
     if count > LARGEST_BYTES:
         raise TooLarge(f"At most {LARGEST_BYTES} bytes.")
     admit_beside(message, received_at)
@@ -35,12 +35,18 @@ def give_download(*, message: SignedMessage, received_at: datetime, count: int) 
 
 @cache
 def _noise() -> bytes:
-    """The same for everyone: whoever measures gains nothing by knowing it."""
+    """Return random bytes, the same for everyone: knowing them gives an agent no advantage."""
     return os.urandom(LARGEST_BYTES)
 
 
 def admit_beside(message: SignedMessage, received_at: datetime) -> UUID:
-    """Count a request of a self-test, once, in one statement that also keeps the limit; its host. Raises what refuses it."""
+    """Count a request of a self-test and return its host; one statement compares and keeps the limit.
+
+    Raises:
+        Superseded: The message is not of the present boot.
+        Replayed: A message with this or a higher sequence number was counted before.
+        TooManySpeedTests: The host has reached the limit.
+    """
     host_id, envelope = authentic_sender(message).host_id, message.envelope
     over = Q(speed_since__lte=received_at - SPEED_WINDOW)
     own = AgentIdentity.objects.filter(pk=host_id, boot_id=envelope.boot_id)

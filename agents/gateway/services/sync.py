@@ -1,4 +1,4 @@
-"""The exchange: what is goes in, what should be comes out."""
+"""The agent's sync: apply the report of a host and answer with its desired state."""
 
 import logging
 from collections.abc import Sequence
@@ -64,7 +64,15 @@ _FACTS = "Report.facts"
 
 
 def exchange_report(*, message: SignedMessage, received_at: datetime, remote_address: str, wait_url: str) -> DesiredState:
-    """Take in a host's report, once and in order, and tell what the host should run."""
+    """Apply a host's report, once and in order, and return what the host should run.
+
+    Holds the host's sync lock (`take_turn`) throughout; each step commits by itself.
+
+    Raises:
+        Busy: Another sync of this host is being handled.
+        TwoAgents: A second agent uses this identity; the host has been frozen.
+        Revoked: The agent's key was revoked, or the host written off, while the report was handled.
+    """
     sender = authentic_sender(message)
     host_id = sender.host_id
     report, refused = read_report(message.body)
@@ -89,7 +97,7 @@ def exchange_report(*, message: SignedMessage, received_at: datetime, remote_add
             _take_work(host_id, report, rows, absent=absent, received_at=received_at, remote_address=remote_address)
         look_after_sweeps(now=received_at)
         desired = _desired_state(host_id, protocol, wait_url, sender.market_epoch, absent)
-        # With facts, which come at the agent's start and now and then: not a query more for each exchange.
+        # Only with facts, which come at the agent's start and now and then: so most syncs need no further query.
         return desired if report.facts is None else replace(desired, images=prefetch_images(images_to_prefetch()))
 
 
@@ -102,7 +110,7 @@ def _take_work(
     received_at: datetime,
     remote_address: str,
 ) -> None:
-    """What instances, operations and disks do, as far as the report is of the market's present epoch."""
+    """Apply what the report, which is of the present epoch, says of instances, operations and disks."""
     foreign = observe_report(host_id=host_id, rows=rows, absent=absent, foreign=report.foreign, at=received_at)
     record_pulls(host_id=host_id, rows=pull_rows(rows, foreign), at=received_at)
     if report.gpu_events:
@@ -118,7 +126,7 @@ def _take_work(
 
 
 def _freeze(host_id: UUID) -> None:
-    """Both do nothing any more, and staff hear of it: which of the two is the host, only a person can say (fault 20)."""
+    """Freeze the host and alert staff: only a person can tell which of two agents is true (fault 20)."""
     reason = "Two agents use the identity of this host."
     freeze_host(host_id=host_id, reason=reason, actor=AGENT)
     what_to_do = "Its state folder was copied: remove the copy, or revoke the key and enrol the host anew; then unfreeze it."
@@ -126,16 +134,21 @@ def _freeze(host_id: UUID) -> None:
 
 
 def _note_report(host_id: UUID, report: Report, at: datetime) -> None:
-    """Raises Revoked when its agent's key was revoked, or the host written off, while this report was under way."""
+    """Record that the host reported.
+
+    Raises:
+        Revoked: Its agent's key was revoked, or the host written off, while this report was handled.
+    """
     heard = record_report(host_id=host_id, at=at, engine_age_s=report.engine_age_s, agent_version=report.agent_version)
     if not heard:
         raise Revoked(HOW_TO_GO_ON)
 
 
 def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_address: str) -> None:
-    """Facts that cannot be right are refused alone: what the host's instances do counts all the same.
+    """Store the facts of a host; impossible facts are refused alone, the rest of the report counts.
 
-    Refused facts count as told. Asked for again at once they would be the same, and the agent would sync without end.
+    Refused facts count as sent. If they were requested again at once, they would be the same, and the agent would
+    sync without end.
     """
     of_facts = [line for line in refused if line.startswith(_FACTS)]
     if report.facts is None and not of_facts:
@@ -157,7 +170,7 @@ def _take_facts(host_id: UUID, report: Report, refused: Sequence[str], remote_ad
 
 def _desired_state(host_id: UUID, protocol: int, wait_url: str, epoch: int, absent: Sequence[UUID]) -> DesiredState:
     topic = f"host:{host_id.hex}"
-    version = version_of(topic)  # before the state is read: a change in between then ends the next wait at once
+    version = version_of(topic)  # read before the state: a change in between then ends the next wait at once
     standing = standing_of(host_id)
     if standing.leftovers_of:
         note_removed(host_id=host_id, former=standing.leftovers_of, absent=absent)

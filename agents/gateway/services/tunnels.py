@@ -1,4 +1,4 @@
-"""What a host's agent is told about streams: where to keep its link, and which ports of the relay lead to its instances."""
+"""Relay addresses that an agent is told: its WebSocket, and the ports that lead to its instances."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from instances.states import Desired
 
 
 def link_address(wait_url: str) -> str:
-    """The relay's WebSocket for agents, beside the place where they wait."""
+    """Return the address of the relay's WebSocket for agents, which is on the server where they wait."""
     parts = urlsplit(wait_url)
     return f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}{LINK_PATH}"
 
@@ -26,7 +26,10 @@ def link_ticket(host_id: UUID) -> str:
 
 
 def tunnels_of(host_id: UUID, rows: Sequence[DesiredRow]) -> list[Tunnel]:
-    """Every port of every instance that should run. The relay's number is the one that the instance was given for it."""
+    """Return a tunnel for every port of every instance that should run.
+
+    The relay's port is the outside port that the instance was given for it.
+    """
     return [
         Tunnel(
             relay_port=outside,
