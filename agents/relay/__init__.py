@@ -1,1 +1,1 @@
-"""The relay: waiting agents and page events; no Django, no database."""
+"""Relay: holds waiting agents, page events and streams; uses neither Django nor a database."""

@@ -1,4 +1,4 @@
-"""Starts the relay: `python -m agents.relay --host 127.0.0.1 --port 8001`."""
+"""Start the relay: `python -m agents.relay --host 127.0.0.1 --port 8001`."""
 
 import argparse
 import logging
@@ -18,15 +18,15 @@ from agents.relay.config import MissingSetting, read_config
 from agents.relay.http_limits import BoundedHttp
 from agents.relay.routes import build_app
 
-GRACE_S = 3  # waiters are answered at once; only a client that does not read can take longer
+GRACE_S = 3  # waiting requests are answered at once; only a client that does not read takes longer
 BACKLOG = 4_096
 MESSAGE_BYTES = 2 * 1024 * 1024
 PING_S = 20.0
-KEEP_ALIVE_S = 75  # an agent comes back on its connection after a sync
+KEEP_ALIVE_S = 75  # an agent reuses its connection after a sync
 
 
 class RelayServer(uvicorn.Server):
-    """Answers everyone who waits before it waits for their connections to end."""
+    """Server that answers all waiting requests before it waits for their connections to close."""
 
     def __init__(self, config: uvicorn.Config, switchboard: ChangeNotifier) -> None:
         super().__init__(config)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     use_one_line()
     allow_many_connections()
     with suppress(KeyboardInterrupt):
-        host = "" if options.host == "::" else options.host  # on IPv4 and IPv6
+        host = "" if options.host == "::" else options.host  # IPv4 and IPv6
         build_server(build_app(config), host=host, port=options.port).run()
 
 
@@ -59,19 +59,20 @@ def build_server(app: Starlette, *, host: str, port: int) -> RelayServer:
         host=host,
         port=port,
         http=BoundedHttp,
-        access_log=False,  # its lines would hold tickets
+        access_log=False,  # the access log would contain tickets
         backlog=BACKLOG,
         lifespan="on",
-        log_config=None,  # its lines are written as all others are
+        log_config=None,  # uvicorn's lines are formatted as all others
         log_level="info",
-        proxy_headers=False,  # nothing here depends on who asks: the ticket tells
+        proxy_headers=False,  # nothing here depends on the client's address: the ticket decides
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=KEEP_ALIVE_S,
         ws="websockets-sansio",
         ws_max_size=MESSAGE_BYTES,
-        ws_per_message_deflate=False,  # what streams carry is compressed or encrypted already
-        # Keeps the ways open through NAT. No answer is no reason to hang up: it waits behind what a slow reader left unread.
+        ws_per_message_deflate=False,  # streams carry data that is already compressed or encrypted
+        # Pings keep connections open through NAT. A missing pong closes nothing: it may be queued behind data that a
+        # slow reader has not read yet.
         ws_ping_interval=PING_S,
         ws_ping_timeout=None,
     )
@@ -80,12 +81,12 @@ def build_server(app: Starlette, *, host: str, port: int) -> RelayServer:
 
 
 def _tells_no_ticket(record: logging.LogRecord) -> bool:
-    """uvicorn writes a line with the whole address, ticket included, for each WebSocket."""
+    """Filter out uvicorn's line for each WebSocket, since it contains the whole URL with its ticket."""
     return '"WebSocket ' not in str(record.msg)
 
 
 def allow_many_connections() -> None:
-    """Each waiter is an open file; the usual soft limit of 1,024 would end it there."""
+    """Raise the limit of open files to the hard limit: each waiting request is one, and 1,024 is usual."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -1,4 +1,4 @@
-"""The ASGI application for any server: `agents.relay.app:app`, set up by the environment."""
+"""ASGI application for any server, configured by the environment: `agents.relay.app:app`."""
 
 import os
 

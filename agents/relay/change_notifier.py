@@ -1,4 +1,4 @@
-"""Who waits for which topic, and the one Redis subscription that wakes them."""
+"""Requests that wait for a topic, and the one Redis subscription that ends their wait."""
 
 import asyncio
 import logging
@@ -23,18 +23,20 @@ from agents.relay.ticket_checks import ENDED, Gate
 logger = logging.getLogger("berth.relay")
 
 KEY_PREFIX = "wake:"
-SLIP_PREFIX = "slip:"  # what changed, told just before the counter
-# A busy event loop must not take itself for a dead Redis: a killed one resets its connections and is noticed at once,
-# only a hanging one has to be waited for.
+SLIP_PREFIX = "slip:"  # content of the change, published just before the counter
+# Long, so that a busy event loop does not mistake its own delay for a dead Redis. A killed Redis resets its connections
+# and is noticed at once; only a hanging one is noticed after this time.
 REDIS_TIMEOUT_S = 10.0
-QUIET_S = 10.0  # a silent subscription is asked for a sign of life after this time, and given up after twice as long
-BACKOFF_S = (0.1, 5.0)  # first and longest pause between attempts to reach Redis
-# uvloop says RuntimeError where a connection closes between its being taken and its first word ("the handler is closed");
-# a message that is no number is a ValueError. Neither may end the listening: a deaf relay looks like a quiet one.
+QUIET_S = 10.0  # a quiet subscription is pinged after this time, and given up after twice as long
+BACKOFF_S = (0.1, 5.0)  # first and longest pause between attempts to reach Redis, in seconds
+# uvloop raises RuntimeError if a connection closes between accept and its first data ("the handler is closed"); a
+# message that is no number raises ValueError. Neither may end the subscription: without it the relay would merely look
+# idle.
 REDIS_FAULTS = (RedisError, OSError, RuntimeError, ValueError)
 
-# Without Redis agents sync by themselves, though neither all at once nor in a hot loop: a wait lasts 2 to 5 s, or longer
-# if more than this many a second would come back. Those who wait when it is lost are answered at twice that rate.
+# Without Redis, agents sync by themselves, but neither all at once nor in a hot loop: a wait then lasts 2 to 5 s, or
+# longer if more than this many agents a second would return. Requests that wait when Redis is lost are answered at
+# twice that rate.
 BLIND_HOLD_S = (2.0, 5.0)
 BLIND_ANSWERS_PER_S = 500
 
@@ -44,8 +46,12 @@ Wanted = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What ended a wait: the counter, None when nobody can tell it; the slip of this very change, if it had one; and the
-    news of all changes since the one that was seen, None when they are not known."""
+    """Outcome of a wait.
+
+    `version` is the topic's counter, or None if it is unknown. `slip` is the content of exactly this change, if it
+    had one. `news` are the contents of all changes since the version that the waiter had seen, or None if they are
+    not all known.
+    """
 
     version: int | None
     slip: str = ""
@@ -53,7 +59,7 @@ class Change:
 
 
 class LongPoll:
-    """One request that waits: the counter that it has seen, the future that ends its wait, and which news may end it."""
+    """One waiting request: the counter it has seen, the future that ends its wait, and which news end it."""
 
     __slots__ = ("future", "since", "wanted")
 
@@ -68,10 +74,11 @@ class LongPoll:
 
 
 class ChangeNotifier:
-    """Waiters by topic. One connection listens to every `wake:*` channel, another reads counters in batches.
+    """Waiting requests by topic; one connection subscribes to every `wake:*` channel, another reads counters in
+    batches.
 
-    A lost wake-up is impossible while Redis answers: the subscription stands before a waiter joins, and the waiter
-    compares the counter only after it has joined. When the subscription breaks, everyone who waits is answered.
+    No wake-up can be lost while Redis answers: the subscription exists before a waiter is added, and the waiter's
+    counter is compared only after it was added. When the subscription breaks, all waiting requests are answered.
     """
 
     def __init__(self, redis_url: str, gate: Gate | None = None) -> None:
@@ -82,7 +89,7 @@ class ChangeNotifier:
             max_connections=2,
             socket_timeout=REDIS_TIMEOUT_S,
             socket_connect_timeout=REDIS_TIMEOUT_S,
-            # The library would reconnect by itself and hide that messages were lost meanwhile.
+            # The library's own reconnection would hide that messages were lost in between.
             retry=Retry(NoBackoff(), 0),
         )
         self._waiters: defaultdict[str, set[LongPoll]] = defaultdict(set)
@@ -94,7 +101,7 @@ class ChangeNotifier:
         self.listening = False
         self.closing = False
         self.ended = Ended()
-        self.cut: Callable[[str], None] = lambda host: None  # what is open for a host whose agent is refused from now on
+        self.cut: Callable[[str], None] = lambda host: None  # closes what a revoked host holds open
 
     def __len__(self) -> int:
         return self._number
@@ -112,7 +119,7 @@ class ChangeNotifier:
         await self._redis.aclose()
 
     def close(self) -> None:
-        """Answer everyone now and every later wait at once: the program is about to end."""
+        """Answer all waiting requests, and every later one at once: the program is about to end."""
         self.closing = True
         for waiter in self._all():
             waiter.answer(waiter.since)
@@ -122,17 +129,18 @@ class ChangeNotifier:
 
     @property
     def has_compared(self) -> bool:
-        """Nobody's counter is still to be looked at."""
+        """Return whether no counter is waiting to be compared."""
         return self._reader is None or self._reader.done()
 
     async def wait(
         self, topic: str, *, since: int, hold_s: float, follow: bool = False, wanted: Wanted | None = None
     ) -> Change:
-        """The topic's counter as soon as it differs from `since`; `since` itself when the time is over.
+        """Return the topic's counter as soon as it differs from `since`; `since` itself after `hold_s`.
 
-        None when Redis is or goes away: then nobody can tell whether something changed, and the caller should look.
-        `follow` has the slips of this topic remembered from now on, as news for whoever waits for it next; then `wanted` may
-        say which news the caller waits for. What is not known for sure to be none of them ends the wait too.
+        The version is None if Redis is or becomes unreachable: whether something changed is then unknown, and the
+        caller should look. With `follow`, the contents of this topic's changes are kept from now on, as news for
+        its next waiter. `wanted` then selects the news that end the wait; a change whose news are not known ends it
+        too.
         """
         if self.closing:
             return Change(since)
@@ -171,7 +179,7 @@ class ChangeNotifier:
         return random.uniform(shortest, max(longest, self._number / BLIND_ANSWERS_PER_S))  # noqa: S311 it spreads load
 
     def _ask(self, topic: str, waiter: LongPoll) -> None:
-        """Have the topic's counter compared, together with all others that are asked for meanwhile."""
+        """Queue a comparison of the topic's counter; one query compares all that are queued."""
         self._questions.append((topic, waiter))
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._compare_counters())
@@ -182,7 +190,7 @@ class ChangeNotifier:
             try:
                 values = await self._redis.mget([KEY_PREFIX + topic for topic, _ in asked])
             except REDIS_FAULTS:
-                # They still wait. Should Redis be gone, the subscription tells, and everyone is answered.
+                # They wait on. If Redis is gone, the subscription fails as well, and then all are answered.
                 self._questions = [question for question in asked + self._questions if not question[1].future.done()]
                 await asyncio.sleep(BACKOFF_S[0])
                 continue
@@ -209,7 +217,7 @@ class ChangeNotifier:
         # After subscribing, so that none is missed.
         ended: Any = await self._redis.zrange(ENDED, 0, -1, withscores=True)
         self._gate.learn_all({name.decode(): int(until) for name, until in ended})
-        async for key in self._redis.scan_iter(f"{ENDED_PREFIX}*"):  # also those that were not heard of
+        async for key in self._redis.scan_iter(f"{ENDED_PREFIX}*"):  # including those that were never received as a message
             words = await self._redis.get(key)
             self._end(key.decode(), words if isinstance(words, bytes) else b"")
         self.listening = True
@@ -236,7 +244,7 @@ class ChangeNotifier:
                 self._gate.learn(name, int(until))
         elif channel.startswith(SLIP_PREFIX):
             version, _, slip = content.decode(errors="replace").partition(" ")
-            if version.isdecimal():  # it is a hint: one that makes no sense is no reason to lose the others' wake-ups
+            if version.isdecimal():  # only a hint: a malformed one must not cost the others their wake-ups
                 self._hand_over(channel[len(SLIP_PREFIX) :], int(version), slip)
         elif channel.startswith(ENDED_PREFIX):
             self._end(channel, content)
@@ -252,7 +260,7 @@ class ChangeNotifier:
             self.cut(host)
 
     def _hand_over(self, topic: str, version: int, slip: str) -> None:
-        """Only to those who have seen all but this change: the others need a whole exchange, and the counter wakes them."""
+        """Answer the waiters that lack only this change; the counter wakes the others for a whole sync."""
         self._recent.note(topic, version, slip)
         for waiter in self._waiters.get(topic, ()):
             if waiter.since == version - 1:
@@ -264,7 +272,7 @@ class ChangeNotifier:
             self._tell(topic, waiter, version)
 
     def _tell(self, topic: str, waiter: LongPoll, version: int, slip: str = "") -> None:
-        # A waiter that has already seen this version came after the change; Redis was only slower to tell.
+        # A waiter that has seen this version already arrived after the change; the message of Redis was only slower.
         if waiter.since == version:
             return
         news = self._recent.between(topic, waiter.since, version)

@@ -1,4 +1,4 @@
-"""What the relay reads from its environment, checked before it listens."""
+"""Configuration of the relay from the environment, checked before it listens."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,32 +6,42 @@ from pathlib import Path
 
 
 class MissingSetting(Exception):
-    """The environment lacks something without which the relay must not start."""
+    """The environment lacks a setting without which the relay must not start."""
 
 
 @dataclass(frozen=True)
 class RelayConfig:
-    """Durations in seconds. An agent's wait lasts a random time within `hold_s`, so that agents do not come back in step."""
+    """Settings of the relay; durations in seconds.
+
+    An agent waits for a random time within `hold_s`, so that agents do not return all at once.
+    """
 
     redis_url: str
     secret: str
     origins: tuple[str, ...] = ()
     hold_s: tuple[float, float] = (20.0, 30.0)
     keep_alive_s: float = 15.0
-    coalesce_s: float = 0.2  # a burst of changes becomes at most five page events a second
+    coalesce_s: float = 0.2  # limits bursts of changes to five page events a second
     retry_ms: int = 3_000
     waiters_per_topic: int = 64
     tcp_listen: str = "127.0.0.1"
-    tcp_ports: range = range(0)  # that lead to hosts behind NAT; none unless told
-    reach_private: bool = False  # whether hosts at private addresses are dialled when they test their ports
-    web_host: str = ""  # below which programs of instances have names of their own; "" for none
+    tcp_ports: range = range(0)  # ports that lead to hosts behind NAT; none by default
+    reach_private: bool = False  # whether hosts at private addresses may be dialled when they test their ports
+    web_host: str = ""  # domain below which instances' web programs have their own host names; "" for none
 
 
 def read_config(environment: Mapping[str, str]) -> RelayConfig:
-    """REDIS_URL and RELAY_SECRET (or NAME_FILE); RELAY_ORIGIN lists the sites whose pages may read events, by comma;
-    RELAY_TCP_PORTS (FIRST-LAST) are the ports that lead to hosts behind NAT, on the address RELAY_TCP_LISTEN;
-    RELAY_REACH_PRIVATE lets private addresses of hosts be dialled;
-    RELAY_WEB_HOST is the name below which programs of instances have names of their own."""
+    """Read the configuration from environment variables.
+
+    REDIS_URL and RELAY_SECRET (or NAME_FILE): required.
+    RELAY_ORIGIN: comma-separated origins whose pages may read events.
+    RELAY_TCP_PORTS (FIRST-LAST): ports that lead to hosts behind NAT, on the address RELAY_TCP_LISTEN.
+    RELAY_REACH_PRIVATE: whether private addresses of hosts may be dialled.
+    RELAY_WEB_HOST: domain below which instances' web programs have their own host names.
+
+    Raises:
+        MissingSetting: A required variable is missing, or RELAY_TCP_PORTS is malformed.
+    """
     return RelayConfig(
         redis_url=_secret(environment, "REDIS_URL"),
         secret=_secret(environment, "RELAY_SECRET"),

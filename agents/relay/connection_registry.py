@@ -1,4 +1,4 @@
-"""Who is linked, who wants in, and how both meet: the relay dials no host, it asks the host's agent to dial."""
+"""Connected agents, and streams to them: the relay asks an agent to connect, it never dials a host."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from agents.relay.stream_endpoints import Channel, SocketEnd
 
 logger = logging.getLogger("berth.relay")
 
-DIAL_S: Final = 10.0  # an agent that is linked dials within milliseconds; one whose link just broke comes back in seconds
+DIAL_S: Final = 10.0  # a connected agent dials within milliseconds; one whose link just broke returns within seconds
 LINK_POLL_S: Final = 0.1
 REVOKED: Final = 4401
 LONGEST_DETAIL: Final = 300
@@ -26,7 +26,7 @@ _CODE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class DialError(Exception):
-    """No stream came about; `code` is for programs, `detail` for people."""
+    """No stream could be opened; `code` is for programs, `detail` for people."""
 
     code = "dial_failed"
     detail = "The stream could not be opened."
@@ -37,19 +37,19 @@ class DialError(Exception):
 
 
 class NotLinked(DialError):
-    """The host's agent holds no link at the moment."""
+    """The host's agent has no link at the moment."""
 
     code, detail = "host_away", "The host is not connected at the moment."
 
 
 class DialTimeout(DialError):
-    """The agent was told and did not come."""
+    """The agent was asked to dial and did not."""
 
     code, detail = "dial_timeout", "The host did not answer in time."
 
 
 class DialRefused(DialError):
-    """The agent said no."""
+    """The agent refused to open the stream."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(told_detail(detail))
@@ -57,12 +57,12 @@ class DialRefused(DialError):
 
 
 def told_code(said: object) -> str:
-    """An agent's code, if it is of the form of one: programs compare it, and it ends in a close reason."""
+    """Return an agent's error code if it is well-formed, since it becomes a close reason; else "refused"."""
     return said if isinstance(said, str) and _CODE.fullmatch(said) else "refused"
 
 
 def told_detail(said: object) -> str:
-    """What an agent says, as one printable line in quotation marks: people read it, and the agent may be hostile."""
+    """Return an agent's text as one printable line in quotation marks, since the agent may be hostile."""
     line = str(said)[:LONGEST_DETAIL].translate(_QUOTES)
     words = "".join(letter if letter.isprintable() else " " for letter in line).strip()
     return f"{HOST_SAYS}{words}”" if words else ""
@@ -81,7 +81,7 @@ class Link:
 
 
 class ConnectionRegistry:
-    """Links by host, and the streams that were asked for and have not come yet."""
+    """Links by host, and the streams that were requested and have not arrived yet."""
 
     def __init__(self) -> None:
         self._links: dict[str, Link] = {}
@@ -95,7 +95,7 @@ class ConnectionRegistry:
         return host in self._links
 
     async def attach(self, link: Link) -> None:
-        """Its agent can be told from now on. An earlier link of the same host ends: its agent has come anew."""
+        """Register an agent's link and close an earlier one of the same host, since the agent has reconnected."""
         before = self._links.get(link.host)
         self._links[link.host] = link
         if before is not None:
@@ -106,26 +106,34 @@ class ConnectionRegistry:
             del self._links[link.host]
 
     async def close(self) -> None:
-        """The program is about to end."""
+        """Close all links, since the program is about to end."""
         for link in list(self._links.values()):
             await link.end.close(1001, "the relay restarts")
 
     def track(self, host: str, end: SocketEnd) -> None:
-        """This end is the host's agent's, as long as it is open."""
+        """Record that this connection belongs to the host's agent, for as long as it is open."""
         self._open[host].add(end)
 
     async def cut(self, host: str) -> None:
-        """Close everything that the host's agent holds open here, all at once: its link, its streams, its copies."""
+        """Close everything that the host's agent holds open here at once: its link, its streams, its copies."""
         link = self._links.pop(host, None)
         ends = [*([link.end] if link else []), *self._open.pop(host, ())]
         await asyncio.gather(*(end.close(REVOKED, "revoked") for end in ends), return_exceptions=True)
 
     async def dial(self, *, host: str, grant: str, timeout_s: float = DIAL_S) -> Channel:
-        """A TCP stream to the port that the grant names. Raises DialError."""
+        """Open a TCP stream to the port that the grant names.
+
+        Raises:
+            DialError: The agent is not connected, does not answer or refuses.
+        """
         return Channel(await self.open(host, {"grant": grant}, timeout_s))
 
     async def open(self, host: str, what: Mapping[str, Any], timeout_s: float = DIAL_S) -> SocketEnd:
-        """Have the host's agent dial; its end of the stream, to be closed by the caller. Raises DialError."""
+        """Have the host's agent dial, and return its end of the stream, which the caller has to close.
+
+        Raises:
+            DialError: The agent is not connected, does not answer or refuses.
+        """
         deadline = time.monotonic() + timeout_s
         link = await self._link_of(host, deadline)
         stream = secrets.token_urlsafe(24)
@@ -145,7 +153,10 @@ class ConnectionRegistry:
             self._awaited.pop(stream, None)
 
     def arrive(self, stream: str, end: SocketEnd) -> bool:
-        """The agent has dialled; whether anybody still waits for it. The stream's name is the secret of both."""
+        """Hand over an agent's new connection; return whether a request still waits for it.
+
+        The stream's name is a secret that only the requester and the agent know.
+        """
         _, arrival = self._awaited.get(stream, ("", None))
         if arrival is None or arrival.done():
             return False
@@ -158,7 +169,7 @@ class ConnectionRegistry:
             arrival.set_exception(DialRefused(code, detail))
 
     async def _link_of(self, host: str, deadline: float) -> Link:
-        """A host whose link has just broken is about to come back, so wait a little."""
+        """Return the host's link, after a short wait if there is none: an agent whose link broke returns soon."""
         while host not in self._links:
             if time.monotonic() > deadline:
                 raise NotLinked
@@ -167,16 +178,20 @@ class ConnectionRegistry:
 
 
 class Pairs:
-    """Two agents that meet here to copy from one to the other: each comes with its side's ticket, in any order."""
+    """Meeting point of two agents of a copy; each brings its side's ticket, in any order."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], tuple[SocketEnd, asyncio.Future[SocketEnd]]] = {}
         self._active: dict[tuple[str, str], SocketEnd] = {}
 
     async def meet(self, pair: str, side: str, end: SocketEnd, timeout_s: float) -> SocketEnd | None:
-        """The other side's end for whoever comes second, who carries; None for the first, once the other has come.
+        """Return the other side's connection to the second to come, None to the first once both have come.
 
-        Raises TimeoutError. A newer connection of a side ends the older one, and with it the copy that it was part of.
+        A newer connection of a side closes its older one, and with it the copy that it was part of.
+
+        Raises:
+            TimeoutError: The other side did not come.
+            ConnectionError: A newer connection of the same side came.
         """
         own, other = (pair, side), (pair, "target" if side == "source" else "source")
         await self._replace(own)

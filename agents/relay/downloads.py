@@ -1,6 +1,6 @@
-"""Files of instances by plain HTTP: a browser or curl saves what a ticket names, and goes on where it broke off.
+"""Downloads of instances' files by HTTP; a client may resume with a range request.
 
-The ticket's grant leads to one path, to read. Nothing of it is kept or opened here: it comes as an
+The ticket's grant allows reading one path. The relay neither stores nor interprets the file: it is sent as an
 attachment, whatever it is.
 """
 
@@ -30,10 +30,10 @@ _STATUS: Final = {"missing": 404, "not_file": 409, "not_kept": 409, "no_tar": 40
 _PLAIN_NAME: Final = re.compile(r"[^0-9A-Za-z._ -]")
 _LAST_LETTERS: Final = 200
 _LONGEST_NAME: Final = 1_000
-_NO_NAME: Final = re.compile("[\x00\ud800-\udc7f\udd00-\udfff]")  # the other halves stand for bytes that are no UTF-8
+_NO_NAME: Final = re.compile("[\x00\ud800-\udc7f\udd00-\udfff]")  # the remaining surrogates stand for non-UTF-8 bytes
 _LARGEST: Final = 2**53
 _NO_ANSWER: Final = "The host gave no proper answer."
-# A file of a renter's instance is no page of the market: a browser must save it, and must not look into it.
+# A renter's file is no page of the market: a browser must save it and must not guess its type.
 _SAFE: Final = {
     "Cache-Control": "private, no-store",
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -44,7 +44,7 @@ _SAFE: Final = {
 
 
 class Refused(Exception):
-    """The agent gives nothing; `code` and the text are its own."""
+    """The agent does not send the file; `code` and the text are the agent's own."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -53,10 +53,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Head:
-    """What is about to come."""
+    """Name, size and time of change of the file or folder that follows."""
 
     name: str
-    size: int | None  # None for a folder, which is packed while it comes
+    size: int | None  # None for a folder, which is packed while it is sent
     changed_at: int
 
     @property
@@ -64,7 +64,7 @@ class Head:
         return f'"{self.size:x}-{self.changed_at:x}"' if self.size is not None else ""
 
     def headers(self, first: int, last: int | None) -> dict[str, str]:
-        """`last` is the last byte wanted, None for a whole."""
+        """Return the response headers; `last` is the last byte of a range, None for the whole."""
         name = self.name if self.size is not None else f"{self.name or 'files'}.tar"
         plain = _PLAIN_NAME.sub("_", name)[-_LAST_LETTERS:] or "file"
         encoded = quote(name.encode("utf-8", "surrogateescape"), safe="")
@@ -78,7 +78,7 @@ class Head:
 
 
 async def download(request: Request) -> Response:
-    """What the ticket names, from the byte on that the client wants."""
+    """Send the file or folder that the ticket names, or the requested range of it."""
     ticket = _ticket(request)
     if ticket is None:
         return _refusal(request, 401, "bad_ticket", "This link has expired.")
@@ -99,7 +99,7 @@ ROUTES: Final = [Route("/relay/v1/download", download)]
 
 
 class Body(Response):
-    """Bytes of a stream as the body of an answer. One that breaks off is broken off here too, so that the client knows."""
+    """Response whose body is a stream; a stream that breaks off breaks the body off too."""
 
     def __init__(self, end: SocketEnd, gate: Gate, bonds: Sequence[str], status: int, headers: dict[str, str]) -> None:
         super().__init__(None, status, headers)
@@ -157,7 +157,12 @@ async def _part(end: SocketEnd, head: Head, first: int, last: str, *, carried: C
 
 
 async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
-    """Have the agent read from there on. Raises Refused, or ConnectionError when it is gone."""
+    """Ask the agent to send the file from `offset` on, and return its head.
+
+    Raises:
+        Refused: The agent refuses, or its answer is malformed.
+        ConnectionError: The agent is gone.
+    """
     await end.give(json.dumps({"do": "read", "offset": offset, **({} if most is None else {"most": most})}))
     words = await _word(end)
     if "kind" not in words:
@@ -166,7 +171,11 @@ async def _ask(end: SocketEnd, offset: int, most: int | None) -> Head:
 
 
 def _head_of(words: Mapping[str, Any]) -> Head:
-    """Raises Refused for what is none: the agent may be hostile."""
+    """Parse a head from an agent, which may be hostile.
+
+    Raises:
+        Refused: The head is malformed.
+    """
     name, size, changed_at = words.get("name", ""), words.get("size", 0), words.get("changed_at", 0)
     named = isinstance(name, str) and len(name) <= _LONGEST_NAME and not _NO_NAME.search(name)
     sized = type(size) is int and 0 <= size <= _LARGEST
@@ -203,7 +212,7 @@ def _ticket(request: Request) -> StreamTicket | None:
 
 
 def _refusal(request: Request, status: int, code: str, detail: str) -> Response:
-    """A page for who followed a link, a problem document for programs."""
+    """Return a page for browsers, a problem document for programs."""
     if "text/html" in request.headers.get("accept", ""):
         return plain_page(status, "This cannot be downloaded", detail)
     body = {"type": "about:blank", "title": "This cannot be downloaded", "status": status, "detail": detail, "code": code}

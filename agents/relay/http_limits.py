@@ -1,4 +1,4 @@
-"""HTTP whose heads come to an end: uvicorn alone would wait for the rest of one for ever, and keep all of it in memory."""
+"""Time and size limits for HTTP request heads; uvicorn alone would wait and buffer without limit."""
 
 import asyncio
 from typing import Final
@@ -10,12 +10,12 @@ HEAD_BYTES: Final = 64 * 1024
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Hangs up on whoever takes too long for a request's head, or sends one that is too large."""
+    """HTTP protocol that closes a connection whose request head is too slow or too large."""
 
     _patience: asyncio.TimerHandle | None = None
     _head_bytes = 0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         super().connection_made(transport)
         self._expect_head()
 

@@ -1,4 +1,4 @@
-"""HTTP from a browser to a program in an instance, byte for byte but for the headers of the connection itself."""
+"""HTTP from a browser to a program in an instance, unchanged except for hop-by-hop headers."""
 
 import asyncio
 import re
@@ -17,10 +17,10 @@ from agents.relay.stream_endpoints import Channel
 
 COOKIES: Final = (b"berth_visit", b"__Host-berth_visit")
 HEADERS_AT_MOST: Final = 64 * 1024
-IDLE_S: Final = 15.0  # programs close connections that idle for longer; one that did is found out by the next request
+IDLE_S: Final = 15.0  # programs usually keep idle connections longer; the next request finds a closed one
 IDLE_AT_MOST: Final = 8
-AT_ONCE: Final = 100  # requests of one visit
-# What speaks of one connection alone, or of what the two ends agreed on.
+AT_ONCE: Final = 100  # requests of one visit at a time
+# Hop-by-hop headers: they concern one connection, or what its two ends agreed on.
 _HOP: Final = frozenset(
     {
         *(b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization"),
@@ -33,29 +33,29 @@ Header = tuple[bytes, bytes]
 
 
 class Broken(DialError):
-    """The program hung up, or spoke something else than HTTP."""
+    """The program closed the connection, or its answer was not HTTP."""
 
     code = "bad_answer"
     detail = "The program in the instance gave no proper answer. It may still be starting: try again in a moment."
 
 
 class _Gone(Exception):
-    """The browser hung up while it was still asking."""
+    """The browser closed the connection while it was still sending the request."""
 
 
 @dataclass(eq=False)
 class Upstream:
-    """One connection to a program, between two requests."""
+    """Connection to a program that can be kept between two requests."""
 
     channel: Channel
     fresh: bool = True
-    watch: "asyncio.Future[bytes] | None" = None  # while it idles: nothing may come but its end
+    watch: "asyncio.Future[bytes] | None" = None  # a read while idle: only the connection's end may arrive
     machine: h11.Connection = field(
         default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=HEADERS_AT_MOST)
     )
 
     async def wake(self) -> bool:
-        """Whether it can be used again."""
+        """Stop watching the idle connection and return whether it can be used again."""
         watch, self.watch, self.fresh = self.watch, None, False
         if watch is None or watch.done():
             return False
@@ -86,7 +86,7 @@ class Upstream:
 
 
 class Upstreams:
-    """Carries requests, and keeps connections for the next ones: a page of JupyterLab asks for a hundred things."""
+    """Forwards requests and reuses connections, since a page of JupyterLab requests a hundred files."""
 
     def __init__(self, hub: ConnectionRegistry) -> None:
         self._hub = hub
@@ -94,7 +94,11 @@ class Upstreams:
         self._at_work: defaultdict[str, int] = defaultdict(int)
 
     async def carry(self, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises DialError as long as nothing was answered."""
+        """Forward one request and its response.
+
+        Raises:
+            DialError: Nothing could be forwarded; no response was started yet.
+        """
         if self._at_work[visit.grant] >= AT_ONCE:
             raise Broken("Too many requests at once.")
         self._at_work[visit.grant] += 1
@@ -114,7 +118,7 @@ class Upstreams:
             except Broken:
                 if upstream.fresh or scope["method"] not in ("GET", "HEAD"):
                     raise
-                await upstream.channel.close()  # it was closed while nobody used it
+                await upstream.channel.close()  # the program closed it while it was idle
                 upstream = Upstream(await self._hub.dial(host=visit.host, grant=visit.grant))
                 response = await _ask(upstream, scope, receive)
             whole = await _pass_on(upstream, response, receive, send)
@@ -124,7 +128,7 @@ class Upstreams:
         await self._keep(visit, upstream, whole)
 
     async def _take(self, visit: StreamTicket, *, again: bool) -> Upstream:
-        """A connection that was used before, for what may be asked twice; else a new one."""
+        """Return an idle connection if the request may be repeated (`again`), else a new one."""
         idle = self._idle.get(visit.grant, [])
         while again and idle:
             upstream = idle.pop()
@@ -146,7 +150,7 @@ class Upstreams:
         asyncio.get_running_loop().call_later(IDLE_S, self._expire, visit.grant, upstream)
 
     def _expire(self, grant: str, upstream: Upstream) -> None:
-        """It has idled for long, or the program closed it. One that is in use again stays."""
+        """Close a connection that idled too long or was closed by the program, unless it is in use again."""
         idle = self._idle.get(grant, [])
         if upstream not in idle:
             return
@@ -157,7 +161,7 @@ class Upstreams:
         task.add_done_callback(_CLOSING.discard)
 
 
-_CLOSING: set["asyncio.Future[None]"] = set()  # the loop itself holds tasks weakly
+_CLOSING: set["asyncio.Future[None]"] = set()  # keeps the tasks alive, since the event loop refers to them only weakly
 
 
 async def _let_go(upstream: Upstream) -> None:
@@ -168,7 +172,7 @@ async def _let_go(upstream: Upstream) -> None:
 
 
 async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Response:
-    """Send the request, its body as it comes; the head of the answer."""
+    """Send the request, with its body as it arrives, and return the head of the response."""
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     headers = request_headers(scope["headers"])
     names = {name for name, _ in scope["headers"]}
@@ -177,7 +181,7 @@ async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Respon
         headers.append((b"transfer-encoding", b"chunked"))
     try:
         await upstream.say(h11.Request(method=scope["method"], target=target, headers=headers))
-        with suppress(Broken):  # it may answer and hang up before it has read everything
+        with suppress(Broken):  # the program may answer and close before it has read the whole body
             while has_body:
                 message = await receive()
                 if message["type"] == "http.disconnect":
@@ -195,7 +199,10 @@ async def _ask(upstream: Upstream, scope: Scope, receive: Receive) -> h11.Respon
 
 
 async def _pass_on(upstream: Upstream, response: h11.Response, receive: Receive, send: Send) -> bool:
-    """The answer, piece by piece as it comes; whether all of it was passed on. Ends when the browser hangs up."""
+    """Send the response piece by piece as it arrives; return whether all of it was sent.
+
+    It ends when the browser closes the connection.
+    """
     start = {"type": "http.response.start", "status": response.status_code, "headers": response_headers(response.headers)}
     await send(start)
     gone = asyncio.ensure_future(_until_gone(receive))
@@ -222,7 +229,7 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def request_headers(headers: Iterable[Header]) -> list[Header]:
-    """All but those of the connection and the cookie of the visit, which is none of the program's business."""
+    """Return the headers without hop-by-hop ones and without the visit's cookie."""
     passed = []
     for name, value in headers:
         if name == b"cookie":
@@ -233,7 +240,7 @@ def request_headers(headers: Iterable[Header]) -> list[Header]:
 
 
 def response_headers(headers: Iterable[Header]) -> list[Header]:
-    """A cookie is for this host name alone, whatever the program says."""
+    """Return the headers without hop-by-hop ones, with all cookies limited to this host name."""
     return [
         (name, _DOMAIN.sub(b"", value) if name == b"set-cookie" else value) for name, value in headers if name not in _HOP
     ]

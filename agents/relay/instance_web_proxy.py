@@ -1,8 +1,9 @@
-"""Programs of instances in the browser: each under a host name of its own, entered by a signed link, carried over a stream.
+"""Web programs of instances, each under its own host name, entered by a signed link.
 
-`<instance>-<port>.<RELAY_WEB_HOST>` is the name of one port of one instance. No page of the market lives there, so no cookie
-of the market comes here and none can be set for it; and one instance's pages are strangers to another's. A link that the web
-signed (`/relay/v1/web/<ticket>/<page>`) is good for minutes: it sets a cookie for this name alone and leads on to the page.
+`<instance>-<port>.<RELAY_WEB_HOST>` names one port of one instance. No page of the market is served there, so no
+cookie of the market is sent to it and none can be set for it; and the pages of two instances have different
+origins. A link that the web signed (`/relay/v1/web/<ticket>/<page>`) is valid for minutes: it sets a cookie for
+this host name alone and redirects to the page.
 """
 
 import re
@@ -43,7 +44,7 @@ _QUOTED: Final = "上面引号内是主机的原话。"
 
 
 class WebSites:
-    """An ASGI application for every name below the web host."""
+    """ASGI application for all host names below the web host."""
 
     def __init__(self, hub: ConnectionRegistry, gate: Gate, *, secret: str) -> None:
         self._hub = hub
@@ -75,7 +76,7 @@ class WebSites:
             await _Refusal(502, "The instance does not answer here", error.detail)(scope, receive, send)
 
     def _open(self, label: str, scope: Scope, headers: Headers) -> Response:
-        """The link's one page: set the cookie and go where it leads, by an address that holds no ticket any more."""
+        """Answer a signed link: set the cookie and redirect to an address without the ticket."""
         leave, _, page = scope["path"].removeprefix(OPEN_PATH).partition("/")
         now = time.time()
         try:
@@ -111,21 +112,25 @@ class WebSites:
 
 
 class _Refusal:
-    """An answer to whichever kind of request this is."""
+    """ASGI response for either an HTTP request or a WebSocket."""
 
     def __init__(self, status: int, title: str, text: str = "") -> None:
         self._status, self._title, self._text = status, title, text
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await receive()  # its connect
+            await receive()  # the message "websocket.connect"
             await send({"type": "websocket.close", "code": 4000 + self._status, "reason": self._title})
         else:
             await plain_page(self._status, self._title, self._text)(scope, receive, send)
 
 
 def plain_page(status: int, title: str, text: str = "") -> Response:
-    """For people whom a link has led nowhere. The text may quote an agent, and the page is of the market's own origin."""
+    """Return a page for people whose link does not work.
+
+    The text may quote an agent, and the page belongs to the market's own origin; so it is escaped and can load
+    nothing.
+    """
     english, chinese = _AGAIN
     if text.startswith(HOST_SAYS):
         chinese = f"{_QUOTED}{chinese}"
@@ -134,23 +139,29 @@ def plain_page(status: int, title: str, text: str = "") -> Response:
 
 
 def _is_secure(headers: Headers) -> bool:
-    """Behind the proxy that speaks TLS. Who says so without one only gets a cookie that comes back over TLS alone."""
+    """Return whether the proxy in front received the request over TLS.
+
+    A client that claims so without such a proxy only gets a cookie that is sent back over TLS alone.
+    """
     return headers.get("x-forwarded-proto", "") == "https"
 
 
 def _cookie_name(headers: Headers) -> str:
-    """Under TLS with the prefix that keeps a sibling's page from setting it for this name too."""
+    """Return the cookie's name; under TLS with the prefix that keeps sibling host names from setting it."""
     return f"__Host-{COOKIE}" if _is_secure(headers) else COOKIE
 
 
 def _cookie(headers: Headers, name: str) -> str:
-    """By hand: the library's reader stops at the first cookie that it does not like, and a program may set any."""
+    """Return the value of one cookie, parsed here: the library's parser stops at a malformed one.
+
+    A program in the instance may set any cookie.
+    """
     pairs = (one.strip().partition("=") for text in headers.getlist("cookie") for one in text.split(";"))
     return next((value for own, _, value in pairs if own == name), "")
 
 
 def _is_foreign(scope: Scope, headers: Headers) -> bool:
-    """Whether another site's page asks: with a link to follow it may, with anything else it may not."""
+    """Return whether another site's page sends the request; such a page may only navigate here by a link."""
     origin, site = headers.get("origin", ""), headers.get("sec-fetch-site", "")
     own = origin.partition("://")[2] == headers.get("host", "")
     if origin and not own and (scope["type"] == "websocket" or scope["method"] not in _SAFE):

@@ -1,4 +1,4 @@
-"""WebSockets from a browser to a program in an instance: two handshakes, and every message passed on."""
+"""WebSockets from a browser to a program in an instance: two handshakes, and all messages passed on."""
 
 import asyncio
 from contextlib import suppress
@@ -19,17 +19,17 @@ from agents.relay.stream_endpoints import Channel
 
 MESSAGE_AT_MOST: Final = 32 * 1024 * 1024
 _OWN: Final = (b"host", b"origin")
-_UNTOLD: Final = (1005, 1006, 1015)  # close codes that stand for none and are never sent
+_UNTOLD: Final = (1005, 1006, 1015)  # close codes that are never sent, only reported
 GOING_AWAY: Final = 1001
 
 
 class _Inside:
-    """The program's end: a client's half of the protocol over a stream."""
+    """Client side of the WebSocket protocol, over a stream to the program."""
 
     def __init__(self, channel: Channel, protocol: ClientProtocol) -> None:
         self.channel = channel
         self.protocol = protocol
-        self.early: list[Any] = []  # came along with the answer to the handshake
+        self.early: list[Any] = []  # events that arrived together with the answer to the handshake
         self._turn = asyncio.Lock()
         self._parts: list[bytes] = []
         self._is_text = False
@@ -41,7 +41,7 @@ class _Inside:
                     await self.channel.write(piece)
 
     async def events(self) -> list[Any] | None:
-        """What has come; None once nothing more can come."""
+        """Return the next events, or None once no more can arrive."""
         while True:
             piece = await self.channel.read()
             if piece:
@@ -57,7 +57,7 @@ class _Inside:
                 return None
 
     def message(self, frame: Frame) -> str | bytes | None:
-        """A whole message once its last frame is there."""
+        """Return a whole message once its last frame has arrived, else None."""
         if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
             self._parts, self._is_text = [], frame.opcode is Opcode.TEXT
         elif frame.opcode is not Opcode.CONT:
@@ -70,11 +70,15 @@ class _Inside:
 
 
 async def join_sockets(hub: ConnectionRegistry, visit: StreamTicket, scope: Scope, receive: Receive, send: Send) -> None:
-    """Raises DialError as long as the browser has not been answered."""
+    """Join a browser's WebSocket with a program's.
+
+    Raises:
+        DialError: The program could not be reached; the browser has not been answered yet.
+    """
     channel = await hub.dial(host=visit.host, grant=visit.grant)
     try:
         inside = await _enter(channel, scope)
-        await receive()  # its connect
+        await receive()  # the message "websocket.connect"
         await send({"type": "websocket.accept", "subprotocol": inside.protocol.subprotocol})
         ways = [
             asyncio.ensure_future(_to_program(inside, receive)),
@@ -96,7 +100,7 @@ async def _enter(channel: Channel, scope: Scope) -> _Inside:
     uri = parse_uri(f"ws://{headers['host']}{path}{'?' if query else ''}{query}")
     protocol = ClientProtocol(
         uri,
-        origin=headers.get("origin"),  # type: ignore[arg-type]  # a text of its own type
+        origin=headers.get("origin"),  # type: ignore[arg-type] # the library has its own string type
         subprotocols=scope.get("subprotocols") or None,
         max_size=MESSAGE_AT_MOST,
     )
@@ -132,7 +136,7 @@ async def _to_program(inside: _Inside, receive: Receive) -> None:
 
 
 async def _to_browser(inside: _Inside, send: Send) -> None:
-    """First what came along with the handshake's answer, then the rest as it comes."""
+    """Send first the events that arrived with the handshake's answer, then all later ones."""
     events: list[Any] | None = inside.early
     with suppress(OSError):
         while events is not None:

@@ -1,8 +1,8 @@
-"""Dials a host that asks for it, from outside: only its own address, only its own ports, and only to hear its nonce.
+"""Reachability test: dials a host at its request, at its own address and ports, to read its nonce.
 
-So the relay is no door into the operator's network: private addresses are refused unless the operator opened them
-(RELAY_REACH_PRIVATE, for development and for markets of one laboratory), a ticket is good for a few ports once each, and
-nothing of what was heard is told but whether it was the nonce.
+It must not become a way into the operator's network: private addresses are refused unless the operator allows them
+(RELAY_REACH_PRIVATE, for development and for a market within one laboratory), each nonce is used once and dials per
+host are limited, and of what was received the answer tells only whether it was the nonce.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ DIALS: Final = 8  # of one host within WINDOW_S
 WINDOW_S: Final = 600.0
 AT_ONCE: Final = 16  # of all hosts
 HOSTS_KNOWN: Final = 10_000
-NONCES_KNOWN: Final = 64  # of each host: far more than it can use while one of its tickets is good
+NONCES_KNOWN: Final = 64  # of each host: far more than it can use while one of its tickets is valid
 _HIGHEST_DIGITS: Final = 5
 
 
 @dataclass
 class _Asked:
-    """When one host was dialled, and for which nonces; what another one does takes none of them away."""
+    """Times and nonces of one host's dials; kept per host, so that no other host can push nonces out."""
 
     moments: list[float] = field(default_factory=list)
     nonces: deque[str] = field(default_factory=lambda: deque(maxlen=NONCES_KNOWN))
 
 
 class Dialler:
-    """Counts what each host has asked for."""
+    """Dials hosts, and limits how often for each of them."""
 
     def __init__(self, *, private: bool) -> None:
         self._private = private
@@ -50,7 +50,11 @@ class Dialler:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def admit(self, host: str, nonce: str) -> None:
-        """Raises Refusal for a nonce that was used, and for a host that asks too often."""
+        """Count a dial of the host.
+
+        Raises:
+            Refusal: The nonce was used before, or the host asks too often.
+        """
         now = time.monotonic()
         asked = self._hosts.pop(host, None) or _Asked()
         self._hosts[host] = asked
@@ -65,7 +69,7 @@ class Dialler:
         asked.nonces.append(nonce)
 
     async def dial(self, address: str, port: int, nonce: str) -> str:
-        """Why it was not reached; "" when it was."""
+        """Connect and compare the nonce; return "" if it matched, else why the host was not reached."""
         async with self._slots:
             try:
                 async with asyncio.timeout(DIAL_S):
@@ -113,7 +117,7 @@ def _leave(request: Request) -> Reach:
 
 
 async def _resolve(address: str, port: int) -> list[Address]:
-    """Resolved once: what was checked is what is dialled."""
+    """Resolve the address once, so that the address that was checked is the one that is dialled."""
     try:
         rows = await asyncio.get_running_loop().getaddrinfo(address, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -1,14 +1,14 @@
-"""What the last changes were, of topics that a script waits for: if it comes back a moment later it hears it all."""
+"""Contents of the last changes of topics that scripts wait for, so that none is missed between waits."""
 
 from collections import OrderedDict
 from typing import Final
 
-TOPICS: Final = 10_000  # the one that was waited for longest ago is forgotten first
+TOPICS: Final = 10_000  # the topic whose last waiter came longest ago is forgotten first
 CHANGES: Final = 32  # of each topic
 
 
 class Recent:
-    """News by topic and version. It is a hint: whoever is told nothing looks, as without it."""
+    """News by topic and version; only a hint, since a caller that is told nothing looks for itself."""
 
     def __init__(self) -> None:
         self._topics: OrderedDict[str, dict[int, str]] = OrderedDict()
@@ -20,7 +20,10 @@ class Recent:
             self._topics.popitem(last=False)
 
     def note(self, topic: str, version: int, news: str = "") -> None:
-        """A change of a followed topic; without news it was nothing that is told of, or its news came before."""
+        """Record a change of a followed topic.
+
+        Without news, either the change has none for waiters, or its news came before.
+        """
         changes = self._topics.get(topic)
         if changes is None:
             return
@@ -29,7 +32,10 @@ class Recent:
             del changes[next(iter(changes))]
 
     def between(self, topic: str, since: int, version: int) -> tuple[str, ...] | None:
-        """The news of all changes after `since` up to `version`, oldest first; None where not every one of them is known."""
+        """Return the news of all changes after `since` up to `version`, oldest first.
+
+        It is None if not all of them are known.
+        """
         changes = self._topics.get(topic, {})
         if not 0 < version - since <= len(changes):
             return None
@@ -37,5 +43,5 @@ class Recent:
         return tuple(changes[each] for each in wanted if changes[each]) if all(each in changes for each in wanted) else None
 
     def forget(self) -> None:
-        """Redis was lost: what was said meanwhile is not known."""
+        """Forget everything, since changes may have been missed while Redis was unreachable."""
         self._topics.clear()

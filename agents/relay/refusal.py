@@ -1,10 +1,10 @@
-"""A request that the relay refuses, with the stable code of its problem document."""
+"""HTTP error of the relay with the stable code of its problem document."""
 
 from starlette.exceptions import HTTPException
 
 
 class Refusal(HTTPException):
-    """Raised by a route; `routes.render_problem` tells it."""
+    """Error raised by a route; `routes.render_problem` renders it."""
 
     def __init__(self, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(status, detail, headers)

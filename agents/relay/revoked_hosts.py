@@ -1,21 +1,24 @@
-"""Hosts whose agents are refused: tickets from before that moment are void, and what is open for them is cut."""
+"""Hosts whose agent's key was revoked: earlier tickets are void, and open connections are closed."""
 
 from typing import Final
 
 from agents.protocol.tickets import Ticket
 
 PREFIX: Final = "ended:"
-TICKET_LIFETIME_S: Final = 600  # of an agent's tickets for waiting, its link and its ports: agents.gateway.constants
+TICKET_LIFETIME_S: Final = 600  # of an agent's tickets for waiting, its link and its ports: see agents.gateway.constants
 
 
 class Ended:
-    """By host: when its agent's key was revoked, and whether it has been given a new one."""
+    """For each host, when its agent's key was revoked, and whether it has been given a new key."""
 
     def __init__(self) -> None:
         self._at: dict[str, tuple[int, bool]] = {}
 
     def note(self, topic: str, words: str) -> str:
-        """The host that is to be cut now; "" for what makes no sense, and for one that goes on under a new key."""
+        """Record a revocation and return the host whose connections must be closed now.
+
+        It is "" for a malformed message, and for a host that goes on under a new key.
+        """
         moment, _, over = words.partition(" ")
         host = topic.removeprefix("host:")
         if not moment.isdecimal() or host == topic:
@@ -24,10 +27,10 @@ class Ended:
         return "" if over == "1" else host
 
     def voids(self, ticket: Ticket) -> bool:
-        """Whether the ticket was given to an agent that is refused now."""
+        """Return whether the ticket was given to an agent that has been revoked since."""
         kind, _, rest = ticket.topic.partition(":")
         words = rest.split(":")
-        if kind == "pair":  # it lives for hours: good again once the host has a new key
+        if kind == "pair":  # valid for hours, so it counts again once the host has a new key
             return len(words) > 1 and not self._at.get(words[1], (0, True))[1]
         host = words[-1]
         return host in self._at and ticket.expires_at <= self._at[host][0] + TICKET_LIFETIME_S

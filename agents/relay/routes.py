@@ -1,4 +1,4 @@
-"""The relay's addresses: waiting agents, page events, streams, its own health."""
+"""HTTP routes of the relay: waiting agents, page events and its own health."""
 
 import asyncio
 import random
@@ -30,9 +30,9 @@ from agents.relay.tcp_listeners import TcpListeners
 from agents.relay.ticket_checks import Gate
 
 MAX_DIGITS = 19
-NEWS = "news:"  # leave to wait for the topic `user:<hex>`, and to hear what has changed
+NEWS = "news:"  # permits waiting for `user:<hex>`, with the answer naming what has changed
 NEVER_STORED = {"Cache-Control": "no-store"}
-NEVER_SEEN = -1  # differs from every counter, so that the first comparison answers
+NEVER_SEEN = -1  # differs from every counter, so that the first comparison ends the wait
 
 
 def build_app(config: RelayConfig) -> Starlette:
@@ -80,21 +80,22 @@ def build_app(config: RelayConfig) -> Starlette:
 
 
 async def _cut(hub: ConnectionRegistry, doors: TcpListeners, host: str) -> None:
-    """Nothing of this host goes on: its agent is refused."""
+    """Close all connections and ports of a host whose agent was revoked."""
     await doors.settle(host, [])
     await hub.cut(host)
 
 
 async def wait_for_change(request: Request) -> Response:
-    """`{"version": n}` as soon as the host's counter differs from `since`, else after 20 to 30 s."""
+    """Return `{"version": n}` as soon as the host's counter differs from `since`, else after 20 to 30 s."""
     change, answer = await _wait(request, _ticket(request, "host:"))
     return JSONResponse(answer | {"slip": change.slip} if change.slip else answer, headers=NEVER_STORED)
 
 
 async def wait_for_change_of_mine(request: Request) -> Response:
-    """The same for a person's script; with `changes` where the ticket is good for them and all since then are known.
+    """Wait for changes of a user's own instances, for scripts.
 
-    `instance` and `state` (the latter also several times) name those to wait for, and to hear of.
+    The answer has `changes` if the ticket permits it and all changes since then are known. The parameters
+    `instance` and `state` (which may be repeated) select the changes that end the wait and are told.
     """
     ticket = _ticket(request, "user:", NEWS)
     hears_news, wanted = ticket.topic.startswith(NEWS), _wanted(request)
@@ -107,7 +108,7 @@ async def wait_for_change_of_mine(request: Request) -> Response:
 
 
 async def _wait(request: Request, ticket: Ticket, **news: Any) -> tuple[Change, dict[str, Any]]:
-    """Who was let in and is revoked while it waits hears no more than that."""
+    """Wait for a change; a client whose ticket was revoked meanwhile gets a refusal instead."""
     config, switchboard = _parts(request)
     since = _since(request)
     hold_s = random.uniform(*config.hold_s)  # noqa: S311 no secret: it spreads load
@@ -117,7 +118,10 @@ async def _wait(request: Request, ticket: Ticket, **news: Any) -> tuple[Change, 
 
 
 async def stream_changes(request: Request) -> Response:
-    """Server-sent events: `change` with the counter as id, at once unless the browser has seen that counter."""
+    """Send server-sent events: `change` with the counter as id.
+
+    The first comes at once, unless the browser has already seen the present counter.
+    """
     ticket = _ticket(request, "user:")
     seen = request.headers.get("last-event-id", "")
     since = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < MAX_DIGITS else NEVER_SEEN
@@ -127,7 +131,7 @@ async def stream_changes(request: Request) -> Response:
 
 
 async def show_health(request: Request) -> Response:
-    """200 while the program runs: without Redis it still answers, only later."""
+    """Return 200 while the program runs; without Redis the relay still answers, only later."""
     switchboard = _parts(request)[1]
     state = request.app.state
     counts = {"waiters": len(switchboard), "links": len(state.hub), "tunnels": len(state.doors)}
@@ -170,7 +174,11 @@ def _parts(request: Request) -> tuple[RelayConfig, ChangeNotifier]:
 
 
 def _ticket(request: Request, *kinds: str) -> Ticket:
-    """The request's ticket, if it is of one of these kinds and its topic is not crowded."""
+    """Return the request's ticket, if it is of one of these kinds and its topic has not too many waiters.
+
+    Raises:
+        Refusal: The ticket is bad, revoked or of another kind, or the topic has too many waiters.
+    """
     config, switchboard = _parts(request)
     gate: Gate = request.app.state.gate
     try:

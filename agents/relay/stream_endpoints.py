@@ -1,4 +1,4 @@
-"""Both ends of a stream as one thing: a WebSocket or a TCP connection that is read piece by piece and waits for the slow."""
+"""Common interface for both ends of a stream, a WebSocket or TCP connection, with backpressure."""
 
 import asyncio
 from contextlib import suppress
@@ -9,14 +9,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from agents.protocol.codec import words_of
 
 PIECE: Final = 64 * 1024
-CLOSE_S: Final = 3.0  # for the last word to get into the other side's buffers
+CLOSE_S: Final = 3.0  # for the close frame to reach the other side's buffers
 EOF_TEXT: Final = '{"eof":true}'
 
-Frame = bytes | str  # a piece of the stream, or a word of control as JSON
+Frame = bytes | str  # data of the stream, or a control message as JSON
 
 
 class End(Protocol):
-    """One end. `take` gives None once it is closed; `give` waits while the other side is slow."""
+    """One end of a stream: `take` returns None once it is closed, `give` waits while the peer is slow."""
 
     async def take(self) -> Frame | None: ...
 
@@ -26,7 +26,7 @@ class End(Protocol):
 
 
 class SocketEnd:
-    """A WebSocket that was accepted. `over` is set once this end is closed: until then its handler must not return."""
+    """An accepted WebSocket; its handler must not return until `over` is set, which closing it does."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -45,11 +45,14 @@ class SocketEnd:
                 await self._socket.send_text(frame)
             else:
                 await self._socket.send_bytes(frame)
-        except (WebSocketDisconnect, RuntimeError) as error:  # closed meanwhile; which of the two depends on who was first
+        except (
+            WebSocketDisconnect,
+            RuntimeError,
+        ) as error:  # closed meanwhile; the error depends on which side was first
             raise ConnectionError("The stream is closed.") from error
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Whoever does not read gets no last word: nobody waits for them."""
+        """Close the WebSocket; a client that does not read gets no close frame after CLOSE_S."""
         self.over.set()
         if WebSocketState.DISCONNECTED in (self._socket.application_state, self._socket.client_state):
             return
@@ -59,7 +62,7 @@ class SocketEnd:
 
 
 class TcpEnd:
-    """A TCP connection. Its end of input travels as a word of control, so that the other direction can go on."""
+    """A TCP connection; its end of input is sent as a control message, so the other direction stays open."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -96,7 +99,7 @@ class Channel:
         self._over = False
 
     async def read(self) -> bytes:
-        """The next piece; empty once the other side has sent all."""
+        """Return the next bytes; empty once the other side has sent all."""
         while not self._over:
             frame = await self._end.take()
             if frame is None or (isinstance(frame, str) and words_of(frame).get("eof")):
@@ -116,7 +119,7 @@ class Channel:
 
 
 async def join(one: End, other: End) -> None:
-    """Carry everything both ways until either end closes; then close both."""
+    """Copy data both ways until either end closes; then close both."""
     ways = [asyncio.create_task(_carry(one, other)), asyncio.create_task(_carry(other, one))]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)

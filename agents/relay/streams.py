@@ -1,4 +1,4 @@
-"""The relay's WebSockets: links and dials of agents, streams of clients, pairs of agents that copy."""
+"""WebSockets of the relay: agents' links and dials, clients' streams, and pairs of copying agents."""
 
 import asyncio
 import time
@@ -17,17 +17,19 @@ from agents.relay.stream_endpoints import SocketEnd, join
 from agents.relay.tcp_listeners import TcpListeners
 from agents.relay.ticket_checks import Gate
 
-# Close codes beyond HTTP's: 4000 and the status that a request would have got.
+# Close codes: 4000 plus the HTTP status that a request would have got.
 BAD_TICKET, WRONG_TOPIC, NOT_WANTED, TOO_LATE = 4401, 4403, 4404, 4408
 REFUSED, AWAY = 4409, 4503
-LINK_QUIET_S: Final = 60.0  # an agent says a word every 15 s
+LINK_QUIET_S: Final = 60.0  # an agent sends a message every 15 s
 PAIR_WAIT_S: Final = 300.0
 JOINED: Final = '{"joined":true}'
 
 
 async def hold_link(socket: WebSocket) -> None:
-    """An agent's standing connection. It names its tunnels and renews its ticket; without one the link ends, and at once
-    when its key is revoked."""
+    """Serve an agent's standing connection, by which it names its tunnels and renews its ticket.
+
+    It ends when the ticket expires, and at once when the agent's key is revoked.
+    """
     hub, doors = _hub(socket), _doors(socket)
     ticket = await _admitted(socket, "link:")
     if ticket is None:
@@ -51,7 +53,7 @@ async def hold_link(socket: WebSocket) -> None:
 
 
 async def take_dial(socket: WebSocket) -> None:
-    """The agent's end of a stream that was asked for; whoever asked carries it."""
+    """Accept the agent's end of a requested stream; the task that requested it carries the data."""
     await socket.accept()
     end = SocketEnd(socket)
     if _hub(socket).arrive(socket.path_params["stream"], end):
@@ -60,7 +62,7 @@ async def take_dial(socket: WebSocket) -> None:
 
 
 async def open_stream(socket: WebSocket) -> None:
-    """A client's end: its ticket names the host and holds the sealed grant."""
+    """Serve a client's end of a stream; its ticket names the host and holds the signed grant."""
     await socket.accept()
     client = SocketEnd(socket)
     ticket = _stream_ticket(socket)
@@ -82,7 +84,10 @@ async def open_stream(socket: WebSocket) -> None:
 
 
 async def meet_partner(socket: WebSocket) -> None:
-    """One of two agents that copy to each other. The second to come carries, the first only waits for the end."""
+    """Serve one of two agents that copy to each other.
+
+    The second to come carries the data of both; the first only waits for the end.
+    """
     pair = socket.path_params["pair"]
     ticket = await _admitted(socket, f"pair:{pair}:")
     if ticket is None:
@@ -119,7 +124,7 @@ ROUTES: Final = [
 
 
 async def _next_words(end: SocketEnd, link: Link) -> str | None:
-    """The agent's next words; None when it is gone, silent for too long, or without a valid ticket."""
+    """Return the agent's next message; None if it is gone, silent for too long, or its ticket has expired."""
     patience = min(LINK_QUIET_S, link.expires_at - time.time())
     try:
         frame = await asyncio.wait_for(end.take(), max(0.0, patience))
@@ -136,7 +141,7 @@ def _renew(socket: WebSocket, link: Link, text: str) -> None:
 
 
 async def _admitted(socket: WebSocket, prefix: str) -> Ticket | None:
-    """The ticket of an agent, if it is good for a topic of this kind; else the socket is closed with the reason."""
+    """Return an agent's ticket if it fits this kind of topic; else close the socket with the reason."""
     code, reason = BAD_TICKET, "bad_ticket"
     with suppress(BadTicket):
         ticket = _gate(socket).read(socket.query_params.get("ticket", ""))
@@ -152,7 +157,10 @@ async def _admitted(socket: WebSocket, prefix: str) -> Ticket | None:
 
 
 def _stream_ticket(socket: WebSocket) -> StreamTicket | None:
-    """A page of another site must not use a ticket that it got hold of, so browsers have to come from the market's own."""
+    """Return a client's ticket; browsers must come from the market's own pages.
+
+    So a page of another site cannot use a ticket that it got hold of.
+    """
     config = _config(socket)
     origin = socket.headers.get("origin")
     if origin is not None and config.origins and origin not in config.origins:

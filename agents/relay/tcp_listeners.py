@@ -1,4 +1,4 @@
-"""TCP ports of the relay that lead into instances on hosts which nobody can reach from outside."""
+"""TCP ports of the relay that lead to instances on hosts that cannot be reached from outside."""
 
 import asyncio
 import ipaddress
@@ -16,15 +16,15 @@ from agents.relay.ticket_checks import Gate
 
 logger = logging.getLogger("berth.relay")
 
-AT_ONCE: Final = 128  # connections of one door
-DOORS_MOST: Final = 2_048  # of one host
-ALLOW_MOST: Final = 64  # networks of one door; the market allows half as many
+AT_ONCE: Final = 128  # connections of one port
+DOORS_MOST: Final = 2_048  # ports of one host
+ALLOW_MOST: Final = 64  # networks of one port; the market allows half as many
 SWEEP_S: Final = 15.0
 
 
 @dataclass(frozen=True)
 class ListenerClaim:
-    """One door as a host's agent asks for it; `allow` are the networks that may come in, empty for all."""
+    """One port as a host's agent claims it; `allow` are the networks that may connect, empty for all."""
 
     port: int
     host: str
@@ -44,7 +44,7 @@ class ListenerClaim:
 
 @dataclass
 class TcpListener:
-    """A listening port and those who came in by it."""
+    """A listening port and its open connections."""
 
     claim: ListenerClaim
     server: asyncio.Server
@@ -52,11 +52,11 @@ class TcpListener:
 
 
 class _NoLeave(Exception):
-    """What a host asks for is not its own, or is no port at all."""
+    """The host claims a port that is not its own, or the claim is malformed."""
 
 
 class TcpListeners:
-    """Opens exactly the ports that linked agents may have by the control plane's tickets, within the relay's own range."""
+    """Opens the relay ports that connected agents hold tickets for, within the relay's own range."""
 
     def __init__(self, hub: ConnectionRegistry, gate: Gate, *, listen: str, ports: range) -> None:
         self._hub = hub
@@ -71,7 +71,7 @@ class TcpListeners:
         return len(self._doors)
 
     async def settle(self, host: str, wanted: Iterable[Any]) -> None:
-        """Make these the doors of the host, and no others. Those who are inside by a door that stays are left alone."""
+        """Make these the host's ports, and no others; connections of a port that stays are left alone."""
         claims, wrong = {}, []
         for row in islice(wanted, DOORS_MOST):
             try:
@@ -88,7 +88,7 @@ class TcpListeners:
                 await self._open(claim)
 
     async def sweep(self) -> None:
-        """Shut what nobody has claimed lately. Runs until cancelled."""
+        """Close ports whose claims have expired; runs until cancelled."""
         while True:
             await asyncio.sleep(SWEEP_S)
             async with self._lock:
@@ -102,7 +102,11 @@ class TcpListeners:
         await asyncio.gather(*self._leaving, return_exceptions=True)
 
     def _claim(self, host: str, row: Any) -> ListenerClaim:
-        """Raises _NoLeave."""
+        """Check one claim.
+
+        Raises:
+            _NoLeave: It is malformed, or the port is not the host's.
+        """
         try:
             port, allow = int(row["relay_port"]), tuple(map(str, row.get("allow", ())))
             ticket = self._gate.read(str(row["ticket"]))
@@ -121,10 +125,10 @@ class TcpListeners:
             return
         if door is not None:
             if claim.expires_at <= door.claim.expires_at:
-                return  # an older leave for a port that has a new owner
+                return  # an older claim to a port that has a new owner
             self._shut(claim.port)
         try:
-            everywhere = None if self._listen in ("", "::") else self._listen  # on IPv4 and IPv6
+            everywhere = None if self._listen in ("", "::") else self._listen  # IPv4 and IPv6
             server = await asyncio.start_server(
                 lambda reader, writer: self._admit(claim.port, reader, writer), everywhere, claim.port
             )
@@ -134,7 +138,10 @@ class TcpListeners:
         self._doors[claim.port] = TcpListener(claim, server)
 
     def _shut(self, port: int) -> None:
-        """Nobody waits for those who are inside: a host that does not read would hold up the doors of all others."""
+        """Close a port and cancel its connections, without waiting for them.
+
+        A client that does not read would otherwise delay the ports of all hosts.
+        """
         door = self._doors.pop(port)
         door.server.close()
         for guest in door.guests:

@@ -1,8 +1,8 @@
-"""Who may come in: tickets that the web signed, unless what they were asked for with has ended since.
+"""Verification of tickets, including whether the credential behind them has been revoked since.
 
-A ticket for a person is bound to names: the version of their account, and the session or API token that asked for it.
-The control plane tells which names have ended (a sorted set and a channel in Redis, and a sweep that tells all of them
-again), so a ticket outlives neither a password change nor a revocation, and what was opened with it is cut.
+A user's ticket is bound to names: the version of the account, and the session or API token that requested it. The
+control plane publishes which names have ended (a sorted set and a channel in Redis, and a sweep that publishes all
+of them again). So no ticket outlives a password change or a revocation, and what was opened with it is closed.
 """
 
 import asyncio
@@ -13,22 +13,30 @@ from typing import Any, Final
 
 from agents.protocol.tickets import BadTicket, StreamTicket, Ticket, read_stream_ticket, read_ticket
 
-ENDED: Final = "ended"  # the set and the channel, as common.revocation writes them
-# For so long what is known may be old: without Redis nobody can say that a ticket has not been revoked.
+ENDED: Final = "ended"  # key of the set and name of the channel, as common.revocation writes them
+# How long the known revocations may be out of date: without Redis nobody can say that a ticket has not been revoked.
 BLIND_S: Final = 60.0
 
 
 class Gate:
-    """Reads tickets. Until it has been told what has ended, and long after Redis was lost, it takes none that is bound."""
+    """Reads tickets and knows which credentials have ended.
+
+    Until it has learnt them, and some time after Redis was lost, it refuses all tickets that are bound to a
+    credential.
+    """
 
     def __init__(self, secret: str) -> None:
         self._secret = secret
         self._ended: dict[str, int] = {}
-        self._good_until = 0.0  # of what is known, by the monotonic clock
+        self._good_until = 0.0  # until when the known revocations count as complete, by the monotonic clock
         self._inside: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
 
     def read(self, text: str) -> Ticket:
-        """Raises BadTicket, also for one whose credential has ended."""
+        """Verify and decode a ticket.
+
+        Raises:
+            BadTicket: It is malformed, forged or expired, or its credential was revoked.
+        """
         ticket = read_ticket(self._secret, text, now=time.time())
         self.check(ticket.bonds)
         return ticket
@@ -39,7 +47,11 @@ class Gate:
         return ticket
 
     def check(self, bonds: Iterable[str]) -> None:
-        """Asked again by whoever has waited meanwhile. Raises BadTicket."""
+        """Check that none of these credentials was revoked; to be repeated after each wait.
+
+        Raises:
+            BadTicket: One was revoked, or this cannot be known at the moment.
+        """
         for name in bonds:
             if name in self._ended:
                 raise BadTicket("revoked")
@@ -49,7 +61,7 @@ class Gate:
     async def carry(
         self, bonds: Iterable[str], work: Coroutine[Any, Any, None], *, on_cut: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Do the work for as long as none of these has ended; `on_cut` says goodbye before it is cut."""
+        """Run `work` until it ends or one of these credentials is revoked; then call `on_cut` and cancel it."""
         names, cut = tuple(bonds), asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(work)
         for name in names:
@@ -68,7 +80,7 @@ class Gate:
             await asyncio.gather(task, return_exceptions=True)
 
     def learn_all(self, ended: Mapping[str, int]) -> None:
-        """All that Redis knows. What was learnt before stays: Redis may have lost it."""
+        """Add all revocations that Redis holds; earlier ones stay, since Redis may have lost them."""
         self._good_until = float("inf")
         now = time.time()
         self._ended = {name: until for name, until in self._ended.items() if until > now}
@@ -82,7 +94,7 @@ class Gate:
                 cut.set_result(None)
 
     def lose(self) -> None:
-        """Redis cannot be heard any more."""
+        """Note that Redis cannot be reached any more."""
         self._good_until = min(self._good_until, time.monotonic() + BLIND_S)
 
     def _forget(self, name: str, cut: "asyncio.Future[None]") -> None:
